@@ -1,0 +1,162 @@
+"""The frozen values that cross the stages: observe -> know -> select -> merge -> check -> apply -> report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+__all__ = [
+    "Decision",
+    "Finding",
+    "Gpu",
+    "Machine",
+    "Preset",
+    "Processes",
+    "Setting",
+]
+
+Severity = Literal["error", "warning", "note"]
+SettingKind = Literal["xla_flag", "env", "jax_config"]
+Phase = Literal["not-imported", "imported", "started"]
+Status = Literal[
+    "set",
+    "kept",
+    "merged",
+    "default",
+    "absent",
+    "unmet",
+    "translated",
+    "dropped",
+    "removed",
+    "late",
+]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the user should know. ``code`` is stable kebab-case; ``hint`` says what to do next."""
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of one setting, and why.
+
+    ``name`` is the flag without dashes, the variable or the jax.config option; ``value`` the text
+    that is emitted (None: nothing is); ``reason`` a sentence; ``source`` who asked for it.
+    """
+
+    kind: SettingKind
+    name: str
+    value: str | None
+    status: Status
+    reason: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A wish: one setting as a preset or an argument states it, before this machine is considered.
+
+    ``value`` None removes. ``when`` maps the closed vocabulary of conditions (see
+    ``planning/conditions.py``) to what each demands.
+    """
+
+    kind: SettingKind
+    name: str
+    value: str | None
+    reason: str
+    source: str
+    when: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named set of settings. "maintained": measured by this project; "published": others' recipe, as they state it."""
+
+    name: str
+    summary: str
+    kind: Literal["maintained", "published"]
+    settings: tuple[Setting, ...] = ()
+    evidence: tuple[str, ...] = ()
+    source: str = ""
+    memory_fraction: float | str | None = None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU that this process may use. None: could not be learned. Memory in bytes."""
+
+    index: int
+    uuid: str | None = None
+    name: str | None = None
+    compute_capability: str | None = None
+    memory_bytes: int | None = None
+    free_bytes: int | None = None
+    mig: bool | None = None
+    nvlink_peers: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The job's processes: this one's ``rank`` of ``count``, ``local_rank`` of ``local_count`` on this host."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    count: int | None = None
+    local_count: int | None = None
+    launcher: str | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was learned of this machine; None: could not be learned, and conditions on it count as unmet.
+
+    ``gpus`` holds only those that this process may use, in CUDA's order; ``plugins`` maps the
+    distributions (``jax-cuda12-pjrt``, …) to their versions; ``cuda_driver`` is the newest CUDA the
+    driver serves ("13.0"); ``nccl`` the version of the NCCL library that JAX would load.
+    """
+
+    gpus: tuple[Gpu, ...] | None = None
+    driver: str | None = None
+    cuda_driver: str | None = None
+    nccl: str | None = None
+    jax: str | None = None
+    jaxlib: str | None = None
+    plugins: Mapping[str, str] | None = None
+    phase: Phase | None = None
+    processes: Processes = Processes()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; ``from_dict`` gives an equal Machine back."""
+        out = asdict(self)
+        out["plugins"] = None if self.plugins is None else dict(self.plugins)
+        return _jsonable(out)  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Machine:
+        """Read ``to_dict``'s form or a hand-written one: a missing key is unknown; ``"count"`` in a GPU repeats it.
+
+        Raises BadSetting naming every unknown key and every value of the wrong type.
+        """
+        from .machine_file import machine_from_dict
+
+        return machine_from_dict(data)
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _jsonable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(v) for v in value]
+    return value
+
+
+def field_names(cls: type) -> tuple[str, ...]:
+    """The names of a frozen value's fields, in order."""
+    return tuple(f.name for f in fields(cls))
