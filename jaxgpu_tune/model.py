@@ -11,8 +11,10 @@ __all__ = [
     "Finding",
     "Gpu",
     "Machine",
+    "Observation",
     "Preset",
     "Processes",
+    "Report",
     "Setting",
 ]
 
@@ -63,13 +65,13 @@ class Decision:
 class Setting:
     """A wish: one setting as a preset or an argument states it, before this machine is considered.
 
-    ``value`` None removes. ``when`` maps the closed vocabulary of conditions (see
+    ``value`` is the text of a flag or a variable, the typed value of an option; None removes. ``when`` maps the closed vocabulary of conditions (see
     ``planning/conditions.py``) to what each demands.
     """
 
     kind: SettingKind
     name: str
-    value: str | None
+    value: Any
     reason: str
     source: str
     when: Mapping[str, Any] = field(default_factory=dict)
@@ -77,11 +79,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named set of settings. "maintained": measured by this project; "published": others' recipe, as they state it."""
+    """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs."""
 
     name: str
     summary: str
-    kind: Literal["maintained", "published"]
+    kind: Literal["maintained", "published", "user"]
     settings: tuple[Setting, ...] = ()
     evidence: tuple[str, ...] = ()
     source: str = ""
@@ -147,6 +149,68 @@ class Machine:
         from .machine_file import machine_from_dict
 
         return machine_from_dict(data)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that was seen of the world before a decision: the only input of planning beside the arguments.
+
+    ``environ`` is what was set before this library touched it (what we set earlier is taken back out);
+    ``jax_config`` the options of a live jax that differ from jax's defaults (None: jax is not imported);
+    ``jax_options`` the names a live jax knows; ``flag_file`` the text of the file XLA_FLAGS names.
+    """
+
+    machine: Machine
+    environ: Mapping[str, str] = field(default_factory=dict)
+    jax_config: Mapping[str, Any] | None = None
+    jax_options: frozenset[str] | None = None
+    flag_file: str | None = None
+    modules: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every decision of one call with its reason.
+
+    ``xla_flags``: the final XLA_FLAGS text. ``environ``: every variable set or changed, final values,
+    None = removed (XLA_FLAGS and the JAX_* form of each option included). ``jax_config``: the options.
+    ``applied``: whether this process was changed. ``inputs``: the arguments and the environment that
+    were decided on, so that the report can be replayed.
+    """
+
+    preset: str
+    machine: Machine
+    xla_flags: str
+    environ: Mapping[str, str | None]
+    jax_config: Mapping[str, Any]
+    decisions: tuple[Decision, ...]
+    findings: tuple[Finding, ...]
+    applied: bool = False
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def restore(self) -> None:
+        """Give back what was there before: variables and jax.config options that still hold what we set."""
+        from .host.apply import restore
+
+        restore()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, inputs included."""
+        out = {f.name: getattr(self, f.name) for f in fields(self)}
+        out["machine"] = self.machine.to_dict()
+        out["decisions"] = [asdict(d) for d in self.decisions]
+        out["findings"] = [asdict(f) for f in self.findings]
+        return _jsonable(out)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        from .render.text import render_text
+
+        return render_text(self)
+
+    def _repr_html_(self) -> str:
+        from .render.html import render_html
+
+        return render_html(self)
 
 
 def _jsonable(value: Any) -> Any:

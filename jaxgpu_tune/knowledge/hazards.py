@@ -1,0 +1,98 @@
+"""Hazards: settings that are known to go wrong, alone or together, on some GPUs or in some releases.
+
+Only their reading and their triggers are here; whether a hazard's conditions hold is for ``planning/conditions.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ..model import Severity, SettingKind
+from .tables import read_table, setting_kind
+
+__all__ = ["Hazard", "InForce", "Trigger", "hazards"]
+
+InForce = Mapping[tuple[SettingKind, str], Any]
+"""The settings in force: (kind, name) -> value, XLA's text for flags, the typed value for options."""
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """One setting that a hazard needs: any of ``names`` with a value as described (nothing described: any value)."""
+
+    kind: SettingKind
+    names: tuple[str, ...]
+    values: tuple[str, ...] | None = None
+    contains: str | None = None
+    at_least: float | None = None
+
+    def present_in(self, settings: InForce) -> bool:
+        """Whether one of the names is in force with such a value."""
+        given = [settings[self.kind, name] for name in self.names if settings.get((self.kind, name)) is not None]
+        return any(self._fits(str(value)) for value in given)
+
+    def _fits(self, value: str) -> bool:
+        if self.values is not None:
+            return any(_plain(value) == _plain(wanted) for wanted in self.values)
+        if self.contains is not None:
+            return self.contains.upper() in (member.strip().lstrip("+").upper() for member in value.split(","))
+        return self.at_least is None or _number(value) >= self.at_least
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """What can go wrong: ``severity``, ``message`` and ``hint`` are those of the Finding to make; ``source`` is public."""
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str
+    source: str
+    triggers: tuple[Trigger, ...]
+    when: Mapping[str, Any] = field(default_factory=dict)
+
+    def triggered_by(self, settings: InForce) -> bool:
+        """Whether every setting that it needs is in force."""
+        return all(trigger.present_in(settings) for trigger in self.triggers)
+
+
+@lru_cache(maxsize=1)
+def hazards() -> tuple[Hazard, ...]:
+    """Every hazard, in the file's order."""
+    return tuple(_hazard(table) for table in read_table("hazards")["hazard"])
+
+
+def _hazard(table: Mapping[str, Any]) -> Hazard:
+    plain = {key: value for key, value in table.items() if key != "settings"}
+    return Hazard(**plain, triggers=tuple(map(_trigger, table["settings"])))
+
+
+def _trigger(entry: Mapping[str, Any]) -> Trigger:
+    found = setting_kind(entry)
+    if found is None:
+        raise ValueError(f"hazards.toml: exactly one of flag, env and config is needed in {dict(entry)!r}")
+    kind, names = found
+    values = entry.get("value")
+    return Trigger(
+        kind=kind,
+        names=tuple(names) if isinstance(names, list) else (names,),
+        values=None if values is None else tuple(values) if isinstance(values, list) else (values,),
+        contains=entry.get("contains"),
+        at_least=entry.get("at_least"),
+    )
+
+
+def _plain(value: str) -> str:
+    """One spelling of a boolean, everything else in lower case."""
+    text = value.strip().lower()
+    return {"1": "true", "0": "false"}.get(text, text)
+
+
+def _number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return float("-inf")

@@ -1,0 +1,187 @@
+"""Presets: sets of settings, each one TOML file, ours and users'.
+
+A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``memory_fraction`` and ``[[set]]`` tables: exactly one of
+``flag``, ``env`` and ``config``, its ``value``, a ``reason``, and optionally ``source`` and ``when`` (the conditions of
+``knowledge/vocabulary.py``). A user's file may begin with ``extends``, the name of a preset or a list of them; only
+``value`` is required in its ``[[set]]`` tables. Settings are stated in the newest names; translating is not done here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import BadSetting, UnknownPreset
+from ..model import Finding, Preset, Setting
+from .tables import DATA, KINDS, closest, read_toml, setting_kind, text_of
+from .vocabulary import when_problems
+
+__all__ = ["all_presets", "load_preset", "load_preset_file", "preset_names"]
+
+FOLDER = os.path.join(DATA, "presets")
+ENDING = ".toml"
+TOP_KEYS: dict[str, tuple[type, ...]] = {
+    "summary": (str,),
+    "kind": (str,),
+    "source": (str,),
+    "evidence": (list,),
+    "memory_fraction": (float, int, str),
+    "extends": (str, list),
+    "set": (list,),
+}
+SET_KEYS = (*KINDS, "value", "reason", "source", "when")
+OUR_KINDS = ("maintained", "published")
+USERS_KIND = "user"
+
+
+def preset_names() -> tuple[str, ...]:
+    """The names of the presets that come with the library, sorted."""
+    return tuple(sorted(name[: -len(ENDING)] for name in os.listdir(FOLDER) if name.endswith(ENDING)))
+
+
+def all_presets() -> tuple[Preset, ...]:
+    """Every preset that comes with the library, by name."""
+    return tuple(map(load_preset, preset_names()))
+
+
+def load_preset(name: str) -> Preset:
+    """One preset of the library; reads its file alone. Raises UnknownPreset naming the closest one."""
+    path = os.path.join(FOLDER, name + ENDING)
+    if os.path.basename(name) != name or not os.path.isfile(path):
+        raise UnknownPreset.of([_unknown(name)])
+    return _preset(name, read_toml(path), ())
+
+
+def load_preset_file(path: str | os.PathLike[str]) -> Preset:
+    """A user's preset. Raises BadSetting with every problem, each with file, table and key."""
+    shown = os.fspath(path)
+    try:
+        tables = read_toml(path)
+    except OSError as error:
+        raise BadSetting.of([_bad(shown, f"cannot be read: {error.strerror or error}.")]) from error
+    except ValueError as error:
+        raise BadSetting.of([_bad(shown, f"is not TOML: {error}.")]) from error
+    problems = [_bad(shown, problem) for problem in _problems(tables)]
+    if problems:
+        raise BadSetting.of(problems)
+    name = os.path.splitext(os.path.basename(shown))[0]
+    own = _preset(name, {"summary": f"Preset of {shown}.", **tables, "kind": USERS_KIND}, _bases(tables))
+    return replace(own, settings=tuple(replace(one, source=f"preset {shown}") if one.source == f"preset {name}" else one for one in own.settings))
+
+
+def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> Preset:
+    inherited = tuple(setting for base in bases for setting in base.settings)
+    own = tuple(_setting(name, table) for table in tables.get("set", ()))
+    fractions = [base.memory_fraction for base in bases if base.memory_fraction is not None]
+    return Preset(
+        name=name,
+        summary=tables["summary"],
+        kind=tables["kind"],
+        settings=(*inherited, *own),
+        evidence=tuple(tables.get("evidence", ())),
+        source=tables.get("source", ""),
+        memory_fraction=tables.get("memory_fraction", fractions[-1] if fractions else None),
+    )
+
+
+def _setting(preset: str, table: Mapping[str, Any]) -> Setting:
+    found = setting_kind(table)
+    assert found is not None
+    value = table["value"]
+    return Setting(
+        kind=found[0],
+        name=found[1],
+        value=value if found[0] == "jax_config" else text_of(value),
+        reason=table.get("reason", "asked for by the preset"),
+        source=f"preset {preset}" + (f" ({table['source']})" if "source" in table else ""),
+        when=table.get("when", {}),
+    )
+
+
+def _bases(tables: Mapping[str, Any]) -> tuple[Preset, ...]:
+    return tuple(map(load_preset, _extended(tables)))
+
+
+def _extended(tables: Mapping[str, Any]) -> tuple[str, ...]:
+    extends = tables.get("extends", ())
+    return (extends,) if isinstance(extends, str) else tuple(extends)
+
+
+def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in tables.items():
+        if key not in TOP_KEYS:
+            yield f"{key}: no such key; allowed: {', '.join(TOP_KEYS)}. {closest(key, TOP_KEYS)}"
+        elif isinstance(value, bool) or not isinstance(value, TOP_KEYS[key]):
+            yield f"{key} = {value!r} is not valid; allowed: {_type_names(TOP_KEYS[key])}."
+    yield from _fraction_problems(tables.get("memory_fraction"))
+    yield from _kind_problems(tables.get("kind"))
+    yield from _list_problems(tables)
+    sets = tables.get("set")
+    for number, table in enumerate(sets if isinstance(sets, list) else (), start=1):
+        where = f"[[set]] {number}"
+        problems = _set_problems(table) if isinstance(table, dict) else ["is not a table."]
+        yield from (f"{where}: {problem}" for problem in problems)
+
+
+def _fraction_problems(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value != "auto":
+        yield f'memory_fraction = {value!r} is not valid; allowed: a fraction such as 0.75, or "auto".'
+    elif isinstance(value, (int, float)) and value <= 0:
+        yield f'memory_fraction = {value!r} is not valid; allowed: a fraction above 0 such as 0.75, or "auto".'
+
+
+def _kind_problems(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value != USERS_KIND:
+        yield f'kind = {value!r} is not valid; a file of your own is of kind "{USERS_KIND}" (the key may be left out).'
+
+
+def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("evidence", "extends"):
+        members = tables.get(key)
+        if isinstance(members, list) and not all(isinstance(member, str) for member in members):
+            yield f"{key}: every member must be text."
+    known = preset_names()
+    for name in _extended(tables) if isinstance(tables.get("extends", ()), (str, list, tuple)) else ():
+        if isinstance(name, str) and name not in known:
+            yield f"extends = {name!r}: no such preset; allowed: {', '.join(known)}. {closest(name, known)}"
+
+
+def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
+    for key in table:
+        if key not in SET_KEYS:
+            yield f"{key}: no such key; allowed: {', '.join(SET_KEYS)}. {closest(key, SET_KEYS)}"
+    named = setting_kind(table)
+    if named is None:
+        yield f"exactly one of {', '.join(KINDS)} is needed."
+    elif not isinstance(named[1], str) or not named[1] or named[1].startswith("-"):
+        yield f"{named[1]!r} is not a name; give it without leading dashes."
+    if "value" not in table:
+        yield "value is missing."
+    elif not _is_value(table["value"]):
+        yield f"value = {table['value']!r} is not valid; allowed: true, false, a number, text, or a list of these."
+    for key in ("reason", "source"):
+        if not isinstance(table.get(key, ""), str):
+            yield f"{key} = {table[key]!r} is not text."
+    yield from when_problems(table.get("when", {}))
+
+
+def _is_value(value: Any) -> bool:
+    return all(isinstance(one, (bool, int, float, str)) for one in (value if isinstance(value, list) else [value]))
+
+
+def _type_names(types: tuple[type, ...]) -> str:
+    words = {str: "text", list: "a list", float: "a number", int: "a whole number"}
+    return " or ".join(words[one] for one in types)
+
+
+def _unknown(name: str) -> Finding:
+    known = preset_names()
+    message = f"There is no preset {name!r}; the presets are {', '.join(known)}."
+    hint = closest(name, known) or "For a preset of your own, give the path of its TOML file."
+    return Finding("unknown-preset", "error", message, hint)
+
+
+def _bad(path: str, problem: str) -> Finding:
+    return Finding("bad-preset-file", "error", f"{path}: {problem.rstrip()}", "")

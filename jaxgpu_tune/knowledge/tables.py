@@ -1,0 +1,54 @@
+"""Reading the authored tables (TOML) in ``data/``, and checking the form of what is read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..model import SettingKind
+
+__all__ = ["DATA", "closest", "read_table", "read_toml", "setting_kind", "text_of"]
+
+DATA = os.path.join(os.path.dirname(__file__), "data")
+KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
+"""The key that names a setting in a table, and the kind of setting it means."""
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The tables of one TOML file. Raises OSError, and ValueError (with line and column) for what is not TOML."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    with open(path, "rb") as file:
+        return tomllib.load(file)
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """One of this library's own tables, such as "notes"."""
+    return read_toml(os.path.join(DATA, f"{name}.toml"))
+
+
+def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:
+    """(kind, name or names) of a table that has exactly one of the keys flag, env and config; None otherwise."""
+    keys = [key for key in KINDS if key in table]
+    return (KINDS[keys[0]], table[keys[0]]) if len(keys) == 1 else None
+
+
+def text_of(value: Any) -> str:
+    """The text that XLA_FLAGS or an environment variable takes for a TOML value; a list becomes comma-separated."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(text_of(member) for member in value)
+    return str(value)
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """``Did you mean 'x'?`` for a near miss, otherwise empty."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1)
+    return f"Did you mean {near[0]!r}?" if near else ""

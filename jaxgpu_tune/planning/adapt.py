@@ -1,0 +1,174 @@
+"""Each setting said in the words of the installed build: translated, checked, or left out with the reason.
+
+Presets and people state flags in the names of some release; this is the one place where a name or a
+value that the build does not take is turned into one that it does, or stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ..knowledge import flags as known
+from ..knowledge import options
+from ..model import Decision, Finding, Setting
+from . import memory
+from .request import BUILD_DEFAULT
+from .target import Target
+from .wish import Origin, Wish
+
+__all__ = ["adapt", "adapt_flag"]
+
+Stream = Iterator["Wish | Decision | Finding"]
+MAX_TRANSLATIONS = 4
+
+
+def adapt(settings: Iterable[Setting], origin: Origin, target: Target) -> Stream:
+    """The stream for settings that one origin wants."""
+    for setting in settings:
+        if setting.kind == "xla_flag":
+            yield from adapt_flag(setting, origin, target)
+        elif setting.kind == "env":
+            yield from _adapt_env(setting, origin, target)
+        else:
+            yield from _adapt_option(setting, origin, target)
+
+
+def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | None = None, depth: int = 0) -> Stream:
+    """One flag; ``text`` is how the user wrote it where it was inherited as it is."""
+    name = setting.name
+    if setting.value == BUILD_DEFAULT:
+        spec = target.flag(name)
+        setting = replace(setting, value=None if spec is None else spec.effective)
+    refusal = None if setting.value is None else target.refusal(name, setting.value)
+    translated = None if setting.value is None or depth > MAX_TRANSLATIONS else _translation(setting, target)
+    if translated is not None:
+        yield from _translated(setting, translated, origin, target, depth)
+    elif target.flag(name) is None:
+        yield from _no_such_flag(setting, origin, target)
+    elif refusal is not None:
+        yield from _refused(setting, origin, refusal)
+    else:
+        yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text)
+
+
+def _translation(setting: Setting, target: Target):  # type: ignore[no-untyped-def]
+    from ..knowledge.translations import translate
+
+    for release in target.releases:
+        found = translate(setting.name, setting.value, release)
+        if found is not None:
+            return found
+    return None
+
+
+def _translated(setting: Setting, translation, origin: Origin, target: Target, depth: int) -> Stream:  # type: ignore[no-untyped-def]
+    became = " ".join(f"--{name}={value}" if kind == "xla_flag" else f"{name}={value}" for kind, name, value in translation.settings)
+    reason = f"{target.label}: {translation.intent}"
+    yield Decision("xla_flag", setting.name, became or None, "translated", reason, setting.source)
+    if origin != "preset":
+        yield _finding_of(setting, became, target, translation.intent)
+    for kind, name, value in translation.settings:
+        follow = Setting(kind, name, value, f"stands for --{setting.name}={setting.value} ({setting.reason})", setting.source)
+        if kind == "xla_flag":
+            yield from adapt_flag(follow, origin, target, depth=depth + 1)
+        else:
+            yield from adapt((follow,), origin, target)
+
+
+def _finding_of(setting: Setting, became: str, target: Target, intent: str) -> Finding:
+    shown = f"--{setting.name}={setting.value}"
+    outcome = f"{became} is used instead" if became else "nothing replaces it"
+    hint = f"Write {became} from now on." if became else f"Take {shown} out."
+    return Finding("flag-translated", "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
+
+
+def _no_such_flag(setting: Setting, origin: Origin, target: Target) -> Stream:
+    if not target.releases:
+        reason = "no jaxlib is known, so nothing can be known to be accepted"
+        yield Decision("xla_flag", setting.name, None, "absent", reason, setting.source)
+        return
+    why = _why_absent(setting.name, target)
+    if origin == "argument" and not known.known(setting.name):
+        yield Finding("unknown-flag-argument", "error", f"--{setting.name}: {why}.", _closest_hint(setting.name, target))
+        return
+    status = "dropped" if origin == "existing" else "absent"
+    yield Decision("xla_flag", setting.name, None, status, f"{why}; it would end the process", setting.source)
+    if origin != "preset":
+        message = f"--{setting.name} is left out: {why}; XLA would end the process."
+        yield Finding("unknown-flag", "warning", message, _closest_hint(setting.name, target))
+
+
+def _why_absent(name: str, target: Target) -> str:
+    lives = known.life(name)
+    if name in target.refused:
+        return "the installed binary refuses it"
+    if not lives:
+        return f"no XLA flag of {target.label} has that name"
+    spans = ", ".join(f"{first} to {last}" if last else f"{first} on" for first, last in lives)
+    return f"{target.label} has no such flag (it existed in jaxlib {spans})"
+
+
+def _closest_hint(name: str, target: Target) -> str:
+    near = known.closest(name, target.releases[0])
+    return f"Did you mean --{near}?" if near and near != name else ""
+
+
+def _refused(setting: Setting, origin: Origin, refusal: str) -> Stream:
+    if origin == "argument":
+        yield Finding("bad-flag-value", "error", refusal)
+        return
+    status = "dropped" if origin == "existing" else "absent"
+    yield Decision("xla_flag", setting.name, None, status, refusal, setting.source)
+    if origin == "existing":
+        hint = "Correct it where XLA_FLAGS is set."
+        yield Finding("bad-flag-value", "error", f"{refusal} It is left out: XLA would end the process.", hint)
+
+
+def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
+    option = setting.name.lower()
+    if origin != "existing" and setting.name.startswith("JAX_") and options.known(option):
+        yield from _adapt_option(replace(setting, kind="jax_config", name=option), origin, target)
+        return
+    checked = memory.check(setting.name, setting.value, target.jaxlib)
+    if checked.problem and origin == "existing":
+        yield Decision("env", setting.name, None, "dropped", checked.problem, setting.source)
+        yield Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)
+    elif checked.problem:
+        yield Finding("bad-setting", "error", checked.problem, checked.hint)
+    else:
+        if checked.note:
+            yield Finding("variable-repaired", "warning", checked.note, checked.hint)
+        yield Wish("env", setting.name, checked.value, origin, setting.reason, setting.source)
+
+
+def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
+    name, release = setting.name, target.jax_release
+    spec = options.option(name, release) if release else None
+    if spec is None:
+        yield from _no_such_option(setting, origin, target)
+        return
+    try:
+        value = None if setting.value is None else options.parse(spec, setting.value)
+    except ValueError as wrong:
+        if origin == "argument":
+            yield Finding("bad-option-value", "error", str(wrong))
+        else:
+            yield Decision("jax_config", name, None, "dropped", str(wrong), setting.source)
+            message = f"{name.upper()}: {wrong} `import jax` would raise; it is taken out."
+            yield Finding("bad-option-value", "error", message)
+        return
+    yield Wish("jax_config", name, value, origin, setting.reason, setting.source)
+
+
+def _no_such_option(setting: Setting, origin: Origin, target: Target) -> Stream:
+    name, release = setting.name, target.jax_release
+    reason = f"jax {release} has no such option" if release else "no jax is known"
+    if origin == "argument" and release and not options.known(name):
+        near = options.closest(name, release)
+        hint = f"Did you mean {near}?" if near else ""
+        yield Finding("unknown-option", "error", f"{name}: {reason}, nor has any other release.", hint)
+        return
+    yield Decision("jax_config", name, None, "absent", reason, setting.source)
+    if origin == "argument" and release:
+        yield Finding("option-absent", "warning", f"{name} is left out: {reason}.")

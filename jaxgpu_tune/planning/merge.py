@@ -1,0 +1,185 @@
+"""Who wins: wishes about the same field of XLA's options meet, one decision comes of each.
+
+Precedence (highest first): argument, what is set already, preset; ``prefer="preset"`` swaps the last two.
+Lists whose own rule is to add up are joined, inherited members first; all else is won by one side, the loser named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from ..model import Decision, Finding
+from .memory import FRACTION_NAMES
+from .request import GUARD_OPTIONS
+from .target import Target, same
+from .wish import Wish
+
+__all__ = ["merge"]
+
+Stream = Iterator["Wish | Decision | Finding"]
+RANKS = {
+    "existing": {"preset": 0, "existing": 1, "argument": 2},
+    "preset": {"existing": 0, "preset": 1, "argument": 2},
+}
+UMBRELLA = "jax_transfer_guard"
+
+
+def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Stream:
+    """Every wish that is emitted, in canonical order, with the decisions and findings of all."""
+    rank = RANKS[prefer]
+    for group in _groups(wishes, lambda wish: fields_of(wish, target)):
+        yield from _resolve(group, target, rank)
+
+
+def fields_of(wish: Wish, target: Target) -> frozenset[str]:
+    """The fields a setting writes: settings that share one cannot both hold."""
+    if wish.kind == "xla_flag":
+        spec = target.flag(wish.name)
+        names = spec.fields if spec is not None and spec.fields else (wish.name,)
+    elif wish.name in FRACTION_NAMES:
+        names = FRACTION_NAMES[:1]
+    elif wish.name == UMBRELLA:
+        names = GUARD_OPTIONS
+    else:
+        names = (wish.name,)
+    return frozenset(f"{wish.kind}:{name}" for name in names)
+
+
+def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) -> list[list[Wish]]:
+    groups: list[tuple[set[str], list[Wish]]] = []
+    for wish in wishes:
+        mine = set(fields(wish))
+        apart = [group for group in groups if not group[0] & mine]
+        members = [w for group in groups if group[0] & mine for w in group[1]]
+        union = mine.union(*(group[0] for group in groups if group[0] & mine))
+        groups = [*apart, (union, [*members, wish])]
+    return sorted((group for _, group in groups), key=lambda group: (KINDS.index(group[0].kind), min(w.name for w in group)))
+
+
+KINDS = ("xla_flag", "env", "jax_config")
+
+
+def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
+    winner = max(enumerate(group), key=lambda item: (rank[item[1].origin], item[0]))[1]
+    if winner.value is None and winner.kind != "jax_config":
+        yield from _remove(group, winner)
+    elif _adds_up(group, target):
+        yield from _join(group, target)
+    elif winner.origin == "existing" or _already(group, winner, target):
+        yield from _keep(group, winner, target)
+    else:
+        yield from _set(group, winner, target)
+
+
+def _remove(group: list[Wish], winner: Wish) -> Stream:
+    for name in dict.fromkeys(w.name for w in group):
+        former = [w for w in group if w.name == name and w.origin == "existing"]
+        reason = f"asked for by {winner.source}" + (f"; it was {shown(former[-1])}" if former else "; it was not set")
+        yield Decision(winner.kind, name, None, "removed", reason, winner.source)
+        if former and winner.kind == "env":
+            yield replace(winner, name=name)
+
+
+def _adds_up(group: list[Wish], target: Target) -> bool:
+    """Whether these are occurrences of one flag whose values XLA itself adds up."""
+    spec = target.flag(group[0].name) if group[0].kind == "xla_flag" else None
+    same_name = len({w.name for w in group}) == 1
+    return spec is not None and same_name and spec.repeat in ("append", "merge") and len(group) > 1
+
+
+def _join(group: list[Wish], target: Target) -> Stream:
+    spec = target.flag(group[0].name)
+    existing = [w for w in group if w.origin == "existing"]
+    ours = [w for w in group if w.origin != "existing" and w.value is not None]
+    members: dict[str, str] = {}
+    for wish in (*existing, *ours):
+        for item in (wish.value or "").split(","):
+            key = item.split("=", 1)[0] if spec is not None and spec.repeat == "merge" else item
+            members[key] = item
+    value = ",".join(members.values())
+    if len(existing) == 1 and value == existing[0].value:
+        yield existing[0]
+        yield Decision("xla_flag", existing[0].name, value, "kept", "already holds all that is wanted", existing[0].source)
+        return
+    status = "merged" if existing and ours else "kept" if existing else "set"
+    sources = "; ".join(dict.fromkeys(w.source for w in (*existing, *ours)))
+    reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in (*existing, *ours))
+    yield replace(group[-1], value=value, text=None, origin=(ours or existing)[0].origin)
+    yield Decision("xla_flag", group[0].name, value, status, reason, sources)
+
+
+def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
+    existing = [w for w in group if w.origin == "existing"]
+    return bool(existing) and all(w.name == winner.name for w in existing) and _equal(existing[-1], winner, target)
+
+
+def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
+    existing = [w for w in group if w.origin == "existing"]
+    last = {w.name: w for w in existing}
+    for wish in (w for w in existing if last[w.name] is w):
+        losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
+        reason = "set already" + _named(losers, "wins over")
+        yield wish
+        yield Decision(wish.kind, wish.name, text_of(wish), "kept", reason, wish.source)
+    yield from _repeats(existing, last)
+    for name in dict.fromkeys(w.name for w in group if w.name not in last):
+        reason = f"{shown(existing[-1])} is set already and decides the same thing"
+        yield Decision(winner.kind, name, None, "unmet", reason, next(w.source for w in group if w.name == name))
+
+
+def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
+    for wish in existing:
+        winner = last[wish.name]
+        if winner is not wish and winner.value != wish.value:
+            message = f"{shown(wish)} is given again as {shown(winner)}; XLA takes the last, which alone is kept."
+            yield Finding("repeated-flag", "note", message)
+
+
+def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
+    existing = [w for w in group if w.origin == "existing"]
+    others = [w for w in group if w is not winner and not _equal(w, winner, target)]
+    for name in dict.fromkeys(w.name for w in group if w.name != winner.name):
+        beaten = [w for w in group if w.name == name][-1]
+        reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
+        yield Decision(winner.kind, name, None, "dropped", reason, beaten.source)
+        if winner.kind == "env" and beaten.origin == "existing":
+            yield replace(beaten, value=None)
+    for loser in (w for w in others if w.origin == "existing"):
+        message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
+        yield Finding("overruled", "warning", message, "Set it in one place only.")
+    reason = winner.reason + _named(others, "wins over")
+    if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
+        note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others, "wins over")
+        yield Decision("xla_flag", winner.name, None, "default", note, winner.source)
+        return
+    if winner.kind == "env" and existing and winner.value == existing[-1].value:
+        return
+    yield winner
+    yield Decision(winner.kind, winner.name, text_of(winner), "set", reason, winner.source)
+
+
+def _equal(left: Wish, right: Wish, target: Target) -> bool:
+    if left.name != right.name or left.value is None or right.value is None:
+        return left.name == right.name and left.value == right.value
+    spec = target.flag(left.name) if left.kind == "xla_flag" else None
+    return same(spec, left.value, right.value) if spec is not None else bool(left.value == right.value)
+
+
+def _named(losers: list[Wish], verb: str) -> str:
+    return f"; {verb} " + ", ".join(f"{shown(w)} ({w.source})" for w in losers) if losers else ""
+
+
+def shown(wish: Wish) -> str:
+    """A wish as a person would write it."""
+    prefix = "--" if wish.kind == "xla_flag" else ""
+    return f"{prefix}{wish.name}={text_of(wish)}"
+
+
+def text_of(wish: Wish) -> str | None:
+    """The text that is emitted for a wish's value."""
+    if wish.value is None or isinstance(wish.value, str):
+        return wish.value
+    if isinstance(wish.value, bool):
+        return "true" if wish.value else "false"
+    return str(wish.value)

@@ -1,0 +1,122 @@
+"""What the build to plan for accepts: the intersection of jaxlib and the CUDA plugin, each at its own version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..knowledge import flags as known
+from ..knowledge.flags import FlagSpec
+from ..knowledge.versions import Resolved
+from ..model import Finding, Machine
+
+__all__ = ["Target", "target_of"]
+
+PLUGIN = "-pjrt"
+
+
+@dataclass(frozen=True)
+class Target:
+    """The releases whose parsers will all read XLA_FLAGS; empty if no jaxlib is known. ``refused``: names a probe saw refused."""
+
+    releases: tuple[str, ...]
+    jax_release: str | None = None
+    jaxlib: str | None = None
+    findings: tuple[Finding, ...] = ()
+    refused: frozenset[str] = frozenset()
+
+    @property
+    def label(self) -> str:
+        """How the build is called in messages."""
+        return f"jaxlib {self.jaxlib}" if self.jaxlib else "an unknown jaxlib"
+
+    def flag(self, name: str) -> FlagSpec | None:
+        """The flag as the first release has it, if every one has it."""
+        specs = [known.flag(name, release) for release in self.releases]
+        if not specs or name in self.refused or any(spec is None for spec in specs):
+            return None
+        return specs[0]
+
+    def refusal(self, name: str, text: str | None) -> str | None:
+        """Why some parser would refuse this value of a flag that exists (a sentence), or None."""
+        for release, spec in self._specs(name):
+            if text is None and spec.type != "bool":
+                return f"--{name} needs a value (--{name}=…): without one XLA calls the flag unknown."
+            sentence = known.check_value(spec, "true" if text is None else text, release)
+            if sentence:
+                return sentence
+        return None
+
+    def is_default(self, name: str, text: str) -> bool:
+        """Whether every parser's options are the same without this flag."""
+        specs = [spec for _, spec in self._specs(name)]
+        return bool(specs) and all(same(spec, text, spec.effective) for spec in specs)
+
+    def _specs(self, name: str) -> Iterator[tuple[str, FlagSpec]]:
+        for release in self.releases:
+            spec = known.flag(name, release)
+            if spec is not None:
+                yield release, spec
+
+
+def same(spec: FlagSpec, left: str, right: str) -> bool:
+    """Whether two texts of a flag have the same effect."""
+    try:
+        return bool(known.canonical(spec, left) == known.canonical(spec, right))
+    except ValueError:
+        return False
+
+
+def target_of(machine: Machine, refused: frozenset[str] = frozenset()) -> Target:
+    """The target for a machine's jaxlib and CUDA plugins; builds in no table count as both their neighbours."""
+    if machine.jaxlib is None:
+        return Target((), None, None, (_no_jaxlib(),), refused)
+    builds = {"jaxlib": machine.jaxlib, **_plugins(machine)}
+    resolved = {name: known.resolve(version) for name, version in builds.items()}
+    releases = tuple(dict.fromkeys(release for found in resolved.values() for release in _stand_ins(found)))
+    findings = tuple(_guess(name, builds[name], found) for name, found in resolved.items() if not found.exact)
+    return Target(releases, machine.jax or machine.jaxlib, machine.jaxlib, findings + _skew(builds), refused)
+
+
+def _plugins(machine: Machine) -> dict[str, str]:
+    plugins: Any = machine.plugins or {}
+    return {name: version for name, version in plugins.items() if name.startswith("jax-cuda") and name.endswith(PLUGIN)}
+
+
+def _stand_ins(found: Resolved) -> tuple[str, ...]:
+    return (found.release,) if found.exact else found.neighbours
+
+
+def _no_jaxlib() -> Finding:
+    return Finding(
+        "no-jaxlib",
+        "warning",
+        "No jaxlib is installed here (or its version is unknown), so no XLA flag can be known to be accepted: none is set.",
+        "Install jax for your GPU, for example: pip install 'jax[cuda13]'.",
+    )
+
+
+def _guess(name: str, version: str, found: Resolved) -> Finding:
+    near = " and ".join(found.neighbours)
+    return Finding(
+        "unknown-build",
+        "warning",
+        f"{name} {version} is in no table; only what {near} accepts is set.",
+        "Update jaxgpu_tune, or pass probe=True to ask the installed binary itself.",
+    )
+
+
+def _skew(builds: dict[str, str]) -> tuple[Finding, ...]:
+    others = {name: version for name, version in builds.items() if version.split("+")[0] != builds["jaxlib"].split("+")[0]}
+    if not others:
+        return ()
+    named = ", ".join(f"{name} {version}" for name, version in others.items())
+    return (
+        Finding(
+            "version-skew",
+            "warning",
+            f"{named} does not match jaxlib {builds['jaxlib']}; both read XLA_FLAGS, so only flags that both accept are set.",
+            f"Install matching versions: pip install 'jax[cuda13]=={builds['jaxlib']}' (or cuda12).",
+        ),
+    )

@@ -1,0 +1,164 @@
+"""The grammar of XLA_FLAGS, as every XLA reads it, and the stable text that this library writes.
+
+From ``xla/parse_flags_from_env.cc``, held against real builds by ``tests/planning/test_xla_flags.py``
+and ``benchmarks/grammar_fuzz.py``. The surprises: the parse stops without a word at the first word
+that does not begin with ``-``; quotes count only right after ``=``; a value that does not begin with
+``-`` is the name of a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["BLANKS", "Scan", "Token", "last_wins", "quote", "render", "scan", "scan_file_text"]
+
+BLANKS = " \t\r\n"
+"""What separates flags. Form feed, vertical tab and the blanks beyond ASCII do not."""
+
+# A NUL can stand in a file only; strchr() finds it in every set, so it passes for a name character and for a quote.
+_HEAD = re.compile(r"[-_0-9A-Za-z\0]*")
+_WORD = re.compile(r"[^ \t\r\n]*")
+_NAME = re.compile(r"--([^-=][^=]*)(?:=(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One argument as XLA takes it from the text.
+
+    ``text``: as written. ``name``: without the dashes; None where it is not ``--name`` or
+    ``--name=value`` (XLA then calls it unknown). ``value``: unquoted; None for a bare ``--name``.
+    ``start``, ``end``: where ``text`` stands, in characters. ``closed``: False where a quote was
+    left open, so that anything put behind this token would become part of its value.
+    """
+
+    text: str
+    name: str | None
+    value: str | None
+    start: int
+    end: int
+    closed: bool = True
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What XLA makes of a text.
+
+    ``stopped_at``: where it stops reading although text is left, which is ``lost`` (and never
+    reported by XLA). ``file``: the name of the file that it would read instead. ``fatal``: why the
+    text ends the process, whatever flags the build has.
+    """
+
+    tokens: tuple[Token, ...] = ()
+    stopped_at: int | None = None
+    lost: str = ""
+    file: str | None = None
+    fatal: str | None = None
+
+
+def scan(text: str) -> Scan:
+    """Read the value of XLA_FLAGS exactly as XLA does. Raises ValueError for a NUL: no variable can hold one."""
+    if "\0" in text:
+        raise ValueError("a NUL character cannot stand in an environment variable")
+    start = text.lstrip(BLANKS)
+    if text and not start:
+        return Scan(fatal="XLA_FLAGS holds nothing but blanks, which XLA takes for the name of a file that it cannot open.")
+    if start and start[0] != "-":
+        return Scan(file=text)
+    return scan_file_text(text)
+
+
+def scan_file_text(text: str) -> Scan:
+    """Read the content of a flag file as XLA does: the same syntax; no comments, no files within."""
+    tokens, end = [], _skip_blanks(text, 0)
+    while text.startswith("-", end):
+        token = _token_at(text, end)
+        tokens.append(token)
+        end = _skip_blanks(text, token.end)
+    if end == len(text):
+        return Scan(tuple(tokens))
+    return Scan(tuple(tokens), stopped_at=end, lost=text[end:])
+
+
+def _skip_blanks(text: str, start: int) -> int:
+    while start < len(text) and text[start] in BLANKS:
+        start += 1
+    return start
+
+
+def _token_at(text: str, start: int) -> Token:
+    head = _HEAD.match(text, start).end()  # type: ignore[union-attr]  # it matches everywhere
+    if text[head : head + 1] == "=" and text[head + 1 : head + 2] in ("'", '"', "\0"):
+        value, end, closed = read_quoted(text, head + 1)
+        argument = text[start : head + 1] + value
+    else:
+        end, closed = _WORD.match(text, head).end(), True  # type: ignore[union-attr]
+        argument = text[start:end]
+    name, decoded = split_argument(argument.partition("\0")[0])
+    return Token(text[start:end], name, decoded, start, end, closed)
+
+
+def read_quoted(text: str, start: int) -> tuple[str, int, bool]:
+    """The value of the quotes that open at ``start``, where it ends, and whether they are closed.
+
+    In double quotes a backslash takes the next character literally; in single quotes it is ordinary.
+    """
+    mark, value, end = text[start], [], start + 1
+    while end < len(text) and text[end] != mark:
+        if mark == '"' and text[end] == "\\" and end + 1 < len(text):
+            end += 1
+        value.append(text[end])
+        end += 1
+    closed = end < len(text)
+    return "".join(value), end + closed, closed
+
+
+def split_argument(argument: str) -> tuple[str | None, str | None]:
+    """(name, value) of ``--name`` or ``--name=value``; the name is None for any other form."""
+    match = _NAME.fullmatch(argument)
+    return (match[1], match[2]) if match else (None, None)
+
+
+def quote(name: str, value: str) -> str:
+    """The stable text of one flag: ``--name=value``, quoted only where XLA would else read another value.
+
+    Raises ValueError for a NUL and for a name that is not a flag's.
+    """
+    if not re.fullmatch(r"[0-9A-Za-z_][-_0-9A-Za-z]*", name):
+        raise ValueError(f"{name!r} is not the name of a flag")
+    if "\0" in value:
+        raise ValueError(f"--{name}: a value cannot hold a NUL character")
+    return f"--{name}={_quoted(value) if _needs_quotes(value) else value}"
+
+
+def _needs_quotes(value: str) -> bool:
+    return value[:1] in ("'", '"') or any(blank in value for blank in BLANKS)
+
+
+def _quoted(value: str) -> str:
+    if "'" not in value:
+        return f"'{value}'" if '"' in value or "\\" in value else f'"{value}"'
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def render(pairs: Iterable[tuple[str, str]]) -> str:
+    """The text of several flags, in their order: ``scan`` gives the pairs back."""
+    return " ".join(quote(name, value) for name, value in pairs)
+
+
+def last_wins(tokens: Iterable[Token], accumulates: Callable[[str], bool]) -> tuple[Token, ...]:
+    """Each flag once: the last of its kind at its place, which is the one that XLA obeys.
+
+    A flag for which ``accumulates`` is true (``xla_disable_hlo_passes``, a command-buffer list with
+    signs) keeps all its occurrences: for them a later one adds to an earlier one.
+    """
+    return tuple(reversed(list(_last_first(reversed(list(tokens)), accumulates))))
+
+
+def _last_first(tokens: Iterable[Token], accumulates: Callable[[str], bool]) -> Iterator[Token]:
+    seen: set[str] = set()
+    for token in tokens:
+        if token.name is None or accumulates(token.name) or token.name not in seen:
+            yield token
+        seen.add(token.name or "")

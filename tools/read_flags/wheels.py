@@ -1,0 +1,84 @@
+"""Fetch one wheel with pip and keep of it only the shared object that holds the flags."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+FIRST = "0.4.18"
+DISTRIBUTIONS = ("jaxlib", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
+_HOLDERS = ("libjax_common.so", "xla_extension.so", "xla_cuda_plugin.so")
+_PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64")
+_PYTHONS = ("312", "311")
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One distribution in one release."""
+
+    distribution: str
+    release: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.distribution}-{self.release}"
+
+
+def order(release: str) -> tuple[int, ...]:
+    """What releases sort by."""
+    return tuple(map(int, release.split(".")))
+
+
+def all_wheels() -> list[Wheel]:
+    """Every release since FIRST of every distribution, as pip's index tells it, oldest first."""
+    return [Wheel(d, release) for d in DISTRIBUTIONS for release in releases_of(d)]
+
+
+def releases_of(distribution: str) -> list[str]:
+    """The final releases of one distribution that pip can install here, oldest first."""
+    told = _pip("index", "versions", distribution, "--python-version", _PYTHONS[0], *_platform())
+    listed = re.search(r"^Available versions: (.*)$", told, re.MULTILINE)
+    found = re.split(r",\s*", listed.group(1)) if listed else []
+    final = [r for r in found if re.fullmatch(r"[\d.]+", r) and order(r) >= order(FIRST)]
+    return sorted(final, key=order)
+
+
+def fetch(wheel: Wheel, folder: Path) -> Path:
+    """The shared object of ``wheel``, in ``folder``; the wheel itself is deleted."""
+    for python in _PYTHONS:
+        try:
+            _download(wheel, python, folder)
+            break
+        except subprocess.CalledProcessError:
+            if python == _PYTHONS[-1]:
+                raise
+    file = next(folder.glob("*.whl"))
+    try:
+        return _unpack(file, folder)
+    finally:
+        file.unlink()
+
+
+def _download(wheel: Wheel, python: str, folder: Path) -> None:
+    wanted = f"{wheel.distribution}=={wheel.release}"
+    _pip("download", "-q", "--no-deps", "--python-version", python, *_platform(), "-d", str(folder), wanted)
+
+
+def _platform() -> list[str]:
+    return [*(word for name in _PLATFORMS for word in ("--platform", name)), "--only-binary=:all:"]
+
+
+def _unpack(file: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(file) as archive:
+        members = {Path(name).name: name for name in archive.namelist()}
+        holder = next(name for name in _HOLDERS if name in members)
+        return Path(archive.extract(members[holder], folder))
+
+
+def _pip(*words: str) -> str:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
