@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ..model import Severity, SettingKind
+from jaxgpu_tune.model import SettingKind, Severity
+
 from .tables import read_table, setting_kind
 
 __all__ = ["Hazard", "InForce", "Trigger", "hazards"]

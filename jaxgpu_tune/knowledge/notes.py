@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from ..model import SettingKind
 from .tables import KINDS, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jaxgpu_tune.model import SettingKind
 
 __all__ = ["Note", "all_notes", "note"]
 
@@ -24,7 +28,7 @@ class Note:
 
 
 def note(name: str) -> Note | None:
-    """The note on a flag (without dashes), variable or option; a JAX_* variable finds its option's note."""
+    """Return the note on a flag (without dashes), variable or option; a JAX_* variable finds its option's note."""
     notes = all_notes()
     return notes.get(name) or (notes.get(name.lower()) if name.startswith("JAX_") else None)
 

@@ -9,14 +9,17 @@ A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``memory_fraction`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..errors import BadSetting, UnknownPreset
-from ..model import Finding, Preset, Setting
+from jaxgpu_tune.errors import BadSetting, UnknownPreset
+from jaxgpu_tune.model import Finding, Preset, Setting
+
 from .tables import DATA, KINDS, closest, read_toml, setting_kind, text_of
 from .vocabulary import when_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["all_presets", "load_preset", "load_preset_file", "preset_names"]
 
@@ -37,7 +40,7 @@ USERS_KIND = "user"
 
 
 def preset_names() -> tuple[str, ...]:
-    """The names of the presets that come with the library, sorted."""
+    """Name the presets that come with the library, sorted."""
     return tuple(sorted(name[: -len(ENDING)] for name in os.listdir(FOLDER) if name.endswith(ENDING)))
 
 
@@ -55,7 +58,7 @@ def load_preset(name: str) -> Preset:
 
 
 def load_preset_file(path: str | os.PathLike[str]) -> Preset:
-    """A user's preset. Raises BadSetting with every problem, each with file, table and key."""
+    """Read a user's preset. Raises BadSetting with every problem, each with file, table and key."""
     shown = os.fspath(path)
     try:
         tables = read_toml(path)
@@ -68,7 +71,12 @@ def load_preset_file(path: str | os.PathLike[str]) -> Preset:
         raise BadSetting.of(problems)
     name = os.path.splitext(os.path.basename(shown))[0]
     own = _preset(name, {"summary": f"Preset of {shown}.", **tables, "kind": USERS_KIND}, _bases(tables))
-    return replace(own, settings=tuple(replace(one, source=f"preset {shown}") if one.source == f"preset {name}" else one for one in own.settings))
+    return replace(
+        own,
+        settings=tuple(
+            replace(one, source=f"preset {shown}") if one.source == f"preset {name}" else one for one in own.settings
+        ),
+    )
 
 
 def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> Preset:
@@ -104,7 +112,7 @@ def _bases(tables: Mapping[str, Any]) -> tuple[Preset, ...]:
     return tuple(map(load_preset, _extended(tables)))
 
 
-def _extended(tables: Mapping[str, Any]) -> tuple[str, ...]:
+def _extended(tables: Mapping[str, Any]) -> tuple[Any, ...]:
     extends = tables.get("extends", ())
     return (extends,) if isinstance(extends, str) else tuple(extends)
 
@@ -128,7 +136,7 @@ def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
 def _fraction_problems(value: Any) -> Iterator[str]:
     if isinstance(value, str) and value != "auto":
         yield f'memory_fraction = {value!r} is not valid; allowed: a fraction such as 0.75, or "auto".'
-    elif isinstance(value, (int, float)) and value <= 0:
+    elif isinstance(value, (int, float)) and not 0 < value < float("inf"):
         yield f'memory_fraction = {value!r} is not valid; allowed: a fraction above 0 such as 0.75, or "auto".'
 
 
@@ -143,7 +151,8 @@ def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(members, list) and not all(isinstance(member, str) for member in members):
             yield f"{key}: every member must be text."
     known = preset_names()
-    for name in _extended(tables) if isinstance(tables.get("extends", ()), (str, list, tuple)) else ():
+    extends = tables.get("extends", ())
+    for name in _extended(tables) if isinstance(extends, (str, list)) else ():
         if isinstance(name, str) and name not in known:
             yield f"extends = {name!r}: no such preset; allowed: {', '.join(known)}. {closest(name, known)}"
 

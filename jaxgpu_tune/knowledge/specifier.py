@@ -8,8 +8,11 @@ post-releases; missing numbers count as 0 and the local part (``+cuda12``, ``+g1
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["is_specifier", "matches", "version_key"]
 
@@ -22,7 +25,7 @@ _COMPARE: dict[str, Callable[[Key, Key], bool]] = {"==": eq, "!=": ne, ">=": ge,
 
 
 def version_key(version: str) -> Key:
-    """A sort key of a version. Raises ValueError for text that does not begin with a number."""
+    """Return a sort key of a version. Raises ValueError for text that does not begin with a number."""
     found = _VERSION.match(version.strip())
     if not found:
         raise ValueError(f"{version!r} is not a version")

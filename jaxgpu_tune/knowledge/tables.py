@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..model import SettingKind
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from jaxgpu_tune.model import SettingKind
 
 __all__ = ["DATA", "closest", "read_table", "read_toml", "setting_kind", "text_of"]
 
@@ -17,13 +19,14 @@ KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "ja
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The tables of one TOML file. Raises OSError, and ValueError (with line and column) for what is not TOML."""
+    """Read the tables of one TOML file. Raises OSError, and ValueError (with line and column) for what is not TOML."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     with open(path, "rb") as file:
-        return tomllib.load(file)
+        tables: dict[str, Any] = tomllib.load(file)
+    return tables
 
 
 def read_table(name: str) -> dict[str, Any]:
@@ -38,7 +41,7 @@ def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:
 
 
 def text_of(value: Any) -> str:
-    """The text that XLA_FLAGS or an environment variable takes for a TOML value; a list becomes comma-separated."""
+    """Return the text that XLA_FLAGS or an environment variable takes for a TOML value; a list becomes comma-separated."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

@@ -6,15 +6,18 @@ that is known but absent and that no table covers has no translation: the caller
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..model import SettingKind
+from jaxgpu_tune.model import SettingKind
+
 from . import flags, options
 from .specifier import matches
 from .tables import read_table, setting_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Rule", "Translation", "changed_meaning", "member_rules", "rules", "translate", "translate_option"]
 
@@ -54,14 +57,14 @@ class Rule:
         return self.values is None or any(_same(value, wanted) for wanted in self.values)
 
     def settings(self, value: Any) -> tuple[Target, ...]:
-        """What stands for the setting with this value."""
+        """Say what stands for the setting with this value."""
         if self.each is not None:
             return tuple(self.each[member] for member in _members(str(value)))
         return tuple((kind, name, value if text == "{value}" else text) for kind, name, text in self.targets)
 
 
 def translate(name: str, value: str, release: str) -> Translation | None:
-    """What stands for ``--name=value`` in a release; None where the flag is fine as it is, or where nothing is known.
+    """Say what stands for ``--name=value`` in a release; None where the flag is fine as it is, or where nothing is known.
 
     ``release`` is one of ``flags.releases()``. Chains are followed until every flag exists there with an accepted value.
     """
@@ -69,7 +72,7 @@ def translate(name: str, value: str, release: str) -> Translation | None:
 
 
 def translate_option(name: str, value: Any, jax_release: str) -> Translation | None:
-    """What stands for a jax.config option in a release of jax; None where the option exists or nothing is known.
+    """Say what stands for a jax.config option in a release of jax; None where the option exists or nothing is known.
 
     Flags among the settings may need ``translate`` in turn.
     """
@@ -83,7 +86,7 @@ def translate_option(name: str, value: Any, jax_release: str) -> Translation | N
 
 
 def changed_meaning(kind: SettingKind, name: str, value: Any, release: str) -> Translation | None:
-    """What says the old meaning of a setting that exists in ``release`` but means something else there, or None.
+    """Find what says the old meaning of a setting that exists in ``release`` but means something else there, or None.
 
     For moving a setting from an older release to this one; what a user wrote for this release stays as it is.
     """
@@ -94,7 +97,7 @@ def changed_meaning(kind: SettingKind, name: str, value: Any, release: str) -> T
 
 
 def rules(kind: SettingKind, name: str) -> tuple[Rule, ...]:
-    """The tables for one setting, in the file's order."""
+    """Return the tables for one setting, in the file's order."""
     return _load()[0].get((kind, name), ())
 
 
@@ -133,7 +136,7 @@ def _reach(rule: Rule, value: str, release: str, tried: frozenset[tuple[str, str
 
 
 def _by_member(name: str, value: str, release: str) -> Translation | None:
-    """A list, some members of which the release refuses: others for these, or none."""
+    """Replace, or leave out, the members of a list that the release refuses."""
     spec = flags.flag(name, release)
     if spec is None or not member_rules(name):
         return None
@@ -141,13 +144,19 @@ def _by_member(name: str, value: str, release: str) -> Translation | None:
     lost: list[str] = []
     for signed in filter(None, (part.strip() for part in value.split(","))):
         sign, member = (signed[0], signed[1:]) if signed[0] in "+-" else ("", signed)
-        stand_ins = [one for one in (member, *member_rules(name).get(member.upper(), ())) if _fine(name, sign + one, release)]
+        stand_ins = [
+            one for one in (member, *member_rules(name).get(member.upper(), ())) if _fine(name, sign + one, release)
+        ]
         kept += [sign + one for one in (stand_ins[:1] if stand_ins[:1] == [member] else stand_ins)]
         lost += [] if stand_ins else [member]
     text = ",".join(dict.fromkeys(kept))
     if not kept or not _fine(name, text, release):
         return None
-    intent = f"this release has no {', '.join(lost)} in the list" if lost else "members of the list have other names in this release"
+    intent = (
+        f"this release has no {', '.join(lost)} in the list"
+        if lost
+        else "members of the list have other names in this release"
+    )
     return Translation((("xla_flag", name, text),), intent, not lost)
 
 

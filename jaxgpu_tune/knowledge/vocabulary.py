@@ -33,16 +33,16 @@ CONDITIONS: dict[str, Demand] = {
 
 PLATFORMS = ("cuda", "cpu")
 _WANTED = {
-    "range": "a range in quotes, such as \">=0.5.0,<0.7.2\", \"==9.0\" or \">=2\"",
+    "range": 'a range in quotes, such as ">=0.5.0,<0.7.2", "==9.0" or ">=2"',
     "bool": "true or false",
     "platform": '"cuda" or "cpu"',
 }
 
 
 def when_problems(when: Any) -> tuple[str, ...]:
-    """What is wrong with a ``when`` table, one sentence each; empty if nothing is."""
+    """Say what is wrong with a ``when`` table, one sentence each; empty if nothing is."""
     if not isinstance(when, dict):
-        return (f"when = {when!r} is not a table of conditions, such as {{ jaxlib = \">=0.5.0\" }}.",)
+        return (f'when = {when!r} is not a table of conditions, such as {{ jaxlib = ">=0.5.0" }}.',)
     return tuple(problem for name, demand in when.items() if (problem := _problem(name, demand)))
 
 

@@ -6,20 +6,24 @@ value that the build does not take is turned into one that it does, or stops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from ..errors import BadFlagValue, BadSetting, UnknownFlag
 from ..knowledge import flags as known
 from ..knowledge import options
 from ..model import Decision, Finding, Setting
 from . import memory
 from .request import BUILD_DEFAULT
 from .target import Target
-from .wish import Origin, Wish
+from .wish import Origin, Problem, Stream, Wish
+
+if TYPE_CHECKING:
+    from ..knowledge.translations import Translation
 
 __all__ = ["adapt", "adapt_flag"]
 
-Stream = Iterator["Wish | Decision | Finding"]
 MAX_TRANSLATIONS = 4
 
 
@@ -52,7 +56,7 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
         yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text)
 
 
-def _translation(setting: Setting, target: Target):  # type: ignore[no-untyped-def]
+def _translation(setting: Setting, target: Target) -> Translation | None:
     from ..knowledge.translations import translate
 
     for release in target.releases:
@@ -62,10 +66,10 @@ def _translation(setting: Setting, target: Target):  # type: ignore[no-untyped-d
     return None
 
 
-def _translated(setting: Setting, translation, origin: Origin, target: Target, depth: int) -> Stream:  # type: ignore[no-untyped-def]
+def _translated(setting: Setting, translation: Translation, origin: Origin, target: Target, depth: int) -> Stream:
     became = " ".join(f"--{name}={value}" if kind == "xla_flag" else f"{name}={value}" for kind, name, value in translation.settings)
     reason = f"{target.label}: {translation.intent}"
-    yield Decision("xla_flag", setting.name, became or None, "translated", reason, setting.source)
+    yield Decision(setting.kind, setting.name, became or None, "translated", reason, setting.source)
     if origin != "preset":
         yield _finding_of(setting, became, target, translation.intent)
     for kind, name, value in translation.settings:
@@ -77,7 +81,7 @@ def _translated(setting: Setting, translation, origin: Origin, target: Target, d
 
 
 def _finding_of(setting: Setting, became: str, target: Target, intent: str) -> Finding:
-    shown = f"--{setting.name}={setting.value}"
+    shown = f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={setting.value}"
     outcome = f"{became} is used instead" if became else "nothing replaces it"
     hint = f"Write {became} from now on." if became else f"Take {shown} out."
     return Finding("flag-translated", "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
@@ -90,7 +94,8 @@ def _no_such_flag(setting: Setting, origin: Origin, target: Target) -> Stream:
         return
     why = _why_absent(setting.name, target)
     if origin == "argument" and not known.known(setting.name):
-        yield Finding("unknown-flag-argument", "error", f"--{setting.name}: {why}.", _closest_hint(setting.name, target))
+        finding = Finding("unknown-flag", "error", f"--{setting.name}: {why}.", _closest_hint(setting.name, target))
+        yield Problem(finding, UnknownFlag)
         return
     status = "dropped" if origin == "existing" else "absent"
     yield Decision("xla_flag", setting.name, None, status, f"{why}; it would end the process", setting.source)
@@ -116,7 +121,7 @@ def _closest_hint(name: str, target: Target) -> str:
 
 def _refused(setting: Setting, origin: Origin, refusal: str) -> Stream:
     if origin == "argument":
-        yield Finding("bad-flag-value", "error", refusal)
+        yield Problem(Finding("bad-flag-value", "error", refusal), BadFlagValue)
         return
     status = "dropped" if origin == "existing" else "absent"
     yield Decision("xla_flag", setting.name, None, status, refusal, setting.source)
@@ -130,12 +135,12 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
     if origin != "existing" and setting.name.startswith("JAX_") and options.known(option):
         yield from _adapt_option(replace(setting, kind="jax_config", name=option), origin, target)
         return
-    checked = memory.check(setting.name, setting.value, target.jaxlib)
+    checked = memory.check(setting.name, setting.value, target.jaxlib, target.unified_memory)
     if checked.problem and origin == "existing":
         yield Decision("env", setting.name, None, "dropped", checked.problem, setting.source)
         yield Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)
     elif checked.problem:
-        yield Finding("bad-setting", "error", checked.problem, checked.hint)
+        yield Problem(Finding("bad-variable", "error", checked.problem, checked.hint), BadSetting)
     else:
         if checked.note:
             yield Finding("variable-repaired", "warning", checked.note, checked.hint)
@@ -145,6 +150,9 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
 def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     name, release = setting.name, target.jax_release
     spec = options.option(name, release) if release else None
+    if spec is None and release and (found := _option_translation(setting, release)) is not None:
+        yield from _translated(setting, found, origin, target, 0)
+        return
     if spec is None:
         yield from _no_such_option(setting, origin, target)
         return
@@ -152,7 +160,7 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
         value = None if setting.value is None else options.parse(spec, setting.value)
     except ValueError as wrong:
         if origin == "argument":
-            yield Finding("bad-option-value", "error", str(wrong))
+            yield Problem(Finding("bad-option-value", "error", str(wrong)), BadSetting)
         else:
             yield Decision("jax_config", name, None, "dropped", str(wrong), setting.source)
             message = f"{name.upper()}: {wrong} `import jax` would raise; it is taken out."
@@ -161,13 +169,19 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     yield Wish("jax_config", name, value, origin, setting.reason, setting.source)
 
 
+def _option_translation(setting: Setting, release: str) -> Translation | None:
+    from ..knowledge.translations import translate_option
+
+    return translate_option(setting.name, setting.value, release)
+
+
 def _no_such_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     name, release = setting.name, target.jax_release
     reason = f"jax {release} has no such option" if release else "no jax is known"
     if origin == "argument" and release and not options.known(name):
         near = options.closest(name, release)
         hint = f"Did you mean {near}?" if near else ""
-        yield Finding("unknown-option", "error", f"{name}: {reason}, nor has any other release.", hint)
+        yield Problem(Finding("unknown-option", "error", f"{name}: {reason}, nor has any other release.", hint), BadSetting)
         return
     yield Decision("jax_config", name, None, "absent", reason, setting.source)
     if origin == "argument" and release:

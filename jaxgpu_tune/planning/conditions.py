@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..knowledge.specifier import matches
-from ..knowledge.vocabulary import when_problems
+from jaxgpu_tune.knowledge.specifier import matches
+from jaxgpu_tune.knowledge.vocabulary import when_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __all__ = ["EVALUATORS", "Facts", "Verdict", "all_met", "evaluate", "when_problems"]
 
@@ -42,7 +44,7 @@ class Verdict:
 
 
 def evaluate(when: Mapping[str, Any], facts: Facts) -> tuple[Verdict, ...]:
-    """The verdict on each condition, in the table's order. Raises ValueError for a table that is not valid."""
+    """Return the verdict on each condition, in the table's order. Raises ValueError for a table that is not valid."""
     problems = when_problems(dict(when))
     if problems:
         raise ValueError(" ".join(problems))
@@ -55,12 +57,12 @@ def all_met(when: Mapping[str, Any], facts: Facts) -> bool:
 
 
 def jaxlib(demand: str, facts: Facts) -> Verdict:
-    """The installed jaxlib's version lies in the range."""
+    """Judge whether the installed jaxlib's version lies in the range."""
     return _in_range("jaxlib", demand, facts.jaxlib, "the version of jaxlib", f"jaxlib {facts.jaxlib}")
 
 
 def compute_capability(demand: str, facts: Facts) -> Verdict:
-    """Every GPU's compute capability lies in the range; GPUs that differ are judged by the least able (R54)."""
+    """Judge whether every GPU's compute capability lies in the range; GPUs that differ are judged by the least able (R54)."""
     found = facts.compute_capabilities
     if found is None:
         return _unknown("compute_capability", demand, "the GPUs' compute capability")
@@ -77,35 +79,37 @@ def compute_capability(demand: str, facts: Facts) -> Verdict:
 
 
 def devices(demand: str, facts: Facts) -> Verdict:
-    """The number of GPUs of the whole job lies in the range."""
+    """Judge whether the number of GPUs of the whole job lies in the range."""
     return _counted("devices", demand, facts.devices, "GPU", " in this job")
 
 
 def local_gpus(demand: str, facts: Facts) -> Verdict:
-    """The number of GPUs of this process lies in the range."""
+    """Judge whether the number of GPUs of this process lies in the range."""
     return _counted("local_gpus", demand, facts.local_gpus, "GPU", " in this process")
 
 
 def processes(demand: str, facts: Facts) -> Verdict:
-    """The number of processes of the job lies in the range."""
+    """Judge whether the number of processes of the job lies in the range."""
     return _counted("processes", demand, facts.processes, "process", " in this job")
 
 
 def hosts(demand: str, facts: Facts) -> Verdict:
-    """The number of hosts of the job lies in the range."""
+    """Judge whether the number of hosts of the job lies in the range."""
     return _counted("hosts", demand, facts.hosts, "host", " in this job")
 
 
 def nvlink(demand: bool, facts: Facts) -> Verdict:
-    """All GPUs of this process reach each other by NVLink, or (false) not all do."""
+    """Judge whether all GPUs of this process reach each other by NVLink, or (false) not all do."""
     if facts.nvlink is None:
         return _unknown("nvlink", str(demand).lower(), "whether NVLink joins the GPUs")
-    sentence = "NVLink joins all GPUs of this process" if facts.nvlink else "NVLink does not join all GPUs of this process"
+    sentence = (
+        "NVLink joins all GPUs of this process" if facts.nvlink else "NVLink does not join all GPUs of this process"
+    )
     return _verdict("nvlink", str(demand).lower(), facts.nvlink == demand, sentence)
 
 
 def platform(demand: str, facts: Facts) -> Verdict:
-    """JAX will run on this platform."""
+    """Judge whether JAX will run on this platform."""
     if facts.platform is None:
         return _unknown("platform", demand, "the platform")
     return _verdict("platform", demand, facts.platform == demand, f"The platform {facts.platform}")
@@ -120,7 +124,9 @@ EVALUATORS: dict[str, Callable[[Any, Facts], Verdict]] = {
 
 def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -> Verdict:
     plural = noun if count == 1 else f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return _in_range(name, demand, None if count is None else str(count), f"the number of {noun}s{where}", f"{count} {plural}{where}")
+    return _in_range(
+        name, demand, None if count is None else str(count), f"the number of {noun}s{where}", f"{count} {plural}{where}"
+    )
 
 
 def _in_range(name: str, demand: str, value: str | None, what: str, subject: str) -> Verdict:

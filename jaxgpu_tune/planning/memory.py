@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..knowledge.versions import at_least
+from ..knowledge.specifier import matches
 from ..model import Decision, Finding, Machine, Setting
 from .request import Request
 
-__all__ = ["ALLOCATOR", "FRACTION_NAMES", "PREALLOCATE", "Checked", "check", "fraction_settings", "one_fraction", "variables"]
+__all__ = ["ALLOCATOR", "FRACTION_NAMES", "PREALLOCATE", "Checked", "check", "fraction_settings", "has_unified_memory", "one_fraction", "variables"]
 
 OLD_FRACTION, NEW_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"
 FRACTION_NAMES = (OLD_FRACTION, NEW_FRACTION)
@@ -50,12 +50,12 @@ def variables() -> tuple[str, ...]:
     return (*FRACTION_NAMES, PREALLOCATE, ALLOCATOR, *INTEGERS)
 
 
-def check(name: str, value: str | None, jaxlib: str | None) -> Checked:
+def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
     """What the CUDA plugin makes of one variable; other variables pass as they are."""
     if value is None or (value == "" and name in variables()):
         return Checked(value)
     if name in FRACTION_NAMES:
-        return _check_fraction(name, value)
+        return _check_fraction(name, value, unified)
     if name == PREALLOCATE:
         return _check_preallocate(value)
     if name == ALLOCATOR:
@@ -65,7 +65,7 @@ def check(name: str, value: str | None, jaxlib: str | None) -> Checked:
     return Checked(value)
 
 
-def _check_fraction(name: str, value: str) -> Checked:
+def _check_fraction(name: str, value: str, unified: bool) -> Checked:
     wrong = f"{name}={value!r} is not a fraction of the GPU's memory; JAX would run on the CPU or fail."
     try:
         number = float(value)
@@ -73,6 +73,9 @@ def _check_fraction(name: str, value: str) -> Checked:
         return Checked(value, wrong, _meant(value))
     if not number > 0 or number == float("inf"):
         return Checked(value, wrong, "Allowed: above 0 and at most 1, for example 0.75.")
+    if number > 1 and not unified:
+        more = f"{name}={value} asks for more than the whole GPU, which only unified memory can give."
+        return Checked(value, more, f"{_meant(value)} With {UNIFIED}=true more than 1 is allowed.")
     return Checked(value)
 
 
@@ -85,13 +88,9 @@ def _meant(value: str) -> str:
     return f"Did you mean {meant:g}? It is a ratio: 0.75 is three quarters of the whole GPU."
 
 
-def over_one(name: str, value: str, environ: Mapping[str, str | None]) -> Finding | None:
-    """The finding for a fraction above 1, which only unified memory can serve (R31, R36)."""
-    unified = (environ.get(UNIFIED) or "").strip().lower() in ("1", "true")
-    if float(value) <= 1 or unified:
-        return None
-    message = f"{name}={value} asks for more than the whole GPU, without unified memory."
-    return Finding("fraction-over-one", "error", message, f"{_meant(value)} Above 1 needs {UNIFIED}=true.")
+def has_unified_memory(environ: Mapping[str, str | None]) -> bool:
+    """Whether TensorFlow's variable, which the plugin reads, asks for memory that may exceed the GPU's (R36)."""
+    return (environ.get(UNIFIED) or "").strip().lower() in ("1", "true")
 
 
 def _check_preallocate(value: str) -> Checked:
@@ -105,7 +104,7 @@ def _check_preallocate(value: str) -> Checked:
 
 def _check_allocator(value: str, jaxlib: str | None) -> Checked:
     name = ALLOCATOR_ALIASES.get(value.lower(), value.lower())
-    allowed = [known for known, since in ALLOCATORS.items() if jaxlib is None or at_least(jaxlib, since)]
+    allowed = [known for known, since in ALLOCATORS.items() if jaxlib is None or matches(f">={since}", jaxlib)]
     if name in allowed:
         note = "" if name == value.lower() else f"{ALLOCATOR}={value!r} is no allocator's name; {name!r} is used."
         return Checked(name if note else value, note=note)
@@ -124,16 +123,17 @@ def _check_integer(name: str, value: str) -> Checked:
     return Checked(value)
 
 
-def one_fraction(environ: Mapping[str, str], jaxlib: str | None) -> Iterator[Decision | Finding]:
+def one_fraction(environ: Mapping[str, str], jaxlib: str | None) -> Iterator[Setting | Decision | Finding]:
     """Both fraction names set is an error to jaxlib, and a name it does not read is none: which is taken out, and why."""
     given = [name for name in FRACTION_NAMES if environ.get(name)]
-    reads_new = jaxlib is None or at_least(jaxlib, NEW_FRACTION_SINCE)
+    reads_new = jaxlib is None or matches(f">={NEW_FRACTION_SINCE}", jaxlib)
     if len(given) == 2:
         loser = OLD_FRACTION if reads_new else NEW_FRACTION
         winner = NEW_FRACTION if reads_new else OLD_FRACTION
         reason = f"both fraction variables are set, which JAX answers by running on the CPU; {winner}={environ[winner]} stays"
     elif given == [NEW_FRACTION] and not reads_new:
         loser, reason = NEW_FRACTION, f"jaxlib {jaxlib} does not read it; {OLD_FRACTION} carries its value"
+        yield Setting("env", OLD_FRACTION, environ[NEW_FRACTION], f"stands for {NEW_FRACTION}", "environment")
     else:
         return
     yield Decision("env", loser, None, "dropped", reason, "environment")
@@ -142,7 +142,7 @@ def one_fraction(environ: Mapping[str, str], jaxlib: str | None) -> Iterator[Dec
 
 def fraction_name(environ: Mapping[str, str], jaxlib: str | None) -> str:
     """The one name to use: the user's own where this jaxlib reads it, else the newest that it reads."""
-    if jaxlib is not None and not at_least(jaxlib, NEW_FRACTION_SINCE):
+    if jaxlib is not None and not matches(f">={NEW_FRACTION_SINCE}", jaxlib):
         return OLD_FRACTION
     return OLD_FRACTION if environ.get(OLD_FRACTION) and not environ.get(NEW_FRACTION) else NEW_FRACTION
 

@@ -6,18 +6,17 @@ Lists whose own rule is to add up are joined, inherited members first; all else 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ..model import Decision, Finding
 from .memory import FRACTION_NAMES
 from .request import GUARD_OPTIONS
 from .target import Target, same
-from .wish import Wish
+from .wish import Stream, Wish
 
 __all__ = ["merge"]
 
-Stream = Iterator["Wish | Decision | Finding"]
 RANKS = {
     "existing": {"preset": 0, "existing": 1, "argument": 2},
     "preset": {"existing": 0, "preset": 1, "argument": 2},
@@ -62,7 +61,7 @@ KINDS = ("xla_flag", "env", "jax_config")
 
 def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
     winner = max(enumerate(group), key=lambda item: (rank[item[1].origin], item[0]))[1]
-    if winner.value is None and winner.kind != "jax_config":
+    if winner.value is None:
         yield from _remove(group, winner)
     elif _adds_up(group, target):
         yield from _join(group, target)
@@ -77,7 +76,7 @@ def _remove(group: list[Wish], winner: Wish) -> Stream:
         former = [w for w in group if w.name == name and w.origin == "existing"]
         reason = f"asked for by {winner.source}" + (f"; it was {shown(former[-1])}" if former else "; it was not set")
         yield Decision(winner.kind, name, None, "removed", reason, winner.source)
-        if former and winner.kind == "env":
+        if former and winner.kind != "xla_flag":
             yield replace(winner, name=name)
 
 
@@ -137,7 +136,6 @@ def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
 
 
 def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
-    existing = [w for w in group if w.origin == "existing"]
     others = [w for w in group if w is not winner and not _equal(w, winner, target)]
     for name in dict.fromkeys(w.name for w in group if w.name != winner.name):
         beaten = [w for w in group if w.name == name][-1]
@@ -152,8 +150,6 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
     if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
         note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others, "wins over")
         yield Decision("xla_flag", winner.name, None, "default", note, winner.source)
-        return
-    if winner.kind == "env" and existing and winner.value == existing[-1].value:
         return
     yield winner
     yield Decision(winner.kind, winner.name, text_of(winner), "set", reason, winner.source)

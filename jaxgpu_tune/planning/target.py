@@ -25,6 +25,7 @@ class Target:
     jaxlib: str | None = None
     findings: tuple[Finding, ...] = ()
     refused: frozenset[str] = frozenset()
+    unified_memory: bool = False
 
     @property
     def label(self) -> str:
@@ -68,15 +69,15 @@ def same(spec: FlagSpec, left: str, right: str) -> bool:
         return False
 
 
-def target_of(machine: Machine, refused: frozenset[str] = frozenset()) -> Target:
+def target_of(machine: Machine, refused: frozenset[str] = frozenset(), unified_memory: bool = False) -> Target:
     """The target for a machine's jaxlib and CUDA plugins; builds in no table count as both their neighbours."""
     if machine.jaxlib is None:
-        return Target((), None, None, (_no_jaxlib(),), refused)
+        return Target((), None, None, (_no_jaxlib(),), refused, unified_memory)
     builds = {"jaxlib": machine.jaxlib, **_plugins(machine)}
     resolved = {name: known.resolve(version) for name, version in builds.items()}
     releases = tuple(dict.fromkeys(release for found in resolved.values() for release in _stand_ins(found)))
     findings = tuple(_guess(name, builds[name], found) for name, found in resolved.items() if not found.exact)
-    return Target(releases, machine.jax or machine.jaxlib, machine.jaxlib, findings + _skew(builds), refused)
+    return Target(releases, machine.jax or machine.jaxlib, machine.jaxlib, findings + _skew(builds), refused, unified_memory)
 
 
 def _plugins(machine: Machine) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..errors import JaxGpuTuneError
 from ..model import Decision, Finding, SettingKind
 
-__all__ = ["Adapted", "Origin", "Wish", "collect"]
+__all__ = ["Adapted", "Origin", "Problem", "Stream", "Wish", "collect"]
 
 Origin = Literal["argument", "existing", "preset"]
 
@@ -31,19 +32,32 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Problem:
+    """An argument that is wrong: the call raises, with the ``error`` class if all its problems have one."""
+
+    finding: Finding
+    error: type[JaxGpuTuneError]
+
+
+Stream = Iterator[Wish | Decision | Finding | Problem]
+
+
+@dataclass(frozen=True)
 class Adapted:
     """What a stage gives on: wishes that hold so far, and what was decided and found about the others."""
 
     wishes: tuple[Wish, ...] = ()
     decisions: tuple[Decision, ...] = ()
     findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
-def collect(stream: Iterable[Wish | Decision | Finding]) -> Adapted:
+def collect(stream: Iterable[object]) -> Adapted:
     """Sort a stage's output by what it is, each in its order."""
     items = tuple(stream)
     return Adapted(
         tuple(item for item in items if isinstance(item, Wish)),
         tuple(item for item in items if isinstance(item, Decision)),
         tuple(item for item in items if isinstance(item, Finding)),
+        tuple(item for item in items if isinstance(item, Problem)),
     )

@@ -38,10 +38,15 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What the parser made of one text: ``options`` (None: it refused) and what it wrote to stderr."""
+    """What the parser made of one text: ``options`` (None: it refused), stderr, and whether it crashed.
+
+    Releases around 0.8 write one flag's value through a pointer into a stack frame that is gone. What then
+    happens depends on what lies there: inside jaxlib it goes well, here it crashes, both after the value passed.
+    """
 
     options: Options | None
     message: str
+    crashed: bool = False
 
 
 class Binary:
@@ -60,18 +65,18 @@ class Binary:
 
     def registry(self) -> list[dict[str, str]]:
         """Every registered flag: name, type, default (as the usage text would show it) and help, in XLA's order."""
-        answer, message = _in_fork(self._read_table)
-        if not answer:
-            raise Unreadable(f"the table of flags could not be read: {message}")
-        return cast("list[dict[str, str]]", answer[0])
+        told = _in_fork(self._read_table)
+        if not told.results:
+            raise Unreadable(f"the table of flags could not be read: {told.message}")
+        return cast("list[dict[str, str]]", told.results[0])
 
     def ask(self, flags: str) -> Answer:
         """Parse ``flags`` in a fork. Releases that only log a bad value are asked with an unknown flag beside it."""
-        read, message = _in_fork(lambda: self._parse(flags))
-        if self.fatal_values or not read:
-            return Answer(read[0] if read else None, message)
-        tried, _ = _in_fork(lambda: self._parse(f"{flags} --{_CANARY}"))
-        return Answer(None if tried else read[0], message)
+        told = _in_fork(lambda: self._parse(flags))
+        if not told.results:
+            return Answer(None, told.message, told.signal in (signal.SIGSEGV, signal.SIGBUS))
+        tried = not self.fatal_values and _in_fork(lambda: self._parse(f"{flags} --{_CANARY}")).results
+        return Answer(None if tried else told.results[0], told.message)
 
     def fields(self) -> dict[str, wire.Field]:
         """The fields of DebugOptions by name."""
@@ -179,16 +184,24 @@ def _load(path: Path) -> int:
     raise Unreadable(f"{path.name} is not mapped")
 
 
-def _in_fork(work: Callable[[], Any]) -> tuple[list[Any], str]:
-    """([what ``work`` returned], stderr), or ([], stderr) if the child did not live to return it."""
+@dataclass(frozen=True)
+class _Told:
+    """What a child told: [its result] or [], stderr, and the signal that ended it (0: none)."""
+
+    results: list[Any]
+    message: str
+    signal: int
+
+
+def _in_fork(work: Callable[[], Any]) -> _Told:
     out, err = os.memfd_create("out"), os.memfd_create("err")
     try:
         child = os.fork()
         if child == 0:
             _child(work, out, err)
-        os.waitpid(child, 0)
+        status = os.waitpid(child, 0)[1]
         told = _written(out)
-        return ([json.loads(told)] if told else []), _written(err).decode("utf-8", "replace")
+        return _Told([json.loads(told)] if told else [], _written(err).decode("utf-8", "replace"), os.WTERMSIG(status))
     finally:
         os.close(out)
         os.close(err)

@@ -1,2 +1,142 @@
-"""stub"""
-def write(cache, ask): pass
+"""From what was read off each binary to the committed files, in one canonical form."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .wheels import DISTRIBUTIONS, order
+
+_DATA = Path(__file__).parents[2] / "jaxgpu_tune" / "knowledge" / "data"
+_METHOD = "the table of tsl::Flag and the parser of each shared object, asked; see tools/read_flags"
+
+Facts = dict[str, Any]
+History = list[list[Any]]
+
+
+def write(cache: Path, ask: bool) -> None:
+    """Show how the committed files would change, and change them (``ask``: after a yes)."""
+    read = {d: _of_distribution(cache, d) for d in DISTRIBUTIONS}
+    for name, text in (("flags.json", flags_text(read)), ("flag_help.json", help_text(read["jaxlib"]))):
+        _put(_DATA / name, text, ask)
+
+
+def _of_distribution(cache: Path, distribution: str) -> dict[str, Facts]:
+    """release -> what was read, oldest first."""
+    found = {f.stem[len(distribution) + 1 :]: f for f in cache.glob(f"{distribution}-*.json")}
+    return {release: json.loads(found[release].read_text()) for release in sorted(found, key=order)}
+
+
+def _put(path: Path, text: str, ask: bool) -> None:
+    old = path.read_text() if path.exists() else ""
+    if old == text:
+        print(f"{path.name}: unchanged")
+        return
+    for line in difflib.unified_diff(old.splitlines(), text.splitlines(), path.name, "new", n=0, lineterm=""):
+        print(line[:200])
+    if not ask or input(f"write {path.name}? [y/N] ").strip().lower() == "y":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def flags_text(read: Mapping[str, Mapping[str, Facts]]) -> str:
+    """``flags.json``: sorted, one flag a line, nothing that depends on the day or the machine."""
+    jaxlib = read["jaxlib"]
+    top: Facts = {
+        "provenance": {"method": _METHOD, "wheels": {d: len(r) for d, r in sorted(read.items())}},
+        "releases": list(jaxlib),
+        "plugin_releases": {d: list(r) for d, r in sorted(read.items()) if d != "jaxlib"},
+        "plugin_differences": {d: differences(jaxlib, r) for d, r in sorted(read.items()) if d != "jaxlib"},
+        "rules": _changes(jaxlib, {release: facts["rules"] for release, facts in jaxlib.items()}),
+        "options_without_flag": _lives(jaxlib),
+    }
+    head = "".join(f"{json.dumps(key)}:{_compact(value)},\n" for key, value in top.items())
+    lines = (f"{json.dumps(name)}:{_compact(facts)}" for name, facts in sorted(_flags(jaxlib).items()))
+    return "{\n" + head + '"flags":{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def help_text(jaxlib: Mapping[str, Facts]) -> str:
+    """``flag_help.json``: the newest help text of every flag there ever was."""
+    newest = {f["name"]: f["help"] for facts in jaxlib.values() for f in facts["flags"]}
+    lines = (f"{json.dumps(name)}:{json.dumps(text)}" for name, text in sorted(newest.items()))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def differences(jaxlib: Mapping[str, Facts], plugin: Mapping[str, Facts]) -> Facts:
+    """release -> flag -> what the plugin has otherwise than the jaxlib of the same release (null: has no such flag)."""
+    out = {}
+    for release, facts in plugin.items():
+        ours, theirs = _states(jaxlib[release]), _states(facts)
+        tried = {f["name"] for f in facts["flags"] if "fields" in f}
+        found = {name: _other(ours.get(name), theirs.get(name), name in tried) for name in sorted({*ours, *theirs})}
+        if changed := {name: other for name, other in found.items() if other != {}}:
+            out[release] = changed
+    return out
+
+
+def _other(ours: Facts | None, theirs: Facts | None, tried: bool) -> Facts | None:
+    if theirs is None or ours is None:
+        return theirs
+    keys = sorted({*ours, *theirs}) if tried else ["default"]
+    return {key: theirs.get(key) for key in keys if theirs.get(key) != ours.get(key)}
+
+
+def _flags(jaxlib: Mapping[str, Facts]) -> dict[str, Facts]:
+    states = {release: _states(facts) for release, facts in jaxlib.items()}
+    types: dict[str, set[str]] = {}
+    for facts in jaxlib.values():
+        for flag in facts["flags"]:
+            types.setdefault(flag["name"], set()).add(flag["type"])
+    changed = sorted(name for name, kinds in types.items() if len(kinds) > 1)
+    assert not changed, f"flags that changed their type: {changed}"
+    return {
+        name: {"type": kinds.pop(), "history": _changes(jaxlib, {r: s.get(name) for r, s in states.items()})}
+        for name, kinds in types.items()
+    }
+
+
+def _states(facts: Facts) -> dict[str, Facts]:
+    return {flag["name"]: _state(flag, facts["options"]) for flag in facts["flags"]}
+
+
+def _state(flag: Facts, options: Mapping[str, Any]) -> Facts:
+    """What is worth saying of one flag: what goes without saying is left out (``FlagSpec`` fills it in)."""
+    name = flag["name"]
+    own = [name] if name in options else []
+    fields = own if flag.get("refuses") == "true" and not flag["fields"] else flag.get("fields", own)
+    usual: Facts = {"fields": [name], "compile_option": True, "refuses": None, "values": None, "unstable": None}
+    state = {"default": flag["default"], "fields": fields}
+    state |= {key: flag[key] for key in ("values", "refuses", "unstable", "compile_option") if key in flag}
+    if "effective" in flag:
+        state["effective"] = False if flag["effective"] is None else flag["effective"]
+    return {key: value for key, value in state.items() if usual.get(key, ...) != value}
+
+
+def _changes(releases: Iterable[str], states: Mapping[str, Facts | None]) -> History:
+    """[[release, what is new from then on]]: a key that is null goes back to the usual, a null says that the flag is gone."""
+    history: History = []
+    before: Facts | None = None
+    for release in releases:
+        now = states[release]
+        if now != before:
+            history.append([release, None if now is None else _delta(before or {}, now)])
+        before = now
+    return history
+
+
+def _delta(before: Facts, now: Facts) -> Facts:
+    return {key: now.get(key) for key in sorted({*before, *now}) if now.get(key) != before.get(key)}
+
+
+def _lives(jaxlib: Mapping[str, Facts]) -> dict[str, History]:
+    """Fields of DebugOptions that no flag of that name sets: names for ``compiler_options`` only."""
+    bare = {r: set(f["options"]) - {flag["name"] for flag in f["flags"]} for r, f in jaxlib.items()}
+    names = sorted(set().union(*bare.values()))
+    return {n: [[r, s is not None] for r, s in _changes(jaxlib, {r: {} if n in b else None for r, b in bare.items()})] for n in names}
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -93,7 +93,7 @@ def _string(asked: Questions, flag: dict[str, str]) -> Facts:
     name = flag["name"]
     junk = asked.set(name, _JUNK)
     facts = _free(asked, name, junk) if junk is not None else _choice(asked, flag)
-    if asked.set(name, flag["default"]) != asked.base:
+    if not facts.get("unstable") and asked.set(name, flag["default"]) != asked.base:
         facts.update(_restating(asked, name, facts))
     return facts
 
@@ -128,7 +128,23 @@ def _choice(asked: Questions, flag: dict[str, str]) -> Facts:
         found = Members.find(lambda text: asked.set(name, text), asked.base, field, members)
         if found:
             return {"fields": sorted(found.written), "values": _ways(asked, name, found)}
-    raise Unreadable(f"{name}: no value found that it takes")
+    return _unstable(asked, name)
+
+
+def _unstable(asked: Questions, name: str) -> Facts:
+    """A flag whose setter crashes here once a value has passed: members are what gets that far."""
+    own = asked.fields.get(name)
+    names = values_of_enum(asked.binary.schema.enums[own.of]) if own and own.is_enum else []
+    members = [text for text in names if _crashes(asked, name, text)]
+    if not members:
+        raise Unreadable(f"{name}: no value found that it takes")
+    case = "any" if _crashes(asked, name, members[-1].swapcase()) else "exact"
+    values = {"form": "enum", "members": members, "case": case, "empty": False}
+    return {"fields": [name], "values": values, "unstable": True}
+
+
+def _crashes(asked: Questions, name: str, text: str) -> bool:
+    return asked.binary.ask(f'--{name}="{text}"').crashed
 
 
 def _enums(asked: Questions, fields: Iterable[wire.Field]) -> Iterator[tuple[str, list[str]]]:

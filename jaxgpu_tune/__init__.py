@@ -1,0 +1,50 @@
+"""Set JAX up right on NVIDIA GPUs: one call before JAX touches the GPU.
+
+    import jaxgpu_tune; jaxgpu_tune.configure("fsdp")
+    import jax
+"""
+
+from .api import check, configure, configured, detect, environ, plan, presets
+from .errors import (
+    BadFlagValue,
+    BadSetting,
+    BadXlaFlags,
+    JaxGpuTuneError,
+    ProbeFailed,
+    TooLate,
+    UnknownFlag,
+    UnknownPreset,
+)
+from .model import Decision, Finding, Gpu, Machine, Preset, Report
+
+__all__ = [
+    "BadFlagValue",
+    "BadSetting",
+    "BadXlaFlags",
+    "Decision",
+    "Finding",
+    "Gpu",
+    "JaxGpuTuneError",
+    "Machine",
+    "Preset",
+    "ProbeFailed",
+    "Report",
+    "TooLate",
+    "UnknownFlag",
+    "UnknownPreset",
+    "check",
+    "configure",
+    "configured",
+    "detect",
+    "environ",
+    "plan",
+    "presets",
+]
+__version__ = "0.1.0"
+
+
+def load_ipython_extension(ipython: object) -> None:
+    """``%load_ext jaxgpu_tune``: adds the magic ``%jaxgpu_tune``."""
+    from .notebook import load
+
+    load(ipython)

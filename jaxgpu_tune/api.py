@@ -1,0 +1,240 @@
+"""The public functions, and the one place where the order of the stages is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from inspect import signature
+from typing import Any, TypeVar
+
+from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
+from .host import apply as writer
+from .host.detect import detect_machine
+from .host.marker import marked
+from .host.observe import observe
+from .knowledge.presets import all_presets
+from .model import Finding, Machine, Observation, Preset, Report, Setting
+from .planning import memory
+from .planning.adapt import adapt
+from .planning.assemble import environ_changes, flags_text, option_values, ordered
+from .planning.check import check as check_hazards
+from .planning.inherit import inherit, read_flags
+from .planning.merge import merge
+from .planning.request import Request, make_request
+from .planning.select import compose, facts_of, select
+from .planning.target import Target, target_of
+from .planning.wish import Adapted, Problem, collect
+
+__all__ = ["check", "configure", "configured", "detect", "environ", "plan", "presets"]
+
+OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
+RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
+CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated"})
+STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {"unknown-flag": UnknownFlag, "flag-translated": UnknownFlag, "bad-flag-value": BadFlagValue}
+Function = TypeVar("Function", bound=Callable[..., Any])
+NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
+_announced: set[Finding] = set()
+
+
+def _with_arguments(function: Function) -> Function:
+    """Show the arguments, which all these calls share, in help() and to editors."""
+    own = signature(function).parameters.values()
+    shared = signature(make_request).parameters.values()
+    extra = [parameter for parameter in own if parameter.kind is parameter.KEYWORD_ONLY]
+    function.__signature__ = signature(function).replace(parameters=[*shared, *extra])  # type: ignore[attr-defined]
+    return function
+
+
+@_with_arguments
+def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Report:
+    """Decide, and set up this process, before JAX touches the GPU. See DESIGN for the arguments; all but the preset by name.
+
+    Raises UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags or BadSetting for wrong arguments (all
+    ValueError), and TooLate (RuntimeError) if the backend has started and something could no longer take effect.
+    """
+    request = make_request(os.environ.get(PRESET) or preset, **arguments)
+    observation = observe(os.environ, request.machine)
+    report = probed_plan(request, observation)
+    foreign = _foreign(observation.machine, request)
+    if foreign:
+        report = replace(report, findings=(*report.findings, *foreign))
+    elif os.environ.get(OFF, "").lower() != "off":
+        report = writer.apply(report, observation, request.late)
+    _announce(report)
+    return report
+
+
+@_with_arguments
+def plan(
+    preset: str | os.PathLike[str] = "auto", *, environ: Mapping[str, str] | None = None, jaxlib: str | None = None, **arguments: Any
+) -> Report:
+    """The same decisions for a fresh process, applying nothing. ``jaxlib``: plan for that release instead of the installed one."""
+    request = make_request(preset, **arguments)
+    given = os.environ if environ is None else environ
+    return probed_plan(request, _observe_fresh(request, given, jaxlib))
+
+
+@_with_arguments
+def environ(preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any) -> dict[str, str]:
+    """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
+    request = make_request(preset, **arguments)
+    observation = _observe_fresh(request, os.environ if base is None else base, None)
+    report = probed_plan(request, observation)
+    _announce(report)
+    return marked(observation.environ, report.environ)
+
+
+@_with_arguments
+def configured(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Callable[[Function], Function]:
+    """Decorator for a training entry point, plain or async: configures when the function is called, not when decorated."""
+    from functools import wraps
+    from inspect import iscoroutinefunction
+
+    make_request(preset, **arguments)
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            configure(preset, **arguments)
+            return function(*args, **kwargs)
+
+        @wraps(function)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            configure(preset, **arguments)
+            return await function(*args, **kwargs)
+
+        return call_async if iscoroutinefunction(function) else call  # type: ignore[return-value]
+
+    return decorate
+
+
+def detect() -> Machine:
+    """What is here: GPUs (without a CUDA context), driver, packages, how far JAX has started, processes. Never raises for facts."""
+    return detect_machine(os.environ)
+
+
+def presets() -> tuple[Preset, ...]:
+    """Every preset that comes with the library, by name."""
+    return all_presets()
+
+
+def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Finding, ...]:
+    """What is wrong with a text of XLA flags (default: the environment's) for a jaxlib (default: the installed one)."""
+    given = dict(os.environ) if xla_flags is None else {"XLA_FLAGS": xla_flags}
+    request = make_request(devices=None)
+    return make_plan(request, _observe_fresh(request, given, jaxlib), NOTHING).findings
+
+
+def make_plan(request: Request, observation: Observation, preset: Preset | None = None, refused: frozenset[str] = frozenset()) -> Report:
+    """know -> select -> merge -> check -> report: the stages in order, each from values to values."""
+    machine, environ = observation.machine, observation.environ
+    preset = preset or compose(request)
+    facts = facts_of(machine, request)
+    target = target_of(machine, refused, _unified(request, environ))
+    selected = tuple(select(preset, request, facts))
+    asked = (*request.settings, *memory.fraction_settings(request, machine, environ))
+    wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
+    stated = collect(
+        (
+            *inherit(observation, wanted, target),
+            *adapt(_settings(selected), "preset", target),
+            *adapt(_settings(asked), "argument", target),
+        )
+    )
+    _raise(stated.problems)
+    merged = collect(merge(stated.wishes, target, request.prefer))
+    chosen = collect((*selected, *asked))
+    findings = (*target.findings, *chosen.findings, *stated.findings, *merged.findings, *check_hazards(merged.wishes, facts))
+    if request.strict:
+        _raise_strict(findings)
+    decisions = ordered((*chosen.decisions, *stated.decisions, *merged.decisions))
+    return _report(request, observation, target, merged, decisions, tuple(dict.fromkeys(findings)))
+
+
+def _report(request: Request, observation: Observation, target: Target, merged: Adapted, decisions: Any, findings: Any) -> Report:
+    before = observation.environ
+    flags = flags_text(merged.wishes, read_flags(observation, target), before.get("XLA_FLAGS", ""))
+    changed = option_values(merged.wishes, decisions)
+    return Report(
+        preset=request.preset,
+        machine=observation.machine,
+        xla_flags=flags,
+        environ=environ_changes(merged.wishes, decisions, flags, changed, before, target.jax_release),
+        jax_config=changed,
+        decisions=decisions,
+        findings=findings,
+        inputs={"arguments": request.arguments, "environ": _relevant(before)},
+    )
+
+
+def probed_plan(request: Request, observation: Observation) -> Report:
+    """The plan, and where the build is in no table (or ``probe=True``) the installed binary's own word on it."""
+    report = make_plan(request, observation)
+    unsure = any(finding.code == "unknown-build" for finding in report.findings)
+    if request.probe is False or not (unsure or request.probe) or _foreign(observation.machine, request):
+        return report
+    from .host.probe import refused_flags
+
+    try:
+        refused = refused_flags(report.xla_flags)
+    except ProbeFailed as failed:
+        if request.probe:
+            raise
+        return replace(report, findings=(*report.findings, *failed.findings))
+    return make_plan(request, observation, refused=refused) if refused else report
+
+
+def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:
+    machine = request.machine
+    if jaxlib is not None:
+        machine = replace(machine or detect_machine(environ), jaxlib=jaxlib, jax=jaxlib, plugins={})
+    return observe(environ, machine, live=False)
+
+
+def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:
+    """The error finding if the machine planned for has another jaxlib than the one installed here."""
+    if request.machine is None and MACHINE_FILE not in os.environ:
+        return ()
+    here = installed_versions().jaxlib
+    if machine.jaxlib == here:
+        return ()
+    message = f"The plan is for jaxlib {machine.jaxlib}, but {here or 'none'} is installed here, so nothing is applied."
+    return (Finding("other-machine", "error", message, "Use plan() or environ() to plan for another machine."),)
+
+
+def _unified(request: Request, environ: Mapping[str, str]) -> bool:
+    asked = {s.name: s.value for s in request.settings if s.kind == "env"}
+    return memory.has_unified_memory({**environ, **asked})
+
+
+def _settings(items: Iterable[object]) -> Iterable[Setting]:
+    return (item for item in items if isinstance(item, Setting))
+
+
+def _raise(problems: tuple[Problem, ...]) -> None:
+    classes = {problem.error for problem in problems}
+    if problems:
+        raise (classes.pop() if len(classes) == 1 else BadSetting).of(problem.finding for problem in problems)
+
+
+def _raise_strict(findings: Iterable[Finding]) -> None:
+    wrong = [finding for finding in findings if finding.severity == "error" or finding.code in CONFLICTS]
+    _raise(tuple(Problem(finding, STRICT_ERRORS.get(finding.code, BadSetting)) for finding in wrong))
+
+
+def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT)}
+
+
+def _announce(report: Report) -> None:
+    """Warnings and errors go to the logger, once a process and on one process a host."""
+    fresh = [f for f in report.findings if f.severity != "note" and f not in _announced]
+    _announced.update(fresh)
+    if not fresh or report.machine.processes.local_rank not in (None, 0):
+        return
+    from logging import ERROR, WARNING, getLogger
+
+    for finding in fresh:
+        level = ERROR if finding.severity == "error" else WARNING
+        getLogger("jaxgpu_tune").log(level, "jaxgpu_tune: %s", f"{finding.message} {finding.hint}".rstrip())

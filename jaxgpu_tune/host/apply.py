@@ -1,0 +1,133 @@
+"""The only writer: puts a plan into this process's environment and into a live jax.config, and takes it back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import TooLate
+from ..knowledge import options
+from ..model import Decision, Finding, Observation, Report
+from .marker import MARKER, before_us, marked, touched
+
+__all__ = ["apply", "in_notebook", "restore"]
+
+REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
+MISSING = object()
+_former_options: dict[str, Any] = {}
+
+
+def apply(report: Report, observation: Observation, late: str) -> Report:
+    """Carry out a plan, minding how far JAX has started; the report of what was really done."""
+    behind = _too_late(report, observation) if observation.machine.phase == "started" else ()
+    if behind and late == "raise":
+        raise TooLate.of([_late_finding(behind)])
+    if behind and late == "reexec":
+        _reexecute(report, observation, behind)
+    done = _without(report, behind) if behind else report
+    _write_environ(marked(observation.environ, done.environ), done.environ)
+    _write_options(done.jax_config)
+    return replace(done, applied=True)
+
+
+def restore() -> None:
+    """Give back the variables and options that still hold what this library set."""
+    _write_environ(before_us(os.environ), (REEXECUTED,))
+    config = _live_config()
+    while _former_options:
+        name, (former, ours) = _former_options.popitem()
+        if config is not None and getattr(config, name, MISSING) == ours:
+            config.update(name, former)
+
+
+def in_notebook() -> bool:
+    """Whether an IPython kernel or shell runs this code."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
+
+
+def _too_late(report: Report, observation: Observation) -> tuple[str, ...]:
+    """The settings that are not in force yet and that nothing reads again once the backend has started."""
+    final = marked(observation.environ, report.environ)
+    ours = sorted({*report.environ, *touched(os.environ)})
+    variables = [n for n in ours if not n.startswith("JAX_") and os.environ.get(n) != final.get(n)]
+    release = report.machine.jax or report.machine.jaxlib
+    config = _live_config()
+    frozen = [n for n, value in report.jax_config.items() if _is_frozen(n, release) and getattr(config, n, MISSING) != value]
+    return (*variables, *frozen)
+
+
+def _is_frozen(name: str, release: str | None) -> bool:
+    spec = options.option(name, release) if release else None
+    return spec is not None and spec.moment == "backend"
+
+
+def _late_finding(names: tuple[str, ...]) -> Finding:
+    message = f"JAX's backend has already started, so these can no longer take effect: {', '.join(names)}."
+    where = "Restart the kernel and make this the first cell" if in_notebook() else "Call configure() before the first use of a device"
+    return Finding("too-late", "warning", message, f"{where}; or pass late='warn' to apply what still can be.")
+
+
+def _without(report: Report, behind: tuple[str, ...]) -> Report:
+    """The plan without what comes too late, which is marked as such."""
+    flags_late = "XLA_FLAGS" in behind
+    reason = "JAX's backend has already started; it is read only before"
+
+    def marked_late(decision: Decision) -> Decision:
+        hit = decision.name in behind or (flags_late and decision.kind == "xla_flag")
+        return replace(decision, status="late", reason=f"{reason} ({decision.reason})") if hit and decision.status in ("set", "merged", "removed") else decision
+
+    return replace(
+        report,
+        xla_flags=os.environ.get("XLA_FLAGS", "") if flags_late else report.xla_flags,
+        environ={n: v for n, v in report.environ.items() if n not in behind and n.lower() not in behind},
+        jax_config={n: v for n, v in report.jax_config.items() if n not in behind},
+        decisions=tuple(map(marked_late, report.decisions)),
+        findings=(*report.findings, _late_finding(behind)),
+    )
+
+
+def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]) -> None:
+    """Start this very program again with the settings in its environment: same argv, same folder, once."""
+    reason = _why_not_again()
+    if reason:
+        finding = _late_finding(behind)
+        raise TooLate.of([replace(finding, message=f"{finding.message} Starting the program again is refused: {reason}.")])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    environ = {**marked(observation.environ, report.environ), REEXECUTED: "1"}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)
+
+
+def _why_not_again() -> str:
+    if os.environ.get(REEXECUTED):
+        return "it was done once already and the backend still starts before configure()"
+    if in_notebook():
+        return "a notebook's kernel would lose its cells"
+    if "pytest" in sys.modules:
+        return "pytest runs this process"
+    return "" if sys.executable else "the interpreter's path is unknown"
+
+
+def _write_environ(final: Mapping[str, str], names: Iterable[str]) -> None:
+    for name in {*names, *touched(os.environ), MARKER}:
+        if name not in final:
+            os.environ.pop(name, None)
+        elif os.environ.get(name) != final[name]:
+            os.environ[name] = final[name]
+
+
+def _write_options(wanted: Mapping[str, Any]) -> None:
+    config = _live_config()
+    for name, value in wanted.items() if config is not None else ():
+        former = getattr(config, name, MISSING)
+        if former is not MISSING and former != value:
+            _former_options[name] = (_former_options.get(name, (former,))[0], value)
+            config.update(name, value)
+
+
+def _live_config() -> Any:
+    return getattr(sys.modules.get("jax"), "config", None)

@@ -1,0 +1,42 @@
+"""The only reader of the world: everything that planning may know, as one frozen value."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..model import Machine, Observation
+from .detect import detect_machine
+from .marker import before_us
+from .phase import live_config, live_options, phase
+
+__all__ = ["observe"]
+
+BLANKS = " \t\r\n"
+NOTED_MODULES = ("tensorflow", "torch", "torch_xla")
+
+
+def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bool = True) -> Observation:
+    """What is there now. ``live`` False: a fresh process is planned for, so what this one has imported does not count."""
+    before = before_us(environ)
+    seen = machine if machine is not None else detect_machine(environ)
+    seen = replace(seen, phase=phase() if live else "not-imported")
+    return Observation(
+        machine=seen,
+        environ=before,
+        jax_config=live_config(seen.jax) if live else None,
+        jax_options=live_options() if live else None,
+        flag_file=_flag_file(before.get("XLA_FLAGS", "")),
+        modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules),
+    )
+
+
+def _flag_file(text: str) -> str | None:
+    if not text.strip(BLANKS) or text.lstrip(BLANKS).startswith("-"):
+        return None
+    try:
+        with open(text, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,58 @@
+"""The plan as the values a Report holds: the XLA_FLAGS text, the variables, the options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..knowledge import options
+from ..model import Decision
+from .repair import Repaired
+from .wish import Wish
+from .xla_flags import quote
+
+__all__ = ["environ_changes", "flags_text", "ordered", "option_values"]
+
+FLAGS = "XLA_FLAGS"
+KINDS = ("xla_flag", "env", "jax_config")
+
+
+def flags_text(wishes: Iterable[Wish], inherited: Repaired, original: str) -> str:
+    """The final XLA_FLAGS: the user's own text where nothing changes, else each flag in the wishes' (canonical) order."""
+    texts = [wish.text or quote(wish.name, wish.value) for wish in wishes if wish.kind == "xla_flag" and wish.value is not None]
+    untouched = not inherited.findings and sorted(texts) == sorted(flag.text for flag in inherited.flags)
+    return original if untouched else " ".join(texts)
+
+
+def option_values(wishes: Iterable[Wish], decisions: Iterable[Decision]) -> dict[str, Any]:
+    """The options that are changed; an option that was removed is None."""
+    ours = {d.name for d in decisions if d.kind == "jax_config" and d.status in ("set", "removed")}
+    return {wish.name: wish.value for wish in wishes if wish.kind == "jax_config" and wish.name in ours}
+
+
+def environ_changes(
+    wishes: Iterable[Wish], decisions: Iterable[Decision], flags: str, changed: Mapping[str, Any], environ: Mapping[str, str], jax: str | None
+) -> dict[str, str | None]:
+    """Every variable set or changed with its final value; None: removed."""
+    found: dict[str, str | None] = {w.name: w.value for w in wishes if w.kind == "env"}
+    for decision in decisions:
+        if decision.status == "dropped" and decision.kind != "xla_flag":
+            found.setdefault(decision.name if decision.kind == "env" else decision.name.upper(), None)
+    for name, value in changed.items():
+        spec = options.option(name, jax) if jax else None
+        if spec is not None and spec.env:
+            found[name.upper()] = None if value is None else options.env_text(spec, value)
+    if flags or FLAGS in environ:
+        found[FLAGS] = flags or None
+    same = [name for name, value in found.items() if environ.get(name) == value and (name != FLAGS or not flags)]
+    return {name: value for name, value in sorted(found.items()) if name not in same}
+
+
+def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Decisions by kind and name; where a setting has several, the one in force alone."""
+    best: dict[tuple[str, str], Decision] = {}
+    for decision in decisions:
+        key = (decision.kind, decision.name)
+        if key not in best or best[key].status in ("unmet", "absent", "dropped"):
+            best[key] = decision
+    return tuple(sorted(best.values(), key=lambda d: (KINDS.index(d.kind), d.name)))

@@ -1,0 +1,82 @@
+"""What is set already, as wishes: XLA_FLAGS flag by flag (repaired where its intent is plain), variables, jax's options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..knowledge import flags as known
+from ..knowledge import options
+from ..model import Decision, Finding, Observation, Setting
+from . import memory
+from .adapt import adapt, adapt_flag
+from .repair import InheritedFlag, Repaired, repair
+from .target import Target
+from .wish import Stream, Wish
+
+__all__ = ["inherit", "read_flags"]
+
+ENVIRONMENT = "environment"
+
+
+def inherit(observation: Observation, wanted: Iterable[str], target: Target) -> Stream:
+    """Everything that is set already and matters: all XLA flags, the memory variables, and the names in ``wanted``."""
+    yield from _flags(observation, target)
+    yield from _variables(observation, frozenset(wanted), target)
+    yield from _options(observation, target)
+
+
+def _flags(observation: Observation, target: Target) -> Stream:
+    repaired = read_flags(observation, target)
+    yield from repaired.findings
+    for flag in repaired.flags:
+        value = "true" if flag.value is None and _is_bool(flag, target) else flag.value
+        setting = Setting("xla_flag", flag.name, "" if value is None else value, "set already", "XLA_FLAGS")
+        if value is None and target.flag(flag.name) is not None:
+            yield from _bare(flag)
+        else:
+            yield from adapt_flag(setting, "existing", target, text=flag.text)
+
+
+def read_flags(observation: Observation, target: Target) -> Repaired:
+    """XLA_FLAGS as it was meant, with a finding for each repair."""
+    release = target.releases[0] if target.releases else known.releases()[-1]
+    return repair(
+        observation.environ.get("XLA_FLAGS", ""),
+        known=lambda name: target.flag(name) is not None or known.known(name),
+        closest=lambda name: known.closest(name, release),
+        flag_file=observation.flag_file,
+    )
+
+
+def _is_bool(flag: InheritedFlag, target: Target) -> bool:
+    spec = target.flag(flag.name)
+    return spec is None or spec.type == "bool"
+
+
+def _bare(flag: InheritedFlag) -> Stream:
+    problem = f"--{flag.name} stands without a value, which XLA calls an unknown flag."
+    yield Decision("xla_flag", flag.name, None, "dropped", problem, "XLA_FLAGS")
+    yield Finding("bad-flag-value", "error", f"{problem} It is left out.", f"Write --{flag.name}=VALUE.")
+
+
+def _variables(observation: Observation, wanted: frozenset[str], target: Target) -> Stream:
+    environ = observation.environ
+    gone = tuple(memory.one_fraction(environ, target.jaxlib))
+    yield from (item for item in gone if not isinstance(item, Setting))
+    yield from adapt((item for item in gone if isinstance(item, Setting)), "existing", target)
+    dropped = {item.name for item in gone if isinstance(item, Decision)}
+    for name in sorted(wanted | set(memory.variables())):
+        if name in environ and name not in dropped and name != "XLA_FLAGS":
+            setting = Setting("env", name, environ[name], "set already", ENVIRONMENT)
+            yield from adapt((setting,), "existing", target)
+
+
+def _options(observation: Observation, target: Target) -> Stream:
+    live = observation.jax_config
+    for name, value in sorted((live or {}).items()):
+        yield Wish("jax_config", name, value, "existing", "set already", "jax.config")
+    for variable, text in sorted(observation.environ.items()):
+        name = variable.lower()
+        if variable.startswith("JAX_") and text != "" and name not in (live or {}) and options.known(name) and variable == name.upper():
+            setting = Setting("jax_config", name, text, "set already", ENVIRONMENT)
+            yield from adapt((setting,), "existing", target)

@@ -1,0 +1,113 @@
+"""Presets and facts: which settings of which presets hold on this machine, and why the others do not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..knowledge.presets import load_preset, load_preset_file
+from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
+from .conditions import Facts, evaluate
+from .request import THRESHOLD_FLAGS, Request
+
+__all__ = ["compose", "facts_of", "job_devices", "select"]
+
+FOR_GPUS = ("xla_gpu_", "NCCL_", "CUDA_", "XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
+MIB = 2**20
+
+
+def compose(request: Request) -> Preset:
+    """The presets of a request as one: joined by "+", left to right. Raises UnknownPreset, BadSetting."""
+    parts = [_load(part.strip()) for part in _parts(request.preset)]
+    fractions = [part.memory_fraction for part in parts if part.memory_fraction is not None]
+    return Preset(
+        name=request.preset,
+        summary=" ".join(part.summary for part in parts),
+        kind="maintained" if all(part.kind == "maintained" for part in parts) else "published",
+        settings=tuple(setting for part in parts for setting in part.settings),
+        memory_fraction=fractions[-1] if fractions else None,
+    )
+
+
+def _parts(preset: str) -> list[str]:
+    return [preset] if os.path.isfile(preset) else preset.split("+")
+
+
+def _load(name: str) -> Preset:
+    is_path = name.endswith(".toml") or os.sep in name
+    return load_preset_file(name) if is_path else load_preset(name)
+
+
+def facts_of(machine: Machine, request: Request) -> Facts:
+    """What conditions may ask about, from what was observed and what was said."""
+    gpus, processes = machine.gpus, machine.processes
+    no_gpu = request.platform == "cpu" or gpus == ()
+    return Facts(
+        jaxlib=machine.jaxlib,
+        compute_capabilities=() if no_gpu else _capabilities(gpus),
+        devices=job_devices(machine, request),
+        local_gpus=0 if no_gpu else None if gpus is None else len(gpus),
+        nvlink=_nvlink(gpus),
+        processes=processes.count or 1,
+        hosts=_hosts(machine),
+        platform=request.platform or ("cpu" if no_gpu else None if gpus is None else "cuda"),
+    )
+
+
+def _capabilities(gpus: tuple[Gpu, ...] | None) -> tuple[str, ...] | None:
+    found = [gpu.compute_capability for gpu in gpus or ()]
+    known = tuple(one for one in found if one is not None)
+    return known if known and len(known) == len(found) else None
+
+
+def job_devices(machine: Machine, request: Request) -> int | None:
+    """The GPUs of the whole job: as said, else processes x local devices (a process takes its share of what all see)."""
+    if request.platform == "cpu" or machine.gpus is None:
+        return request.devices
+    local, processes = len(machine.gpus), machine.processes
+    if request.devices is not None or not processes.count:
+        return request.devices or local
+    return processes.count * max(1, local // (processes.local_count or 1)) if local else 0
+
+
+def _nvlink(gpus: tuple[Gpu, ...] | None) -> bool | None:
+    if gpus is None or any(gpu.nvlink_peers is None for gpu in gpus):
+        return None
+    everyone = {gpu.index for gpu in gpus}
+    return all(everyone - {gpu.index} <= set(gpu.nvlink_peers or ()) for gpu in gpus)
+
+
+def _hosts(machine: Machine) -> int | None:
+    count, local = machine.processes.count, machine.processes.local_count
+    if not count or count == 1:
+        return 1
+    return -(-count // local) if local else None
+
+
+def select(preset: Preset, request: Request, facts: Facts) -> Iterator[Setting | Decision | Finding]:
+    """The preset's settings whose conditions hold, and a decision for each other."""
+    settings = preset.settings if request.layer_bytes is None else _sized(preset.settings, request.layer_bytes)
+    if request.layer_bytes is not None and not any(s.name in THRESHOLD_FLAGS for s in settings):
+        message = f"layer_bytes has no effect: preset {preset.name} sets no combine threshold."
+        yield Finding("layer-bytes-unused", "warning", message, "It serves presets such as fsdp.")
+    for setting in settings:
+        reasons = _unmet(setting, facts)
+        if reasons:
+            yield Decision(setting.kind, setting.name, None, "unmet", " ".join(reasons), setting.source)
+        else:
+            yield setting
+
+
+def _unmet(setting: Setting, facts: Facts) -> list[str]:
+    if setting.name.startswith(FOR_GPUS) and facts.platform != "cuda":
+        return ["No NVIDIA GPU is used here." if facts.platform else "Whether there is an NVIDIA GPU is unknown."]
+    return [verdict.sentence for verdict in evaluate(setting.when, facts) if verdict.met is not True]
+
+
+def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ...]:
+    threshold = -(-layer_bytes // MIB) * MIB
+    reason = f"holds one layer of {layer_bytes} bytes (layer_bytes), in whole MiB"
+    return tuple(
+        replace(s, value=str(threshold), reason=f"{reason}; {s.reason}") if s.name in THRESHOLD_FLAGS else s for s in settings
+    )

@@ -1,0 +1,75 @@
+"""A report as a compact HTML table for notebooks: dark and light, findings first, details folded, all escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from ..model import Decision, Finding
+from .parts import ReportView, grouped, in_force, label, machine_line, sorted_findings, title
+
+__all__ = ["render_html"]
+
+STYLE = """<style>
+.jaxgpu-tune{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:70em}
+.jaxgpu-tune table{border-collapse:collapse;margin:.4em 0}
+.jaxgpu-tune th,.jaxgpu-tune td{text-align:left;vertical-align:top;padding:.15em .7em .15em 0;
+border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);background:none}
+.jaxgpu-tune code{font-size:12px;overflow-wrap:anywhere;color:inherit;background:none}
+.jaxgpu-tune p{margin:.3em 0;padding-left:.6em;border-left:3px solid}
+.jaxgpu-tune .error{border-color:#d1242f}.jaxgpu-tune .warning{border-color:#bf8700}.jaxgpu-tune .note{border-color:#8c959f}
+.jaxgpu-tune summary{cursor:pointer;opacity:.8}
+</style>"""
+
+
+def render_html(report: ReportView) -> str:
+    """The report as one ``<div>`` with its own style; only the colours of severities are fixed, the rest is inherited."""
+    parts = [
+        STYLE,
+        f"<strong>{escape(title(report))}</strong>",
+        *map(_finding, sorted_findings(report.findings)),
+        _table(("setting", "value", "status", "reason"), map(_decision, in_force(report))),
+        _folded("Nothing emitted for", _table(("setting", "status", "reason"), _others(report))),
+        _folded("Environment", _table(("variable", "value"), _environ(report))),
+        _folded("Machine", escape(machine_line(report.machine))),
+    ]
+    return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
+
+
+def _finding(finding: Finding) -> str:
+    message = escape(finding.message).replace("\n", "<br>")
+    hint = f"<br><em>{escape(finding.hint)}</em>" if finding.hint else ""
+    return f'<p class="{finding.severity}"><b>{finding.severity}</b> {message} <code>{escape(finding.code)}</code>{hint}</p>'
+
+
+def _decision(decision: Decision) -> tuple[str, ...]:
+    value = "<em>nothing</em>" if decision.value is None else _code(decision.value) if decision.value else "<em>empty</em>"
+    source = f" <em>({escape(decision.source)})</em>" if decision.source else ""
+    return _code(label(decision)), value, decision.status, escape(decision.reason) + source
+
+
+def _others(report: ReportView) -> Iterable[tuple[str, ...]]:
+    for status, decisions in grouped(report).items():
+        yield from ((_code(label(d)), status, escape(d.reason)) for d in decisions)
+
+
+def _environ(report: ReportView) -> Iterable[tuple[str, ...]]:
+    for name, value in report.environ.items():
+        yield _code(name), "<em>removed</em>" if value is None else _code(value)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table of cells that are HTML already; empty without rows."""
+    lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    if not lines:
+        return ""
+    top = "".join(f"<th>{cell}</th>" for cell in head)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
+
+
+def _folded(heading: str, content: str) -> str:
+    return f"<details><summary>{heading}</summary>{content}</details>" if content else ""
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"

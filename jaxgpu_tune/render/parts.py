@@ -1,0 +1,126 @@
+"""What every form of a report shares: the order, the grouping and the wording of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from ..model import Decision, Finding, Gpu, Machine
+
+__all__ = ["IN_FORCE", "ReportView", "grouped", "in_force", "label", "machine_line", "size_text", "sorted_findings", "title"]
+
+IN_FORCE = frozenset({"set", "kept", "merged", "translated", "removed"})
+"""Statuses of decisions that changed or keep something; the others say why nothing was done."""
+
+SEVERITIES = ("error", "warning", "note")
+GIB = 1 << 30
+
+
+class ReportView(Protocol):
+    """What is read of a report."""
+
+    @property
+    def preset(self) -> str:
+        """The presets' names, joined by "+"."""
+
+    @property
+    def applied(self) -> bool:
+        """Whether the plan was carried out."""
+
+    @property
+    def environ(self) -> Mapping[str, str | None]:
+        """Every variable set or changed; None: removed."""
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """One a setting."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the user should know."""
+
+    @property
+    def machine(self) -> Machine:
+        """What it was planned for."""
+
+
+def title(report: ReportView) -> str:
+    """The first line: which preset, whether it is applied, how much was found."""
+    state = "applied" if report.applied else "planned, not applied"
+    return f"jaxgpu_tune {report.preset!r}: {state}; {_counts(report.findings)}"
+
+
+def label(decision: Decision) -> str:
+    """A setting as one types it: a flag with its dashes, a variable or an option by its name."""
+    return f"--{decision.name}" if decision.kind == "xla_flag" else decision.name
+
+
+def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors first, then warnings and notes; each kind in its own order."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def in_force(report: ReportView) -> list[Decision]:
+    """The decisions that take effect, and those that were asked for or inherited and cannot."""
+    return [d for d in report.decisions if d.status in IN_FORCE or d.status in ("dropped", "late")]
+
+
+def grouped(report: ReportView) -> dict[str, list[Decision]]:
+    """The other decisions, by status: nothing is emitted for them."""
+    shown = in_force(report)
+    groups: dict[str, list[Decision]] = {}
+    for decision in report.decisions:
+        if decision not in shown:
+            groups.setdefault(decision.status, []).append(decision)
+    return groups
+
+
+def machine_line(machine: Machine) -> str:
+    """The machine in one line; what is unknown is named as such or left out."""
+    facts = [
+        _gpus_text(machine.gpus),
+        *_named("driver", machine.driver),
+        *_named("CUDA", machine.cuda_driver),
+        *_named("NCCL", machine.nccl),
+        f"jax {machine.jax or 'unknown'}",
+        f"jaxlib {machine.jaxlib or 'unknown'}",
+        *(f"{name} {version}" for name, version in sorted((machine.plugins or {}).items())),
+        *_processes(machine),
+    ]
+    return ", ".join(facts)
+
+
+def size_text(size: int | None) -> str:
+    """A number of bytes in GiB, or "unknown size"."""
+    return "unknown size" if size is None else f"{size / GIB:.4g} GiB"
+
+
+def _counts(findings: Iterable[Finding]) -> str:
+    found = [finding.severity for finding in findings]
+    words = [f"{found.count(s)} {s}{'s' * (found.count(s) != 1)}" for s in SEVERITIES if s in found]
+    return ", ".join(words) or "nothing to report"
+
+
+def _gpus_text(gpus: tuple[Gpu, ...] | None) -> str:
+    if gpus is None:
+        return "GPUs unknown"
+    if not gpus:
+        return "no GPU"
+    kinds: dict[str, int] = {}
+    for gpu in gpus:
+        kind = f"{gpu.name or 'unknown GPU'} (cc {gpu.compute_capability or 'unknown'}, {size_text(gpu.memory_bytes)})"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
+
+
+def _named(name: str, value: str | None) -> list[str]:
+    return [] if value is None else [f"{name} {value}"]
+
+
+def _processes(machine: Machine) -> list[str]:
+    processes = machine.processes
+    if processes.count is None or processes.count == 1:
+        return []
+    started = f" ({processes.launcher})" if processes.launcher else ""
+    rank = "unknown" if processes.rank is None else processes.rank
+    return [f"process {rank} of {processes.count}{started}"]

@@ -1,0 +1,114 @@
+"""Hazards and notes: their form, their triggers, and that they speak of things that exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jaxgpu_tune.knowledge import flags
+from jaxgpu_tune.knowledge.hazards import Hazard, Trigger, hazards
+from jaxgpu_tune.knowledge.notes import all_notes, note
+from jaxgpu_tune.knowledge.presets import all_presets
+from jaxgpu_tune.knowledge.vocabulary import when_problems
+
+if TYPE_CHECKING:
+    from jaxgpu_tune.model import Preset
+
+RELEASES = flags.releases()
+BY_CODE = {hazard.code: hazard for hazard in hazards()}
+every_hazard = pytest.mark.parametrize("hazard", hazards(), ids=lambda hazard: hazard.code)
+
+
+@every_hazard
+def test_a_hazard_is_complete(hazard: Hazard) -> None:
+    """Code, severity, sentences, a public source, conditions from the vocabulary."""
+    assert hazard.code == hazard.code.lower()
+    assert " " not in hazard.code
+    assert hazard.severity in ("error", "warning", "note")
+    assert hazard.message.endswith(".")
+    assert hazard.hint.endswith(".")
+    assert hazard.source.startswith("https://")
+    assert not when_problems(dict(hazard.when))
+    assert hazard.triggers
+
+
+@every_hazard
+def test_a_hazard_names_flags_that_exist(hazard: Hazard) -> None:
+    """A misspelt flag would never trigger."""
+    names = {name for trigger in hazard.triggers if trigger.kind == "xla_flag" for name in trigger.names}
+    assert {name for name in names if not any(flags.flag(name, release) for release in RELEASES)} == set()
+
+
+def test_codes_are_unique() -> None:
+    """A finding's code names one hazard."""
+    assert len(BY_CODE) == len(hazards())
+
+
+@pytest.mark.parametrize(
+    ("trigger", "value", "fits"),
+    [
+        (Trigger("xla_flag", ("f",), values=("true",)), "True", True),
+        (Trigger("xla_flag", ("f",), values=("true",)), "1", True),
+        (Trigger("xla_flag", ("f",), values=("true",)), "false", False),
+        (Trigger("xla_flag", ("f",), values=("",)), "", True),
+        (Trigger("xla_flag", ("f",), contains="COLLECTIVES"), "FUSION, collectives", True),
+        (Trigger("xla_flag", ("f",), contains="COLLECTIVES"), "+COLLECTIVES", True),
+        (Trigger("xla_flag", ("f",), contains="COLLECTIVES"), "-COLLECTIVES", False),
+        (Trigger("xla_flag", ("f",), contains="COLLECTIVES"), "COLLECTIVES_KERNEL", False),
+        (Trigger("xla_flag", ("f",), at_least=100), "100", True),
+        (Trigger("xla_flag", ("f",), at_least=100), "99", False),
+        (Trigger("xla_flag", ("f",), at_least=100), "x", False),
+        (Trigger("xla_flag", ("f", "g")), "anything", True),
+        (Trigger("xla_flag", ("g",)), "anything", False),
+    ],
+)
+def test_triggers(trigger: Trigger, value: str, fits: bool) -> None:
+    """Each way of describing a value."""
+    assert trigger.present_in({("xla_flag", "f"): value}) is fits
+
+
+def test_every_setting_of_a_hazard_must_be_there() -> None:
+    """Two settings together, of which each alone is harmless."""
+    hazard = BY_CODE["user-buffers-without-nvls"]
+    flag, env = ("xla_flag", "xla_gpu_enable_nccl_user_buffers"), ("env", "NCCL_NVLS_ENABLE")
+    assert hazard.triggered_by({flag: "true", env: "0"})
+    assert not hazard.triggered_by({flag: "true"})
+    assert not hazard.triggered_by({flag: "true", env: "1"})
+
+
+def test_options_trigger_with_their_own_type() -> None:
+    """jax.config values are not text."""
+    assert BY_CODE["pgle-many-processes"].triggered_by({("jax_config", "jax_enable_pgle"): True})
+    assert not BY_CODE["pgle-many-processes"].triggered_by({("jax_config", "jax_enable_pgle"): False})
+
+
+@pytest.mark.parametrize("preset", [one for one in all_presets() if one.kind == "maintained"], ids=lambda one: one.name)
+def test_no_maintained_preset_triggers_a_warning_by_itself(preset: Preset) -> None:
+    """Unless both exclude each other by their conditions, which is named here."""
+    excluded = {"double-buffering-wrong-offsets", "o1-wrong-offsets", "scheduler-check-fails"}
+    settings = {(one.kind, one.name): one.value for one in preset.settings}
+    warned = {one.code for one in hazards() if one.severity != "note" and one.triggered_by(settings)}
+    assert warned <= excluded
+
+
+def test_notes_are_complete() -> None:
+    """Sentences and a public source."""
+    for one in all_notes().values():
+        assert one.does.endswith("."), one.name
+        assert not one.traps or one.traps.endswith("."), one.name
+        assert one.source.startswith("https://"), one.name
+
+
+def test_notes_name_flags_that_exist_or_existed() -> None:
+    """A misspelt flag would never be found."""
+    names = {one.name for one in all_notes().values() if one.kind == "xla_flag"}
+    missing = {name for name in names if not any(flags.flag(name, release) for release in RELEASES)}
+    assert missing == set()
+
+
+def test_a_variable_finds_its_option_s_note() -> None:
+    """JAX_ENABLE_PGLE is jax_enable_pgle."""
+    assert note("JAX_ENABLE_PGLE") == note("jax_enable_pgle") is not None
+    assert note("XLA_MAKE_IT_FAST") is None
+    assert note("JAX_MAKE_IT_FAST") is None

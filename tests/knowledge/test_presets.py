@@ -1,0 +1,288 @@
+"""Laws of the presets that come with the library, and the errors in users' files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jaxgpu_tune.errors import BadSetting, UnknownPreset
+from jaxgpu_tune.knowledge import flags, presets, tables
+from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_file, preset_names
+from jaxgpu_tune.knowledge.translations import translate
+from jaxgpu_tune.knowledge.vocabulary import when_problems
+from jaxgpu_tune.planning.conditions import Facts, all_met
+
+if TYPE_CHECKING:
+    from jaxgpu_tune.model import Preset
+
+MAINTAINED = {
+    "auto",
+    "single_gpu",
+    "data_parallel",
+    "fsdp",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "decode",
+    "simulation",
+    "reproducible",
+    "fast_compile",
+    "debug",
+}
+PUBLISHED = {
+    "jax-docs",
+    "jax-toolbox",
+    "jax-toolbox-permute",
+    "jax-toolbox-collective-matmul",
+    "jax-toolbox-user-buffers",
+    "jax-nccl",
+    "pgle-nsight-profile",
+    "pgle-nsight",
+    "dreamerv3",
+}
+ALL = all_presets()
+EIGHT_H100 = Facts("0.11.2", ("9.0",) * 8, 8, 8, True, 1, 1, "cuda")
+every_preset = pytest.mark.parametrize("preset", ALL, ids=lambda preset: preset.name)
+
+
+def test_the_presets_are_those_agreed_on() -> None:
+    """Names and kinds are a contract."""
+    kinds = {preset.name: preset.kind for preset in ALL}
+    assert kinds == dict.fromkeys(MAINTAINED, "maintained") | dict.fromkeys(PUBLISHED, "published")
+
+
+@every_preset
+def test_a_preset_says_what_it_is_and_where_it_comes_from(preset: Preset) -> None:
+    """Summary, a public source, evidence, and a reason for every setting."""
+    assert preset.summary.endswith((".", ")"))
+    assert preset.source.startswith("https://")
+    assert preset.evidence
+    assert all(setting.reason and setting.source == f"preset {preset.name}" for setting in preset.settings)
+
+
+@every_preset
+def test_a_preset_keeps_the_vocabulary(preset: Preset) -> None:
+    """Our files pass the same checks as users' files, and no setting stands twice."""
+    own = {
+        key: value for key, value in tables.read_toml(f"{presets.FOLDER}/{preset.name}.toml").items() if key != "kind"
+    }
+    assert not list(presets._problems(own))
+    assert not [problem for setting in preset.settings for problem in when_problems(dict(setting.when))]
+    names = [(setting.kind, setting.name) for setting in preset.settings]
+    assert len(names) == len(set(names))
+
+
+@every_preset
+def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset: Preset) -> None:
+    """A published recipe is what its page says; a maintained setting says for what it was measured."""
+    if preset.kind == "published":
+        assert not [setting.name for setting in preset.settings if setting.when]
+    elif preset.name != "debug":
+        assert not [setting.name for setting in preset.settings if not setting.when]
+
+
+@every_preset
+@pytest.mark.parametrize("release", flags.releases())
+def test_every_flag_is_accepted_or_translated_or_absent_in_every_release(preset: Preset, release: str) -> None:
+    """No release refuses a preset's value of a flag that it has, unless a translation says what to do instead."""
+    for setting in preset.settings:
+        spec = flags.flag(setting.name, release) if setting.kind == "xla_flag" else None
+        if spec is not None and setting.value is not None and flags.check_value(spec, setting.value, release):
+            assert translate(setting.name, setting.value, release), (setting.name, setting.value)
+
+
+@every_preset
+def test_flags_are_stated_in_the_newest_names_or_are_gone(preset: Preset) -> None:
+    """Each flag exists in the newest release, or has a translation to it (nothing needed is one)."""
+    newest = flags.releases()[-1]
+    for setting in preset.settings:
+        if setting.kind == "xla_flag" and flags.flag(setting.name, newest) is None:
+            assert preset.kind == "published"
+            assert translate(setting.name, str(setting.value), newest)
+
+
+def met(name: str, facts: Facts) -> set[str]:
+    """Names of the settings whose conditions hold."""
+    return {setting.name for setting in load_preset(name).settings if all_met(setting.when, facts)}
+
+
+@pytest.mark.parametrize("name", sorted(MAINTAINED - {"debug"}))
+def test_maintained_presets_set_nothing_without_a_gpu(name: str) -> None:
+    """No GPU: nothing; nothing known: nothing."""
+    assert not met(name, Facts("0.11.2", (), 0, 0, None, 1, 1, "cpu"))
+    assert not met(name, Facts())
+
+
+@pytest.mark.parametrize("name", sorted(MAINTAINED - {"debug", "reproducible"}))
+@pytest.mark.parametrize("capability", ["7.0", "8.0", "10.0", "12.0"])
+def test_speed_is_claimed_only_for_the_gpus_that_were_measured(name: str, capability: str) -> None:
+    """All measurements are from Hopper."""
+    facts = Facts("0.11.2", (capability,) * 8, 8, 8, True, 1, 1, "cuda")
+    assert not met(name, facts)
+
+
+def test_fsdp_on_eight_h100() -> None:
+    """The measured set, on the measured release, on older ones, and not double buffering on 0.11.1."""
+    measured = met("fsdp", EIGHT_H100)
+    assert len(measured) == 7
+    assert "xla_gpu_enable_latency_hiding_scheduler" not in measured
+    assert "xla_gpu_enable_latency_hiding_scheduler" in met("fsdp", Facts("0.6.2", ("9.0",) * 8, 8))
+    assert "xla_gpu_enable_while_loop_double_buffering" not in met("fsdp", Facts("0.11.1", ("9.0",) * 8, 8))
+    assert not met("fsdp", Facts("0.11.2", ("9.0",), 1))
+    assert not met("fsdp", Facts("0.4.38", ("9.0",) * 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "there"), [("0.10.0", False), ("0.10.1", True), ("0.11.2", True), ("0.12.0.1", False)]
+)
+def test_decode_follows_the_kernel_s_life(jaxlib: str, there: bool) -> None:
+    """XLA's all-reduce kernel is on from 0.10.1 and inside the CUDA graph from 0.12."""
+    assert bool(met("decode", Facts(jaxlib, ("9.0",) * 2, 2, 2, True, 1))) is there
+
+
+def test_auto_sets_only_what_was_measured() -> None:
+    """O1 on the measured release with several Hopper GPUs, nothing on one GPU."""
+    assert met("auto", EIGHT_H100) == {"jax_optimization_level"}
+    assert not met("auto", Facts("0.11.2", ("9.0",), 1, 1, True, 1))
+    assert not met("auto", Facts("0.11.1", ("9.0",) * 8, 8, 8, True, 1))
+
+
+def test_simulation_is_for_one_gpu() -> None:
+    """Concurrent commands were measured on one GPU."""
+    assert met("simulation", Facts("0.11.2", ("9.0",), 1))
+    assert not met("simulation", EIGHT_H100)
+
+
+def test_one_preset_reads_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start-up: asking for fsdp touches no other table."""
+    read: list[str] = []
+    real = presets.read_toml
+    monkeypatch.setattr(presets, "read_toml", lambda path: read.append(str(path)) or real(path))
+    load_preset("fsdp")
+    assert [Path(path).name for path in read] == ["fsdp.toml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("fdsp", "fsdp"), ("jax_toolbox", "jax-toolbox"), ("simulations", "simulation")]
+)
+def test_an_unknown_preset_names_the_closest(name: str, near: str) -> None:
+    """What was given, what there is, and the near miss."""
+    with pytest.raises(UnknownPreset) as caught:
+        load_preset(name)
+    assert repr(name) in str(caught.value)
+    assert f"Did you mean {near!r}?" in str(caught.value)
+    assert all(one in str(caught.value) for one in preset_names())
+    assert caught.value.findings[0].code == "unknown-preset"
+
+
+@pytest.mark.parametrize("name", ["../presets/fsdp", "", "/etc/passwd", "a/b"])
+def test_a_path_is_no_name(name: str) -> None:
+    """A name never leaves the folder of presets."""
+    with pytest.raises(UnknownPreset):
+        load_preset(name)
+
+
+def write(folder: Path, text: str) -> Path:
+    """A user's file."""
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_user_s_preset(tmp_path: Path) -> None:
+    """The shortest useful file."""
+    preset = load_preset_file(write(tmp_path, '[[set]]\nflag = "xla_gpu_autotune_level"\nvalue = 2\n'))
+    (setting,) = preset.settings
+    assert (preset.name, preset.kind) == ("mine", "user")
+    assert (setting.kind, setting.name, setting.value) == ("xla_flag", "xla_gpu_autotune_level", "2")
+    assert setting.source == f"preset {tmp_path / 'mine.toml'}"
+
+
+def test_a_user_s_preset_extends_ours(tmp_path: Path) -> None:
+    """The settings of the extended preset come first, with their own source and conditions."""
+    text = 'extends = "fsdp"\nmemory_fraction = 0.9\n[[set]]\nconfig = "jax_debug_nans"\nvalue = true\nwhen = { devices = ">=2" }\n'
+    preset = load_preset_file(write(tmp_path, text))
+    base = load_preset("fsdp")
+    assert preset.settings[:-1] == base.settings
+    assert preset.settings[-1].value is True
+    assert preset.memory_fraction == 0.9
+    assert preset.settings[-1].when == {"devices": ">=2"}
+
+
+def test_values_become_text(tmp_path: Path) -> None:
+    """Booleans, numbers and lists as XLA and the environment take them; options keep their type."""
+    values = {"true": "true", "3": "3", "0.5": "0.5", '["A", "B"]': "A,B", '""': ""}
+    for given, text in values.items():
+        (setting,) = load_preset_file(write(tmp_path, f'[[set]]\nflag = "xla_x"\nvalue = {given}\n')).settings
+        assert setting.value == text
+
+
+def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    """File, table and key, what is allowed, and the closest name."""
+    text = """
+sumary = "x"
+memory_fraction = "all"
+kind = "maintained"
+extends = ["fdsp"]
+[[set]]
+flag = "--xla_x"
+env = "A"
+[[set]]
+env = "A"
+value = 2026-01-01
+when = { jaxlab = ">=1", devices = 2 }
+[[set]]
+flag = "--xla_x"
+valeu = 1
+reason = 3
+"""
+    path = write(tmp_path, text)
+    with pytest.raises(BadSetting) as caught:
+        load_preset_file(path)
+    messages = [finding.message for finding in caught.value.findings]
+    assert all(message.startswith(f"{path}: ") for message in messages)
+    expected = [
+        "sumary: no such key",
+        "Did you mean 'summary'?",
+        "memory_fraction = 'all'",
+        "kind = 'maintained'",
+        "Did you mean 'fsdp'?",
+        "[[set]] 1: exactly one of flag, env, config",
+        "[[set]] 1: value is missing",
+        "[[set]] 2: value = datetime.date",
+        "[[set]] 2: when.jaxlab",
+        "[[set]] 2: when.devices = 2",
+        "[[set]] 3: '--xla_x' is not a name",
+        "Did you mean 'value'?",
+        "[[set]] 3: reason = 3",
+    ]
+    assert [part for part in expected if part not in "\n".join(messages)] == []
+    assert {finding.code for finding in caught.value.findings} == {"bad-preset-file"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "set = 3",
+        "set = [1]",
+        "extends = 3",
+        "extends = [1]",
+        "evidence = [1]",
+        "memory_fraction = true",
+        "memory_fraction = -1",
+        "summary = 1",
+    ],
+)
+def test_wrong_types_are_told_not_raised_as_they_come(tmp_path: Path, text: str) -> None:
+    """No shape of a file makes anything but a BadSetting."""
+    with pytest.raises(BadSetting, match=r"mine\.toml"):
+        load_preset_file(write(tmp_path, text))
+
+
+def test_a_file_that_is_missing_or_no_toml(tmp_path: Path) -> None:
+    """The file is named; for TOML also where it is wrong."""
+    with pytest.raises(BadSetting, match="cannot be read"):
+        load_preset_file(tmp_path / "none.toml")
+    with pytest.raises(BadSetting, match=r"is not TOML: .*line 1"):
+        load_preset_file(write(tmp_path, "flag = ="))

@@ -1,0 +1,177 @@
+"""The forms of a report, made of values written by hand."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+import pytest
+
+from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes
+from jaxgpu_tune.render.html import render_html
+from jaxgpu_tune.render.parts import machine_line
+from jaxgpu_tune.render.shell import FORMATS, render_environ
+from jaxgpu_tune.render.text import findings_text, render_text
+
+LONG = "--xla_gpu_enable_latency_hiding_scheduler"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a form of a report reads."""
+
+    preset: str = "fsdp"
+    applied: bool = True
+    environ: Mapping[str, str | None] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    machine: Machine = Machine()
+
+
+FULL = Shown(
+    environ={"XLA_FLAGS": "--xla_a=1 --xla_b='x y'", "JAX_PGLE": None},
+    decisions=(
+        Decision("xla_flag", "xla_unmet", None, "unmet", "needs devices >=2, here 1", "preset fsdp"),
+        Decision("xla_flag", LONG[2:], "true", "set", "overlaps collectives with computation " * 3, "preset fsdp"),
+        Decision("xla_flag", "xla_gpu_enable_command_buffer", "", "kept", "was set already", "XLA_FLAGS"),
+        Decision("xla_flag", "xla_other", None, "unmet", "needs devices >=2, here 1", "preset fsdp"),
+        Decision("jax_config", "jax_enable_pgle", None, "dropped", "<b>unknown</b> here", ""),
+    ),
+    findings=(
+        Finding("a-note", "note", "Something to know."),
+        Finding("an-error", "error", "This is wrong:\n  --xla_<typo>\n  ^^^^^^^", "Write it right & well."),
+    ),
+    machine=Machine(
+        gpus=(Gpu(0, name="NVIDIA H100", compute_capability="9.0", memory_bytes=80 << 30),) * 2,
+        jaxlib="0.5.1",
+        plugins={"jax-cuda12-pjrt": "0.5.1"},
+        processes=Processes(rank=1, count=2, launcher="slurm"),
+    ),
+)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 140])
+def test_text_keeps_every_word_within_its_width(width: int) -> None:
+    """All but the variables, which are there to be copied, fits the terminal, and nothing is cut off."""
+    lines = render_text(FULL, width).split("\n")
+    start, end = lines.index("Environment"), lines.index("Machine")
+    assert max(len(line) for line in lines[:start] + lines[end:]) <= width
+    if width < 100:
+        squeezed = "".join("".join(lines).split())
+        assert all(d.name in squeezed and "".join(d.reason.split()) in squeezed for d in FULL.decisions)
+
+
+def test_text_tells_the_worst_first_and_what_is_not_emitted_last() -> None:
+    """Findings, then the settings in force, then the others, which share a line where they share a reason."""
+    text = render_text(FULL, 100)
+    order = ["1 error, 1 note", "error (an-error): This is wrong", "note (a-note): Something", "Settings", "Nothing emitted for", "Environment"]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "--xla_unmet, --xla_other (unmet): needs devices >=2, here 1" in text
+
+
+def test_text_keeps_a_drawing_under_the_fault() -> None:
+    """A caret stays below what it points at."""
+    lines = findings_text(FULL.findings, 80).split("\n")
+    at = next(number for number, line in enumerate(lines) if "<typo>" in line)
+    assert lines[at].index("--xla") == lines[at + 1].index("^")
+
+
+def test_text_shows_an_empty_value_and_quotes_variables_for_a_shell() -> None:
+    """An empty value is a value; what is printed can be pasted."""
+    text = render_text(FULL, 80)
+    assert "--xla_gpu_enable_command_buffer = (empty) (kept)" in text
+    assert f"XLA_FLAGS={shlex.quote(FULL.environ['XLA_FLAGS'] or '')}" in text
+    assert "JAX_PGLE removed" in text
+
+
+def test_text_of_an_empty_plan_is_short() -> None:
+    """Nothing to say takes three lines."""
+    assert render_text(Shown(applied=False), 80).split("\n") == [
+        "jaxgpu_tune 'fsdp': planned, not applied; nothing to report",
+        "Machine",
+        "  GPUs unknown, jax unknown, jaxlib unknown",
+    ]
+
+
+def test_the_machine_is_one_line() -> None:
+    """Equal GPUs are counted; the process is named only where there are several."""
+    assert machine_line(FULL.machine) == (
+        "2 x NVIDIA H100 (cc 9.0, 80 GiB), jax unknown, jaxlib 0.5.1, jax-cuda12-pjrt 0.5.1, process 1 of 2 (slurm)"
+    )
+    assert machine_line(Machine(gpus=())).startswith("no GPU, ")
+
+
+class _Balance(HTMLParser):
+    """Checks that every tag that opens is closed, and collects the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_html_is_well_formed_and_escapes_everything() -> None:
+    """Markup in values and messages shows as text."""
+    page = render_html(FULL)
+    parser = _Balance()
+    parser.feed(page)
+    assert parser.open == []
+    assert "<b>unknown</b>" in parser.text and "--xla_<typo>" in parser.text and "right & well" in parser.text
+    assert "<typo>" not in page
+
+
+def test_html_folds_the_details_and_tells_findings_first() -> None:
+    """What is in force is open; what is not, the environment and the machine are folded."""
+    page = render_html(FULL)
+    assert page.index("This is wrong") < page.index(LONG) < page.index("<details>") < page.index("xla_unmet")
+    assert page.count("<details>") == 3
+    assert "<details>" not in render_html(Shown()).replace("<details><summary>Machine", "")
+
+
+NASTY = {
+    "XLA_FLAGS": "--xla_a=1 --xla_b='x \"y\"' $HOME `id` \\ !",
+    "EMPTY": "",
+    "GONE": None,
+    "UNICODE": "ü—",
+}
+
+
+def test_sh_reads_back_what_was_written() -> None:
+    """A real shell evaluates it; a removed variable is gone."""
+    script = render_environ(NASTY, "sh") + "\nenv -0"
+    done = subprocess.run(["sh", "-c", script], env={"GONE": "x", "PATH": "/usr/bin:/bin"}, capture_output=True, check=True)
+    found = dict(line.split("=", 1) for line in done.stdout.decode().split("\0") if line)
+    assert {name: found.get(name) for name in NASTY} == NASTY
+
+
+def test_fish_and_dotenv_escape_only_what_single_quotes_do_not_protect() -> None:
+    """Backslash and the quote itself."""
+    assert render_environ({"A": "it's \\ $x"}, "fish") == "set -gx A 'it\\'s \\\\ $x'"
+    assert render_environ({"A": "it's", "B": None}, "dotenv") == "A='it\\'s'\n# B must not be set"
+    assert render_environ({"B": None}, "fish") == "set -e B"
+
+
+def test_json_keeps_what_is_to_be_removed() -> None:
+    """As null."""
+    assert json.loads(render_environ(NASTY, "json")) == NASTY
+
+
+@pytest.mark.parametrize("form", sorted(set(FORMATS) - {"json"}))
+def test_no_change_is_no_code(form: str) -> None:
+    """Nothing to evaluate."""
+    assert render_environ({}, form) == ""
