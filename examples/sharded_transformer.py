@@ -76,7 +76,8 @@ def train(size: Size) -> Result:
         state, loss = step(state, tokens)
         losses.append(float(loss))
         seconds.append(time.perf_counter() - start)
-    return Result(tuple(losses), statistics.median(seconds[WARM_UP:]), f"{mesh.size} x {mesh.devices.flat[0].device_kind}")
+    devices = f"{mesh.size} x {jax.devices()[0].device_kind}"
+    return Result(tuple(losses), statistics.median(seconds[WARM_UP:]), devices)
 
 
 def sharding_of(shape: Sequence[int], mesh: Mesh) -> NamedSharding:

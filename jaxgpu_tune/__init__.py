@@ -4,7 +4,7 @@
     import jax
 """
 
-from .api import check, configure, configured, detect, environ, plan, presets
+from .api import check, compiler_options, configure, configured, detect, environ, explain, migrate, plan, presets
 from .errors import (
     BadFlagValue,
     BadSetting,
@@ -15,17 +15,19 @@ from .errors import (
     UnknownFlag,
     UnknownPreset,
 )
-from .model import Decision, Finding, Gpu, Machine, Preset, Report
+from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Preset, Report
 
 __all__ = [
     "BadFlagValue",
     "BadSetting",
     "BadXlaFlags",
     "Decision",
+    "Explanation",
     "Finding",
     "Gpu",
     "JaxGpuTuneError",
     "Machine",
+    "Migration",
     "Preset",
     "ProbeFailed",
     "Report",
@@ -33,10 +35,13 @@ __all__ = [
     "UnknownFlag",
     "UnknownPreset",
     "check",
+    "compiler_options",
     "configure",
     "configured",
     "detect",
     "environ",
+    "explain",
+    "migrate",
     "plan",
     "presets",
 ]

@@ -13,20 +13,25 @@ from .host import apply as writer
 from .host.detect import detect_machine
 from .host.marker import marked
 from .host.observe import observe
+from .host.packages import installed_versions
 from .knowledge.presets import all_presets
-from .model import Finding, Machine, Observation, Preset, Report, Setting
+from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report, Setting
 from .planning import memory
 from .planning.adapt import adapt
 from .planning.assemble import environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
+from .planning.compile_options import compile_options
+from .planning.explain import closest
+from .planning.explain import explain as explain_name
 from .planning.inherit import inherit, read_flags
 from .planning.merge import merge
+from .planning.migrate import restated
 from .planning.request import Request, make_request
 from .planning.select import compose, facts_of, select
 from .planning.target import Target, target_of
 from .planning.wish import Adapted, Problem, collect
 
-__all__ = ["check", "configure", "configured", "detect", "environ", "plan", "presets"]
+__all__ = ["check", "compiler_options", "configure", "configured", "detect", "environ", "explain", "migrate", "plan", "presets"]
 
 OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
@@ -124,6 +129,41 @@ def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Find
     given = dict(os.environ) if xla_flags is None else {"XLA_FLAGS": xla_flags}
     request = make_request(devices=None)
     return make_plan(request, _observe_fresh(request, given, jaxlib), NOTHING).findings
+
+
+@_with_arguments
+def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> dict[str, Any]:
+    """What of the plan acts per compile, for ``jax.jit(compiler_options=)``, in that surface's own names and values.
+
+    Process-wide settings and what is set already are left out. Empty before jaxlib 0.4.36, whose jit takes none.
+    """
+    request = make_request(preset, **arguments)
+    observation = _observe_fresh(request, os.environ, None)
+    return compile_options(probed_plan(request, observation), target_of(observation.machine))
+
+
+def migrate(xla_flags: str, to: str | None = None) -> Migration:
+    """The same intent for another jaxlib (default: the installed one): the text and what became of each flag."""
+    observation = _observe_fresh(make_request(), {"XLA_FLAGS": xla_flags}, to)
+    target = target_of(observation.machine)
+    renewed = tuple(restated(read_flags(observation, target).flags, target))
+    changed = tuple(item for item in renewed if isinstance(item, Decision))
+    if changed:
+        text = " ".join(item.text for item in renewed if not isinstance(item, Decision))
+        observation = replace(observation, environ={"XLA_FLAGS": text}, flag_file=None)
+    report = make_plan(make_request(), observation, NOTHING)
+    return Migration(report.xla_flags, ordered((*changed, *report.decisions)), report.findings)
+
+
+def explain(name: str, jaxlib: str | None = None) -> Explanation:
+    """Everything known of a flag, variable or option, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
+    target = target_of(_observe_fresh(make_request(), os.environ, jaxlib).machine)
+    found = explain_name(name, target)
+    if found is None:
+        near = closest(name, target)
+        hint = f"Did you mean {near}?" if near else ""
+        raise UnknownFlag.of([Finding("unknown-name", "error", f"{name!r} is no flag, variable or option that is known.", hint)])
+    return found
 
 
 def make_plan(request: Request, observation: Observation, preset: Preset | None = None, refused: frozenset[str] = frozenset()) -> Report:

@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 __all__ = [
     "Decision",
+    "Explanation",
     "Finding",
     "Gpu",
     "Machine",
+    "Migration",
     "Observation",
     "Preset",
     "Processes",
@@ -166,6 +168,59 @@ class Observation:
     jax_options: frozenset[str] | None = None
     flag_file: str | None = None
     modules: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Migration:
+    """XLA_FLAGS with the same intent for another jaxlib, and what became of each flag."""
+
+    xla_flags: str
+    decisions: tuple[Decision, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything known of one flag, variable or option. ``here``: what holds in the installed (or given) build.
+
+    ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
+    ``values`` and ``compile_option`` are those of this build's flag; ``presets``: who sets it to what.
+    """
+
+    kind: SettingKind
+    name: str
+    does: str = ""
+    traps: str = ""
+    source: str = ""
+    here: str = ""
+    life: tuple[tuple[str, str | None], ...] = ()
+    type: str = ""
+    default: str | None = None
+    values: tuple[str, ...] = ()
+    compile_option: bool | None = None
+    presets: tuple[str, ...] = ()
+    translations: tuple[str, ...] = ()
+    hazards: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return _jsonable(asdict(self))  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        lives = ", ".join(f"{first} to {last}" if last else f"{first} on" for first, last in self.life)
+        rows = {
+            "does": self.does,
+            "trap": self.traps,
+            "here": self.here,
+            "in jaxlib": lives if self.kind == "xla_flag" else "",
+            "type": self.type,
+            "values": ", ".join(self.values),
+            "presets": "; ".join(self.presets),
+            "elsewhere": "; ".join(self.translations),
+            "hazards": " ".join(self.hazards),
+            "source": self.source,
+        }
+        return "\n".join([self.name, *(f"  {key}: {text}" for key, text in rows.items() if text)])
 
 
 @dataclass(frozen=True)

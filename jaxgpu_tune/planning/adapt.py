@@ -15,7 +15,7 @@ from ..knowledge import flags as known
 from ..knowledge import options
 from ..model import Decision, Finding, Setting
 from . import memory
-from .request import BUILD_DEFAULT
+from .request import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target
 from .wish import Origin, Problem, Stream, Wish
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["adapt", "adapt_flag"]
 
+GUARD_UMBRELLA = "jax_transfer_guard"
 MAX_TRANSLATIONS = 4
 
 
@@ -53,7 +54,7 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
     elif refusal is not None:
         yield from _refused(setting, origin, refusal)
     else:
-        yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text)
+        yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text, depth > 0)
 
 
 def _translation(setting: Setting, target: Target) -> Translation | None:
@@ -149,6 +150,9 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
 
 def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     name, release = setting.name, target.jax_release
+    if name == GUARD_UMBRELLA and origin != "existing":
+        yield from adapt((replace(setting, name=option) for option in GUARD_OPTIONS), origin, target)
+        return
     spec = options.option(name, release) if release else None
     if spec is None and release and (found := _option_translation(setting, release)) is not None:
         yield from _translated(setting, found, origin, target, 0)

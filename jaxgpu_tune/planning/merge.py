@@ -6,7 +6,7 @@ Lists whose own rule is to add up are joined, inherited members first; all else 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from ..model import Decision, Finding
@@ -27,8 +27,8 @@ UMBRELLA = "jax_transfer_guard"
 def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Stream:
     """Every wish that is emitted, in canonical order, with the decisions and findings of all."""
     rank = RANKS[prefer]
-    for group in _groups(wishes, lambda wish: fields_of(wish, target)):
-        yield from _resolve(group, target, rank)
+    for group in _groups(_specific_guards(tuple(wishes)), lambda wish: fields_of(wish, target)):
+        yield from _resolve(_one_list(group, target), target, rank)
 
 
 def fields_of(wish: Wish, target: Target) -> frozenset[str]:
@@ -38,8 +38,6 @@ def fields_of(wish: Wish, target: Target) -> frozenset[str]:
         names = spec.fields if spec is not None and spec.fields else (wish.name,)
     elif wish.name in FRACTION_NAMES:
         names = FRACTION_NAMES[:1]
-    elif wish.name == UMBRELLA:
-        names = GUARD_OPTIONS
     else:
         names = (wish.name,)
     return frozenset(f"{wish.kind}:{name}" for name in names)
@@ -69,6 +67,32 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
         yield from _keep(group, winner, target)
     else:
         yield from _set(group, winner, target)
+
+
+def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
+    """An inherited JAX_TRANSFER_GUARD would beat the specific options of ours: it becomes three of them, and goes."""
+    ours = any(wish.name in GUARD_OPTIONS and wish.origin != "existing" for wish in wishes)
+    for wish in wishes:
+        if not ours or wish.name != UMBRELLA:
+            yield wish
+            continue
+        yield from (replace(wish, name=option, reason=f"part of {UMBRELLA.upper()}, which is set") for option in GUARD_OPTIONS)
+        yield Wish("jax_config", UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
+        yield wish
+
+
+def _one_list(group: list[Wish], target: Target) -> list[Wish]:
+    """Several old flags that one side set may each have become a member of one list: they are one wish."""
+    whole: list[Wish] = []
+    for wish in group:
+        last = whole[-1] if whole else None
+        spec = target.flag(wish.name) if wish.translated else None
+        if last and last.translated and (last.name, last.origin) == (wish.name, wish.origin) and spec is not None and spec.form == "list":
+            members = dict.fromkeys([*last.value.split(","), *wish.value.split(",")])
+            whole[-1] = replace(last, value=",".join(members), reason=f"{last.reason}; {wish.reason}")
+        else:
+            whole.append(wish)
+    return whole
 
 
 def _remove(group: list[Wish], winner: Wish) -> Stream:

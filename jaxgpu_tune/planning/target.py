@@ -52,7 +52,7 @@ class Target:
     def is_default(self, name: str, text: str) -> bool:
         """Whether every parser's options are the same without this flag."""
         specs = [spec for _, spec in self._specs(name)]
-        return bool(specs) and all(same(spec, text, spec.effective) for spec in specs)
+        return bool(specs) and all(known.is_default(spec, text) for spec in specs)
 
     def _specs(self, name: str) -> Iterator[tuple[str, FlagSpec]]:
         for release in self.releases:

@@ -19,7 +19,7 @@ class Wish:
     """One setting in the words of the build to plan for, and who wants it.
 
     ``value``: the decoded text of a flag or variable, the typed value of an option, None to remove;
-    ``text``: the flag exactly as the user wrote it, where it was inherited undamaged.
+    ``text``: the flag exactly as the user wrote it, where it was inherited undamaged; ``translated``: it stands for another.
     """
 
     kind: SettingKind
@@ -29,6 +29,7 @@ class Wish:
     reason: str
     source: str
     text: str | None = None
+    translated: bool = False
 
 
 @dataclass(frozen=True)

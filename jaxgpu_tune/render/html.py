@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ..model import Decision, Finding
-from .parts import ReportView, grouped, in_force, label, machine_line, sorted_findings, title
+from ..model import Decision, Finding, Report
+from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 
 __all__ = ["render_html"]
 
@@ -22,7 +22,7 @@ border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);backgrou
 </style>"""
 
 
-def render_html(report: ReportView) -> str:
+def render_html(report: Report) -> str:
     """The report as one ``<div>`` with its own style; only the colours of severities are fixed, the rest is inherited."""
     parts = [
         STYLE,
@@ -43,19 +43,24 @@ def _finding(finding: Finding) -> str:
 
 
 def _decision(decision: Decision) -> tuple[str, ...]:
-    value = "<em>nothing</em>" if decision.value is None else _code(decision.value) if decision.value else "<em>empty</em>"
     source = f" <em>({escape(decision.source)})</em>" if decision.source else ""
-    return _code(label(decision)), value, decision.status, escape(decision.reason) + source
+    return _code(label(decision)), _value(decision.value), decision.status, escape(decision.reason) + source
 
 
-def _others(report: ReportView) -> Iterable[tuple[str, ...]]:
+def _others(report: Report) -> Iterable[tuple[str, ...]]:
     for status, decisions in grouped(report).items():
         yield from ((_code(label(d)), status, escape(d.reason)) for d in decisions)
 
 
-def _environ(report: ReportView) -> Iterable[tuple[str, ...]]:
+def _environ(report: Report) -> Iterable[tuple[str, ...]]:
     for name, value in report.environ.items():
-        yield _code(name), "<em>removed</em>" if value is None else _code(value)
+        yield _code(name), "<em>removed</em>" if value is None else _value(value)
+
+
+def _value(value: str | None) -> str:
+    if value is None:
+        return "<em>nothing</em>"
+    return _code(value) if value else "<em>empty</em>"
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable
 
-from ..model import Decision, Finding, Gpu, Machine
+from ..model import Decision, Finding, Gpu, Machine, Report
 
-__all__ = ["IN_FORCE", "ReportView", "grouped", "in_force", "label", "machine_line", "size_text", "sorted_findings", "title"]
+__all__ = [
+    "IN_FORCE",
+    "grouped",
+    "in_force",
+    "label",
+    "machine_facts",
+    "machine_line",
+    "size_text",
+    "sorted_findings",
+    "title",
+]
 
 IN_FORCE = frozenset({"set", "kept", "merged", "translated", "removed"})
 """Statuses of decisions that changed or keep something; the others say why nothing was done."""
@@ -16,35 +25,7 @@ SEVERITIES = ("error", "warning", "note")
 GIB = 1 << 30
 
 
-class ReportView(Protocol):
-    """What is read of a report."""
-
-    @property
-    def preset(self) -> str:
-        """The presets' names, joined by "+"."""
-
-    @property
-    def applied(self) -> bool:
-        """Whether the plan was carried out."""
-
-    @property
-    def environ(self) -> Mapping[str, str | None]:
-        """Every variable set or changed; None: removed."""
-
-    @property
-    def decisions(self) -> tuple[Decision, ...]:
-        """One a setting."""
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What the user should know."""
-
-    @property
-    def machine(self) -> Machine:
-        """What it was planned for."""
-
-
-def title(report: ReportView) -> str:
+def title(report: Report) -> str:
     """The first line: which preset, whether it is applied, how much was found."""
     state = "applied" if report.applied else "planned, not applied"
     return f"jaxgpu_tune {report.preset!r}: {state}; {_counts(report.findings)}"
@@ -60,12 +41,12 @@ def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def in_force(report: ReportView) -> list[Decision]:
+def in_force(report: Report) -> list[Decision]:
     """The decisions that take effect, and those that were asked for or inherited and cannot."""
     return [d for d in report.decisions if d.status in IN_FORCE or d.status in ("dropped", "late")]
 
 
-def grouped(report: ReportView) -> dict[str, list[Decision]]:
+def grouped(report: Report) -> dict[str, list[Decision]]:
     """The other decisions, by status: nothing is emitted for them."""
     shown = in_force(report)
     groups: dict[str, list[Decision]] = {}
@@ -77,7 +58,12 @@ def grouped(report: ReportView) -> dict[str, list[Decision]]:
 
 def machine_line(machine: Machine) -> str:
     """The machine in one line; what is unknown is named as such or left out."""
-    facts = [
+    return ", ".join(machine_facts(machine))
+
+
+def machine_facts(machine: Machine) -> list[str]:
+    """Each fact of the machine by itself, the GPUs first."""
+    return [
         _gpus_text(machine.gpus),
         *_named("driver", machine.driver),
         *_named("CUDA", machine.cuda_driver),
@@ -87,7 +73,6 @@ def machine_line(machine: Machine) -> str:
         *(f"{name} {version}" for name, version in sorted((machine.plugins or {}).items())),
         *_processes(machine),
     ]
-    return ", ".join(facts)
 
 
 def size_text(size: int | None) -> str:

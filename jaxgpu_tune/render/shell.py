@@ -21,7 +21,7 @@ def _sh(changes: Changes) -> str:
 
 
 def _fish(changes: Changes) -> str:
-    """Within single quotes fish reads only ``\\\\`` and ``\\'`` as escapes."""
+    r"""Within single quotes fish reads only ``\\`` and ``\'`` as escapes."""
     return _lines(changes, lambda name, value: f"set -gx {name} {_single_quoted(value)}", "set -e {}")
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..model import Decision, Finding
-from .parts import ReportView, grouped, in_force, label, machine_line, sorted_findings, title
+from ..model import Decision, Finding, Report
+from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 from .table import table, wrapped
 
-__all__ = ["findings_text", "render_text"]
+__all__ = ["findings_text", "render_text", "terminal_width"]
 
 WIDE = 100
 """From this width on, decisions stand in columns; below, each is a heading with its reason under it."""
 
 
-def render_text(report: ReportView, width: int | None = None) -> str:
+def render_text(report: Report, width: int | None = None) -> str:
     """The report in lines of at most ``width`` columns (default: the terminal's; 100 where there is none)."""
-    columns = width or _terminal_width()
+    columns = width or terminal_width()
     sections = [
         _hanging(title(report), columns),
         findings_lines(report.findings, columns),
@@ -30,7 +30,7 @@ def render_text(report: ReportView, width: int | None = None) -> str:
 
 def findings_text(findings: Iterable[Finding], width: int | None = None) -> str:
     """The findings alone, worst first; empty if there are none."""
-    return "\n".join(findings_lines(findings, width or _terminal_width()))
+    return "\n".join(findings_lines(findings, width or terminal_width()))
 
 
 def findings_lines(findings: Iterable[Finding], width: int) -> list[str]:
@@ -89,7 +89,7 @@ def _group(status: str, decisions: list[Decision], width: int) -> list[str]:
     return [f"  {part}" for line in lines for part in _hanging(line, width - 2)]
 
 
-def _environ_lines(report: ReportView) -> list[str]:
+def _environ_lines(report: Report) -> list[str]:
     from shlex import quote
 
     return [
@@ -97,7 +97,8 @@ def _environ_lines(report: ReportView) -> list[str]:
     ]
 
 
-def _terminal_width() -> int:
+def terminal_width() -> int:
+    """The terminal's columns, or COLUMNS; 100 where there is neither."""
     from shutil import get_terminal_size
 
     return get_terminal_size((WIDE, 24)).columns

@@ -11,12 +11,14 @@ from jaxgpu_tune.knowledge.hazards import Hazard, Trigger, hazards
 from jaxgpu_tune.knowledge.notes import all_notes, note
 from jaxgpu_tune.knowledge.presets import all_presets
 from jaxgpu_tune.knowledge.vocabulary import when_problems
+from jaxgpu_tune.model import SettingKind
 
 if TYPE_CHECKING:
     from jaxgpu_tune.model import Preset
 
 RELEASES = flags.releases()
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
+Key = tuple[SettingKind, str]
 every_hazard = pytest.mark.parametrize("hazard", hazards(), ids=lambda hazard: hazard.code)
 
 
@@ -71,7 +73,8 @@ def test_triggers(trigger: Trigger, value: str, fits: bool) -> None:
 def test_every_setting_of_a_hazard_must_be_there() -> None:
     """Two settings together, of which each alone is harmless."""
     hazard = BY_CODE["user-buffers-without-nvls"]
-    flag, env = ("xla_flag", "xla_gpu_enable_nccl_user_buffers"), ("env", "NCCL_NVLS_ENABLE")
+    flag: Key = ("xla_flag", "xla_gpu_enable_nccl_user_buffers")
+    env: Key = ("env", "NCCL_NVLS_ENABLE")
     assert hazard.triggered_by({flag: "true", env: "0"})
     assert not hazard.triggered_by({flag: "true"})
     assert not hazard.triggered_by({flag: "true", env: "1"})

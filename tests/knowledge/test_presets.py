@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -157,8 +157,12 @@ def test_simulation_is_for_one_gpu() -> None:
 def test_one_preset_reads_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start-up: asking for fsdp touches no other table."""
     read: list[str] = []
-    real = presets.read_toml
-    monkeypatch.setattr(presets, "read_toml", lambda path: read.append(str(path)) or real(path))
+
+    def reading(path: str) -> dict[str, Any]:
+        read.append(path)
+        return tables.read_toml(path)
+
+    monkeypatch.setattr(presets, "read_toml", reading)
     load_preset("fsdp")
     assert [Path(path).name for path in read] == ["fsdp.toml"]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes
+from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes, Report
 from jaxgpu_tune.render.html import render_html
 from jaxgpu_tune.render.parts import machine_line
 from jaxgpu_tune.render.shell import FORMATS, render_environ
@@ -20,19 +19,10 @@ from jaxgpu_tune.render.text import findings_text, render_text
 LONG = "--xla_gpu_enable_latency_hiding_scheduler"
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a form of a report reads."""
-
-    preset: str = "fsdp"
-    applied: bool = True
-    environ: Mapping[str, str | None] = field(default_factory=dict)
-    decisions: tuple[Decision, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    machine: Machine = Machine()
-
-
-FULL = Shown(
+EMPTY = Report(preset="fsdp", machine=Machine(), xla_flags="", environ={}, jax_config={}, decisions=(), findings=())
+FULL = replace(
+    EMPTY,
+    applied=True,
     environ={"XLA_FLAGS": "--xla_a=1 --xla_b='x y'", "JAX_PGLE": None},
     decisions=(
         Decision("xla_flag", "xla_unmet", None, "unmet", "needs devices >=2, here 1", "preset fsdp"),
@@ -68,7 +58,14 @@ def test_text_keeps_every_word_within_its_width(width: int) -> None:
 def test_text_tells_the_worst_first_and_what_is_not_emitted_last() -> None:
     """Findings, then the settings in force, then the others, which share a line where they share a reason."""
     text = render_text(FULL, 100)
-    order = ["1 error, 1 note", "error (an-error): This is wrong", "note (a-note): Something", "Settings", "Nothing emitted for", "Environment"]
+    order = [
+        "1 error, 1 note",
+        "error (an-error): This is wrong",
+        "note (a-note): Something",
+        "Settings",
+        "Nothing emitted for",
+        "Environment",
+    ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
     assert "--xla_unmet, --xla_other (unmet): needs devices >=2, here 1" in text
@@ -91,7 +88,7 @@ def test_text_shows_an_empty_value_and_quotes_variables_for_a_shell() -> None:
 
 def test_text_of_an_empty_plan_is_short() -> None:
     """Nothing to say takes three lines."""
-    assert render_text(Shown(applied=False), 80).split("\n") == [
+    assert render_text(EMPTY, 80).split("\n") == [
         "jaxgpu_tune 'fsdp': planned, not applied; nothing to report",
         "Machine",
         "  GPUs unknown, jax unknown, jaxlib unknown",
@@ -140,7 +137,7 @@ def test_html_folds_the_details_and_tells_findings_first() -> None:
     page = render_html(FULL)
     assert page.index("This is wrong") < page.index(LONG) < page.index("<details>") < page.index("xla_unmet")
     assert page.count("<details>") == 3
-    assert "<details>" not in render_html(Shown()).replace("<details><summary>Machine", "")
+    assert "<details>" not in render_html(EMPTY).replace("<details><summary>Machine", "")
 
 
 NASTY = {
@@ -154,7 +151,9 @@ NASTY = {
 def test_sh_reads_back_what_was_written() -> None:
     """A real shell evaluates it; a removed variable is gone."""
     script = render_environ(NASTY, "sh") + "\nenv -0"
-    done = subprocess.run(["sh", "-c", script], env={"GONE": "x", "PATH": "/usr/bin:/bin"}, capture_output=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", script], env={"GONE": "x", "PATH": "/usr/bin:/bin"}, capture_output=True, check=True
+    )
     found = dict(line.split("=", 1) for line in done.stdout.decode().split("\0") if line)
     assert {name: found.get(name) for name in NASTY} == NASTY
 

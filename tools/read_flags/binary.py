@@ -13,12 +13,14 @@ import re
 import resource
 import signal
 import struct
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _FLAG_SIZE = 296
 _TYPES = ("int32", "int64", "bool", "string", "float")
@@ -32,7 +34,7 @@ _CANARY = "xla_no_such_flag_canary"
 Options = dict[str, Any]
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """The shared object is not laid out as this tool expects."""
 
 
@@ -56,7 +58,7 @@ class Binary:
         data = path.read_bytes()
         self.schema = wire.schema_of(data, "xla/xla.proto")
         if ".xla.DebugOptions" not in self.schema.messages:
-            raise Unreadable(f"{path.name}: no descriptor of xla.DebugOptions")
+            raise UnreadableError(f"{path.name}: no descriptor of xla.DebugOptions")
         self._offsets = symbols(data, (_PARSE, _TABLE, _SERIALIZE))
         del data
         self._base = _load(path)
@@ -67,7 +69,7 @@ class Binary:
         """Every registered flag: name, type, default (as the usage text would show it) and help, in XLA's order."""
         told = _in_fork(self._read_table)
         if not told.results:
-            raise Unreadable(f"the table of flags could not be read: {told.message}")
+            raise UnreadableError(f"the table of flags could not be read: {told.message}")
         return cast("list[dict[str, str]]", told.results[0])
 
     def ask(self, flags: str) -> Answer:
@@ -101,7 +103,7 @@ class Binary:
         vector = struct.unpack("<Q", ctypes.string_at(self._address(_TABLE), 8))[0]
         start, end = struct.unpack("<QQ", ctypes.string_at(vector, 16))
         if not 50 < (end - start) / _FLAG_SIZE < 2000 or (end - start) % _FLAG_SIZE:
-            raise Unreadable("the table of flags has an odd size")
+            raise UnreadableError("the table of flags has an odd size")
         return [_flag(at) for at in range(start, end, _FLAG_SIZE)]
 
 
@@ -110,7 +112,7 @@ def _flag(at: int) -> dict[str, str]:
     kind = struct.unpack_from("<i", raw, 32)[0]
     name = _string(raw, 0)
     if not 0 <= kind < len(_TYPES) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise Unreadable(f"not a flag: {name[:80]!r}, type {kind}")
+        raise UnreadableError(f"not a flag: {name[:80]!r}, type {kind}")
     return {"name": name, "type": _TYPES[kind], "default": _default(raw, _TYPES[kind]), "help": _string(raw, 264)}
 
 
@@ -133,7 +135,7 @@ def _shortest(value: float) -> str:
 def _string(raw: bytes, at: int) -> str:
     start, size = struct.unpack_from("<QQ", raw, at)
     if size > 1 << 20:
-        raise Unreadable("a text of more than a megabyte")
+        raise UnreadableError("a text of more than a megabyte")
     return ctypes.string_at(start, size).decode("utf-8", "replace")
 
 
@@ -148,7 +150,7 @@ def symbols(data: bytes, names: Sequence[str]) -> dict[str, int]:
     for name in names:
         found = data.find(b"\0" + name.encode() + b"\0", names_at, names_at + names_size)
         if found < 0:
-            raise Unreadable(f"no symbol {name}")
+            raise UnreadableError(f"no symbol {name}")
         out[name] = _symbol_value(data, table_at, table_size, found + 1 - names_at)
     return out
 
@@ -161,7 +163,7 @@ def _sections(data: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
         if header[1] == 2:  # SHT_SYMTAB
             linked = headers[header[6]]
             return (header[4], header[5]), (linked[4], linked[5])
-    raise Unreadable("no symbol table")
+    raise UnreadableError("no symbol table")
 
 
 def _symbol_value(data: bytes, at: int, size: int, name: int) -> int:
@@ -170,18 +172,18 @@ def _symbol_value(data: bytes, at: int, size: int, name: int) -> int:
         if (found - at) % 24 == 0:
             return int(struct.unpack_from("<Q", data, found + 8)[0])
         found += 1
-    raise Unreadable("a symbol's name is not used")
+    raise UnreadableError("a symbol's name is not used")
 
 
 def _load(path: Path) -> int:
     libc = ctypes.CDLL(None)
     libc.dlopen.restype, libc.dlerror.restype = ctypes.c_void_p, ctypes.c_char_p
     if not libc.dlopen(str(path).encode(), 1):  # RTLD_LAZY: not everything it names needs to be here
-        raise Unreadable(libc.dlerror().decode())
+        raise UnreadableError(libc.dlerror().decode())
     for line in Path("/proc/self/maps").read_text().splitlines():
         if line.endswith(str(path)):
             return int(line.split("-")[0], 16)
-    raise Unreadable(f"{path.name} is not mapped")
+    raise UnreadableError(f"{path.name} is not mapped")
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ def _child(work: Callable[[], Any], out: int, err: int) -> None:
         os.dup2(err, 1)
         os.dup2(err, 2)
         os.write(out, json.dumps(work()).encode())
-    except BaseException as error:
+    except Exception as error:  # noqa: BLE001  the parent reads of it in stderr
         os.write(2, repr(error).encode())
     finally:
         os._exit(0)

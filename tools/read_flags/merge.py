@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .wheels import DISTRIBUTIONS, order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _DATA = Path(__file__).parents[2] / "jaxgpu_tune" / "knowledge" / "data"
 _METHOD = "the table of tsl::Flag and the parser of each shared object, asked; see tools/read_flags"
@@ -25,7 +27,7 @@ def write(cache: Path, ask: bool) -> None:
 
 
 def _of_distribution(cache: Path, distribution: str) -> dict[str, Facts]:
-    """release -> what was read, oldest first."""
+    """Release -> what was read, oldest first."""
     found = {f.stem[len(distribution) + 1 :]: f for f in cache.glob(f"{distribution}-*.json")}
     return {release: json.loads(found[release].read_text()) for release in sorted(found, key=order)}
 
@@ -66,7 +68,7 @@ def help_text(jaxlib: Mapping[str, Facts]) -> str:
 
 
 def differences(jaxlib: Mapping[str, Facts], plugin: Mapping[str, Facts]) -> Facts:
-    """release -> flag -> what the plugin has otherwise than the jaxlib of the same release (null: has no such flag)."""
+    """Release -> flag -> what the plugin has otherwise than the jaxlib of the same release (null: has no such flag)."""
     out = {}
     for release, facts in plugin.items():
         ours, theirs = _states(jaxlib[release]), _states(facts)
@@ -116,7 +118,7 @@ def _state(flag: Facts, options: Mapping[str, Any]) -> Facts:
 
 
 def _changes(releases: Iterable[str], states: Mapping[str, Facts | None]) -> History:
-    """[[release, what is new from then on]]: a key that is null goes back to the usual, a null says that the flag is gone."""
+    """[[release, what is new from then on]]: a null key goes back to the usual, a null says that the flag is gone."""
     history: History = []
     before: Facts | None = None
     for release in releases:
@@ -132,10 +134,14 @@ def _delta(before: Facts, now: Facts) -> Facts:
 
 
 def _lives(jaxlib: Mapping[str, Facts]) -> dict[str, History]:
-    """Fields of DebugOptions that no flag of that name sets: names for ``compiler_options`` only."""
+    """Fields of DebugOptions that no flag of that name sets, names for ``compiler_options`` only: [[release, there]]."""
     bare = {r: set(f["options"]) - {flag["name"] for flag in f["flags"]} for r, f in jaxlib.items()}
-    names = sorted(set().union(*bare.values()))
-    return {n: [[r, s is not None] for r, s in _changes(jaxlib, {r: {} if n in b else None for r, b in bare.items()})] for n in names}
+    return {name: _life(name, bare) for name in sorted(set().union(*bare.values()))}
+
+
+def _life(name: str, bare: Mapping[str, set[str]]) -> History:
+    history = _changes(bare, {release: {} if name in names else None for release, names in bare.items()})
+    return [[release, there is not None] for release, there in history]
 
 
 def _compact(value: Any) -> str:

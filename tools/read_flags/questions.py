@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import wire
-from .binary import Binary, Options, Unreadable
+from .binary import Binary, Options, UnreadableError
 from .spellings import Members, text_list, values_of_enum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from . import wire
 
 Facts = dict[str, Any]
 _JUNK = "zz_Junk9"
@@ -28,7 +31,7 @@ class Questions:
         options = self.binary.ask(flags).options
         return None if options is None else self._filled(options)
 
-    def set(self, name: str, *values: str) -> Options | None:
+    def given(self, name: str, *values: str) -> Options | None:
         """The options with ``name`` given each of ``values`` in turn (quoted, as blanks may be part of them)."""
         return self.ask(" ".join(f'--{name}="{value}"' for value in values))
 
@@ -60,7 +63,7 @@ class Questions:
 
 
 def _bool(asked: Questions, flag: dict[str, str]) -> Facts:
-    answers = {text: asked.set(flag["name"], text) for text in ("true", "false")}
+    answers = {text: asked.given(flag["name"], text) for text in ("true", "false")}
     return _scalar(asked, flag, answers, [text for text in answers if answers[text] is None])
 
 
@@ -68,14 +71,14 @@ def _int(asked: Questions, flag: dict[str, str]) -> Facts:
     default = int(flag["default"])
     top = 2**31 - 1 if flag["type"] == "int32" else 2**63 - 1
     tried = dict.fromkeys([default, min(default + 1, top), max(default - 1, -top), -1, 0, 1, 2, top])
-    answers = {str(number): asked.set(flag["name"], str(number)) for number in tried}
+    answers = {str(number): asked.given(flag["name"], str(number)) for number in tried}
     refused = [text for text in ("-1", "0", "1", str(top)) if answers[text] is None]
     return _scalar(asked, flag, answers, refused)
 
 
 def _float(asked: Questions, flag: dict[str, str]) -> Facts:
     texts = dict.fromkeys([flag["default"], f"{float(flag['default']) + 1:.9g}", "-1", "0", "0.5"])
-    answers = {text: asked.set(flag["name"], text) for text in texts}
+    answers = {text: asked.given(flag["name"], text) for text in texts}
     return _scalar(asked, flag, answers, [text for text in ("-1", "0") if answers[text] is None])
 
 
@@ -91,16 +94,16 @@ def _scalar(asked: Questions, flag: dict[str, str], answers: dict[str, Options |
 
 def _string(asked: Questions, flag: dict[str, str]) -> Facts:
     name = flag["name"]
-    junk = asked.set(name, _JUNK)
+    junk = asked.given(name, _JUNK)
     facts = _free(asked, name, junk) if junk is not None else _choice(asked, flag)
-    if not facts.get("unstable") and asked.set(name, flag["default"]) != asked.base:
+    if not facts.get("unstable") and asked.given(name, flag["default"]) != asked.base:
         facts.update(_restating(asked, name, facts))
     return facts
 
 
 def _free(asked: Questions, name: str, junk: Options) -> Facts:
     """A flag that takes any text: one string, a list of strings, or key=value pairs."""
-    written = sorted(asked.changed(junk) | asked.changed(asked.set(name, "11")))
+    written = sorted(asked.changed(junk) | asked.changed(asked.given(name, "11")))
     field = asked.fields[written[0]] if written else None
     if field is not None and field.is_message and not field.repeated:
         return {"fields": written, "values": {"form": "list", "repeat": "append", "empty": True}}
@@ -108,8 +111,12 @@ def _free(asked: Questions, name: str, junk: Options) -> Facts:
         return {"fields": written}
     if field.of in asked.binary.schema.maps:
         return {"fields": written, "values": {"form": "map", "repeat": "merge", "empty": _takes(asked, name, "")}}
-    values = {"form": "list", "repeat": _repeat(asked, name, field.name, _JUNK, "other"), "empty": _takes(asked, name, "")}
-    split = asked.set(name, f"{_JUNK},other")
+    values = {
+        "form": "list",
+        "repeat": _repeat(asked, name, _JUNK, "other"),
+        "empty": _takes(asked, name, ""),
+    }
+    split = asked.given(name, f"{_JUNK},other")
     if split is not None and len(split[field.name]) == len(asked.base[field.name]) + 1:
         values["separator"] = ""
     if not _takes(asked, name, f"{_JUNK}:text"):
@@ -125,7 +132,7 @@ def _choice(asked: Questions, flag: dict[str, str]) -> Facts:
     if special is not None:
         return special
     for field, members in _enums(asked, [own] if own else asked.fields.values()):
-        found = Members.find(lambda text: asked.set(name, text), asked.base, field, members)
+        found = Members.find(lambda text: asked.given(name, text), asked.base, field, members)
         if found:
             return {"fields": sorted(found.written), "values": _ways(asked, name, found)}
     return _unstable(asked, name)
@@ -137,7 +144,7 @@ def _unstable(asked: Questions, name: str) -> Facts:
     names = values_of_enum(asked.binary.schema.enums[own.of]) if own and own.is_enum else []
     members = [text for text in names if _crashes(asked, name, text)]
     if not members:
-        raise Unreadable(f"{name}: no value found that it takes")
+        raise UnreadableError(f"{name}: no value found that it takes")
     case = "any" if _crashes(asked, name, members[-1].swapcase()) else "exact"
     values = {"form": "enum", "members": members, "case": case, "empty": False}
     return {"fields": [name], "values": values, "unstable": True}
@@ -168,7 +175,7 @@ _SPECIAL: dict[str, Facts] = {
 def _special(asked: Questions, name: str) -> Facts | None:
     """The few flags with a grammar of their own: how long, which numbers, how much fuel a pass gets."""
     for text, values in _SPECIAL.items():
-        options = asked.set(name, text)
+        options = asked.given(name, text)
         if options is not None:
             return {"fields": sorted(asked.changed(options)), "values": values | {"empty": _takes(asked, name, "")}}
     return None
@@ -188,7 +195,7 @@ def _ways(asked: Questions, name: str, found: Members) -> Facts:
 def _list_ways(asked: Questions, name: str, found: Members) -> Facts:
     one, two = found.texts[1], found.texts[2 if len(found.texts) > 2 else 0]
     takes: Callable[[str], bool] = lambda text: _takes(asked, name, text)  # noqa: E731
-    facts: Facts = {"form": "list", "repeat": _repeat(asked, name, found.field, one, two)}
+    facts: Facts = {"form": "list", "repeat": _repeat(asked, name, one, two)}
     facts["blanks"] = takes(f"{one}, {two}")
     facts["trailing"] = takes(f"{one},")
     facts["incremental"] = _increments(asked, name, found)
@@ -202,20 +209,20 @@ def _list_ways(asked: Questions, name: str, found: Members) -> Facts:
 def _increments(asked: Questions, name: str, found: Members) -> bool | str:
     """Whether ``+X,-Y`` works; "first" where all but the first item are silently left out."""
     one, two = found.texts[1], found.texts[2 if len(found.texts) > 2 else 0]
-    first = asked.set(name, one, f"+{two}")
+    first = asked.given(name, one, f"+{two}")
     if first is None:
         return False
-    removed = asked.set(name, f"{one},{two}", f"-{one},-{two}")
+    removed = asked.given(name, f"{one},{two}", f"-{one},-{two}")
     return "first" if removed is None or removed[found.field] else True
 
 
-def _repeat(asked: Questions, name: str, field: str, one: str, two: str) -> str:
-    both, last = asked.set(name, one, two), asked.set(name, two)
+def _repeat(asked: Questions, name: str, one: str, two: str) -> str:
+    both, last = asked.given(name, one, two), asked.given(name, two)
     return "last" if both == last else "append"
 
 
 def _takes(asked: Questions, name: str, text: str) -> bool:
-    return asked.set(name, text) is not None
+    return asked.given(name, text) is not None
 
 
 def _restating(asked: Questions, name: str, facts: Facts) -> Facts:
@@ -223,9 +230,9 @@ def _restating(asked: Questions, name: str, facts: Facts) -> Facts:
     values = facts.get("values", {})
     for field in facts["fields"]:
         for text in _spelled(values, asked.base[field]):
-            if asked.set(name, text) == asked.base:
+            if asked.given(name, text) == asked.base:
                 return {"effective": text}
-    return {"effective": "" if asked.set(name, "") == asked.base else None}
+    return {"effective": "" if asked.given(name, "") == asked.base else None}
 
 
 def _spelled(values: Facts, base: Any) -> Iterable[str]:

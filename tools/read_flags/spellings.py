@@ -37,7 +37,6 @@ class Members:
         prefix = _prefix(ask, list(taken), strip, change)
         return cls(field, tuple(texts), tuple(taken), "any" if mixed else "exact", prefix, frozenset(written))
 
-
     @classmethod
     def _inside(cls, ask: Ask, base: dict[str, Any], field: str, names: list[str]) -> Members | None:
         """Where the flag takes some words from the middle of a name: COLLECTIVES_PEER_MEMORY as "peer"."""
@@ -62,7 +61,8 @@ def values_of_enum(enum: dict[int, str]) -> list[str]:
 
 def text_list(values: dict[str, Any], names: Iterable[str]) -> list[str]:
     """Proto names as the flag spells them; a name it cannot spell stays as it is."""
-    spelled = dict(zip(values.get("names", values.get("members", ())), values.get("members", ())))
+    members = values.get("members", ())
+    spelled = dict(zip(values.get("names", members), members, strict=True))
     return [spelled.get(name, name) for name in names]
 
 
@@ -93,11 +93,8 @@ def _ways(names: list[str]) -> Iterator[tuple[Change, Change]]:
 def _cuts(names: list[str]) -> list[int]:
     """Lengths of the prefixes, ending in an underscore, that all members share."""
     first = names[0]
-    return [
-        at
-        for at in range(len(first))
-        if at == 0 or (first[at - 1] == "_" and all(name.startswith(first[:at]) and name != first[:at] for name in names))
-    ]
+    ends = [at + 1 for at, letter in enumerate(first[:-1]) if letter == "_"]
+    return [0, *(end for end in ends if all(name[:end] == first[:end] != name for name in names))]
 
 
 def _mixed(text: str) -> str:

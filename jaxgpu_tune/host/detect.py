@@ -1,0 +1,53 @@
+"""The machine, put together from its parts; or read from the file that JAXGPU_TUNE_MACHINE names.
+
+``python -m jaxgpu_tune.host.detect`` prints it as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+from ..errors import BadSetting
+from ..model import Finding, Machine
+from .gpus import find_gpus
+from .packages import installed_versions
+from .phase import phase
+from .processes import find_processes
+
+__all__ = ["MACHINE_FILE", "detect_machine"]
+
+MACHINE_FILE = "JAXGPU_TUNE_MACHINE"
+
+
+def detect_machine(environ: Mapping[str, str]) -> Machine:
+    """What is here, or what the file says is. Raises BadSetting for a file that cannot be used, never for facts."""
+    if environ.get(MACHINE_FILE):
+        return _from_file(environ[MACHINE_FILE])
+    found, packages = find_gpus(environ), installed_versions()
+    return Machine(
+        gpus=found.gpus,
+        driver=found.driver,
+        cuda_driver=found.cuda_driver,
+        nccl=packages.nccl,
+        jax=packages.jax,
+        jaxlib=packages.jaxlib,
+        plugins=packages.plugins,
+        phase=phase(),
+        processes=find_processes(environ),
+    )
+
+
+def _from_file(path: str) -> Machine:
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (OSError, ValueError) as error:
+        message = f"{MACHINE_FILE}={path!r} cannot be read as JSON: {error}."
+        raise BadSetting.of([Finding("bad-machine", "error", message, "`jaxgpu-tune detect --json` writes such a file.")]) from error
+    return Machine.from_dict(data)
+
+
+if __name__ == "__main__":
+    print(json.dumps(detect_machine(os.environ).to_dict(), indent=1))  # noqa: T201 - this is a command

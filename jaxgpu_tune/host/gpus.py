@@ -1,0 +1,180 @@
+"""The GPUs, asked of NVML through nvidia-ml-py: no CUDA context, no child process, and never an exception."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ..model import Gpu
+from .visible import Device, visible
+
+__all__ = ["Found", "find_gpus", "has_device_node"]
+
+NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
+"""One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's (R51)."""
+NVLINKS = 18
+SWITCH = "switch"
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What NVML said: the GPUs this process may use (None: it could not be asked), the driver and its newest CUDA."""
+
+    gpus: tuple[Gpu, ...] | None
+    driver: str | None = None
+    cuda_driver: str | None = None
+
+
+def has_device_node() -> bool:
+    """Whether the kernel shows an NVIDIA device; without one NVML is not touched, which saves its start."""
+    return any(map(os.path.exists, NODES))
+
+
+def find_gpus(environ: Mapping[str, str], nvml: Any = None) -> Found:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves to this process, in CUDA's order. ``nvml``: another NVML to ask."""
+    if nvml is None:
+        if not has_device_node():
+            return Found(())
+        try:
+            import pynvml as nvml
+        except ImportError:
+            return Found(None)
+    if _asked(nvml.nvmlInit, default=_FAILED) is _FAILED:
+        return Found(None)
+    try:
+        return _found(nvml, environ)
+    finally:
+        _asked(nvml.nvmlShutdown)
+
+
+_FAILED = object()
+
+
+def _found(nvml: Any, environ: Mapping[str, str]) -> Found:
+    count = _asked(nvml.nvmlDeviceGetCount)
+    handles = [_asked(lambda i=i: nvml.nvmlDeviceGetHandleByIndex(i)) for i in range(count or 0)]
+    driver, cuda = _text(_asked(nvml.nvmlSystemGetDriverVersion)), _asked(nvml.nvmlSystemGetCudaDriverVersion_v2)
+    version = None if not cuda else f"{cuda // 1000}.{cuda % 1000 // 10}"
+    if count is None or None in handles:
+        return Found(None, driver, version)
+    return Found(tuple(_usable(nvml, _cuda_order(nvml, handles, environ), environ)), driver, version)
+
+
+def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> list[Any]:
+    """NVML counts by PCI bus, CUDA by default from the fastest; equal GPUs stay in PCI order."""
+    if environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
+        return handles
+    return sorted(handles, key=lambda handle: _speed(nvml, handle), reverse=True)
+
+
+def _speed(nvml: Any, handle: Any) -> tuple[tuple[int, int], int, int]:
+    """An estimate of CUDA's own, unpublished one: capability, then cores, then memory."""
+    capability = _asked(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle), default=(0, 0))
+    cores = _asked(lambda: nvml.nvmlDeviceGetNumGpuCores(handle), default=0)
+    memory = _asked(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total, default=0)
+    return tuple(capability), cores, memory
+
+
+def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterator[Gpu]:
+    by_uuid = {_uuid(nvml, handle, number): handle for number, handle in enumerate(handles)}
+    gpus = [Device(uuid) for uuid in by_uuid]
+    pieces = [piece for uuid, handle in by_uuid.items() for piece in _slices(nvml, handle, uuid)]
+    by_uuid |= {device.uuid: handle for device, handle in pieces}
+    chosen = visible(gpus, [device for device, _ in pieces], environ.get("CUDA_VISIBLE_DEVICES"))
+    own = {device.uuid: index for index, device in enumerate(chosen)}
+    links = _links(nvml, {uuid: by_uuid[uuid] for uuid in own})
+    for uuid, index in own.items():
+        device = chosen[index]
+        gpu = _gpu(nvml, by_uuid[uuid], index, uuid, mig=bool(device.parent))
+        if device.parent:
+            gpu = replace(gpu, compute_capability=_capability(nvml, by_uuid[device.parent]), nvlink_peers=())
+        else:
+            peers = links[uuid]
+            gpu = replace(gpu, nvlink_peers=None if peers is None else tuple(sorted(own[p] for p in peers if p in own)))
+        yield gpu
+
+
+def _slices(nvml: Any, handle: Any, uuid: str) -> Iterator[tuple[Device, Any]]:
+    """The MIG slices of a GPU, each with its own handle."""
+    mode = _asked(lambda: nvml.nvmlDeviceGetMigMode(handle)[0], default=0)
+    for number in range(_asked(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle), default=0) if mode else 0):
+        piece = _asked(lambda n=number: nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, n))
+        name = None if piece is None else _text(_asked(lambda p=piece: nvml.nvmlDeviceGetUUID(p)))
+        if name:
+            gi = _asked(lambda p=piece: nvml.nvmlDeviceGetGpuInstanceId(p))
+            ci = _asked(lambda p=piece: nvml.nvmlDeviceGetComputeInstanceId(p))
+            yield Device(name, uuid, f"MIG-{uuid}/{gi}/{ci}"), piece
+
+
+def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
+    memory = _asked(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+    return Gpu(
+        index=index,
+        uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else None,
+        name=_text(_asked(lambda: nvml.nvmlDeviceGetName(handle))),
+        compute_capability=_capability(nvml, handle),
+        memory_bytes=None if memory is None else int(memory.total),
+        free_bytes=None if memory is None else int(memory.free),
+        mig=mig,
+    )
+
+
+def _capability(nvml: Any, handle: Any) -> str | None:
+    found = _asked(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
+    return None if found is None else f"{found[0]}.{found[1]}"
+
+
+def _uuid(nvml: Any, handle: Any, number: int) -> str:
+    return _text(_asked(lambda: nvml.nvmlDeviceGetUUID(handle))) or f"unknown-{number}"
+
+
+def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
+    """The GPUs that each reaches by NVLink, directly or through a switch; None where it could not be learned."""
+    buses = {_bus(_asked(lambda h=h: nvml.nvmlDeviceGetPciInfo(h))): uuid for uuid, h in handles.items()}
+    ends = {uuid: _remote_ends(nvml, handle) for uuid, handle in handles.items()}
+    switched = {uuid for uuid, found in ends.items() if found and SWITCH in found}
+
+    def peers(uuid: str) -> set[str] | None:
+        found = ends[uuid]
+        if found is None:
+            return None
+        direct = {buses[bus] for bus in found if bus in buses}
+        return (direct | (switched if uuid in switched else set())) - {uuid}
+
+    return {uuid: peers(uuid) for uuid in handles}
+
+
+def _remote_ends(nvml: Any, handle: Any) -> set[str] | None:
+    ends = set()
+    for link in range(NVLINKS):
+        state = _asked(lambda n=link: nvml.nvmlDeviceGetNvLinkState(handle, n), default=_FAILED)
+        if state is _FAILED and link == 0:
+            return set() if _asked(lambda: nvml.nvmlDeviceGetName(handle)) else None
+        if state in (_FAILED, 0):
+            continue
+        kind = _asked(lambda n=link: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, n), default=None)
+        remote = _asked(lambda n=link: nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, n))
+        ends.add(SWITCH if kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", 2) else _bus(remote))
+    return ends
+
+
+def _bus(info: Any) -> str:
+    if info is None:
+        return ""
+    # busId has eight digits of domain, busIdLegacy four; the last part is the same.
+    return (_text(info.busId) or "").lower()[-7:]
+
+
+def _text(value: Any) -> str | None:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _asked(question: Callable[[], Value], default: Any = None) -> Any:
+    """NVML's answer; ``default`` where it has none: a driver may lack any function, and fail in any way."""
+    try:
+        return question()
+    except Exception:  # noqa: BLE001 - nvidia-ml-py raises its own errors, and ctypes' for a function that is not there
+        return default

@@ -1,0 +1,49 @@
+"""How far JAX has started, told from sys.modules alone: nothing is imported, no lock is taken."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..model import Phase
+
+__all__ = ["live_config", "live_options", "phase"]
+
+BRIDGE = "jax._src.xla_bridge"
+
+
+def phase() -> Phase:
+    """Whether jax is imported, and whether a backend is up.
+
+    ``xla_bridge._backends`` is there in every jax from 0.4.16 on; ``backends_are_initialized()`` would take a lock that
+    another thread may hold for as long as it starts a backend (semantics 3.3).
+    """
+    if getattr(sys.modules.get(BRIDGE), "_backends", None):
+        return "started"
+    return "imported" if "jax" in sys.modules else "not-imported"
+
+
+def live_options() -> frozenset[str] | None:
+    """The names of the options that a live jax has; None: jax is not imported."""
+    values = _values()
+    return None if values is None else frozenset(values)
+
+
+def live_config(jax: str | None) -> dict[str, Any] | None:
+    """The options of a live jax that differ from jax's own defaults; None: jax is not imported."""
+    values = _values()
+    if values is None:
+        return None
+    from ..knowledge.options import option
+
+    specs = {name: option(name, jax) for name in values} if jax else {}
+    return {name: values[name] for name, spec in specs.items() if spec is not None and _plain(values[name]) and values[name] != spec.default}
+
+
+def _values() -> dict[str, Any] | None:
+    config = getattr(sys.modules.get("jax"), "config", None)
+    return None if config is None else dict(getattr(config, "values", {}))
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, str))

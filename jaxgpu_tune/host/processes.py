@@ -1,0 +1,92 @@
+"""This process's place in the job, from the variables of launchers; what they leave open or contradict stays None."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from ..model import Processes
+
+__all__ = ["find_processes"]
+
+Environ = Mapping[str, str]
+
+
+def find_processes(environ: Environ) -> Processes:
+    """The layout as the first launcher that is present tells it; an empty one where none is."""
+    for find in LAUNCHERS:
+        found = find(environ)
+        if found is not None:
+            return _checked(found)
+    return Processes()
+
+
+def _openmpi(environ: Environ) -> Processes | None:
+    return _named(environ, "openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
+
+
+def _slurm(environ: Environ) -> Processes | None:
+    """Inside a job step only: an sbatch or salloc shell is one process, though its variables speak of the job's."""
+    if "SLURM_JOB_ID" not in environ or "SLURM_STEP_NODELIST" not in environ or "SLURM_PROCID" not in environ:
+        return None
+    rank, local_rank = _number(environ, "SLURM_PROCID"), _number(environ, "SLURM_LOCALID")
+    count = _number(environ, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS")
+    return Processes(rank, local_rank, count, _slurm_local_count(environ, count), "slurm")
+
+
+def _slurm_local_count(environ: Environ, count: int | None) -> int | None:
+    """Of ``4(x2),2``: the tasks on this node, which SLURM_NODEID counts from 0."""
+    layout = environ.get("SLURM_STEP_TASKS_PER_NODE") or environ.get("SLURM_TASKS_PER_NODE") or ""
+    tasks = [int(n) for n, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", layout) for _ in range(int(times or 1))]
+    node = _number(environ, "SLURM_NODEID")
+    if node is not None and node < len(tasks):
+        return tasks[node]
+    if len(set(tasks)) == 1:
+        return tasks[0]
+    return _number(environ, "SLURM_NTASKS_PER_NODE") or (count if _number(environ, "SLURM_NNODES") == 1 else None)
+
+
+def _torchrun(environ: Environ) -> Processes | None:
+    return _named(environ, "torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE") if "LOCAL_RANK" in environ else None
+
+
+def _pmi(environ: Environ) -> Processes | None:
+    """MPICH, Intel MPI and others that speak PMI."""
+    found = _named(environ, "pmi", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "MPI_LOCALNRANKS")
+    return found or _named(environ, "pmi", "PMIX_RANK", "PMIX_LOCAL_RANK", "PMIX_SIZE", "PMIX_LOCAL_SIZE")
+
+
+def _kubernetes(environ: Environ) -> Processes | None:
+    """An indexed job, one process a pod; the number of pods is in no variable of Kubernetes' own."""
+    if "KUBERNETES_SERVICE_HOST" not in environ or "JOB_COMPLETION_INDEX" not in environ:
+        return None
+    return Processes(_number(environ, "JOB_COMPLETION_INDEX"), 0, None, 1, "kubernetes")
+
+
+LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (_openmpi, _slurm, _torchrun, _pmi, _kubernetes)
+"""In the order in which JAX itself looks for clusters (jax/_src/clusters), then those that JAX does not know."""
+
+
+def _named(environ: Environ, launcher: str, rank: str, local_rank: str, count: str, local_count: str) -> Processes | None:
+    if rank not in environ:
+        return None
+    return Processes(*(_number(environ, name) for name in (rank, local_rank, count, local_count)), launcher)
+
+
+def _number(environ: Environ, *names: str) -> int | None:
+    """The first of the variables that is there; None if it is no count."""
+    text = next((environ[name] for name in names if environ.get(name)), "").strip()
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _checked(found: Processes) -> Processes:
+    """A rank that is not below its count contradicts it: neither is known then."""
+    wrong = found.rank is not None and found.count is not None and found.rank >= found.count
+    locally = found.local_rank is not None and found.local_count is not None and found.local_rank >= found.local_count
+    return Processes(
+        rank=None if wrong else found.rank,
+        local_rank=None if locally else found.local_rank,
+        count=None if wrong else found.count,
+        local_count=None if locally else found.local_count,
+        launcher=found.launcher,
+    )

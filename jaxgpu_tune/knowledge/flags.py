@@ -1,0 +1,252 @@
+"""The XLA flags of every release, as read off the binaries (``data/flags.json``, made by ``tools/read_flags``).
+
+A release is one of ``releases()``; any other version stands for the release that ``resolve`` names. The parser's
+rules for values are in ``flag_values``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from . import flag_values
+from .flag_spec import FlagSpec, Rules
+from .tables import DATA
+from .versions import Resolved, resolve_among
+
+__all__ = [
+    "FlagSpec",
+    "Resolved",
+    "Rules",
+    "canonical",
+    "check_value",
+    "closest",
+    "flag",
+    "flags",
+    "help_text",
+    "is_default",
+    "known",
+    "life",
+    "names",
+    "options_without_flag",
+    "plugin_differences",
+    "plugin_releases",
+    "releases",
+    "resolve",
+    "rules",
+]
+
+
+def releases() -> tuple[str, ...]:
+    """Every known release of jaxlib, oldest first."""
+    return tuple(_data()["releases"])
+
+
+def resolve(version: str) -> Resolved:
+    """The known release that stands for an installed version; see ``versions.resolve_among``."""
+    return resolve_among(releases(), version)
+
+
+@cache
+def flag(name: str, release: str) -> FlagSpec | None:
+    """The flag as that release has it; None if it has none of that name."""
+    entry = _data()["flags"].get(name)
+    state = entry and _state(entry["history"], _index(release))
+    return _spec(name, entry["type"], state) if state else None
+
+
+def flags(release: str) -> Mapping[str, FlagSpec]:
+    """Every flag of a release by name, in alphabetical order; each is made when it is asked for."""
+    return _Flags(release)
+
+
+def rules(release: str) -> Rules:
+    """How the parser of a release reads values in general."""
+    state = dict(_state(_data()["rules"], _index(release)) or {})
+    state["float_words"] = tuple(state["float_words"])
+    return Rules(**state)
+
+
+def known(name: str) -> bool:
+    """Whether any release has a flag of that name."""
+    return name in _data()["flags"]
+
+
+def names() -> tuple[str, ...]:
+    """Return every flag there ever was, in alphabetical order."""
+    return tuple(_data()["flags"])
+
+
+def life(name: str) -> tuple[tuple[str, str | None], ...]:
+    """The spans of releases that have the flag: (first, last), last None where the newest has it."""
+    entry = _data()["flags"].get(name)
+    return tuple(_spans(entry["history"])) if entry else ()
+
+
+def closest(name: str, release: str) -> str | None:
+    """The flag of that release that was probably meant, None if none is near."""
+    from difflib import get_close_matches
+
+    there = flags(release)
+    plain = name.lstrip("-").replace("-", "_").lower()
+    guesses = (prefix + plain for prefix in ("", "xla_gpu_", "xla_"))
+    exact = next((guess for guess in guesses if guess in there), None)
+    return exact or next(iter(get_close_matches(plain, list(there), 1)), None)
+
+
+@cache
+def options_without_flag(release: str) -> frozenset[str]:
+    """Names that ``compiler_options`` takes in a release though XLA_FLAGS knows no such flag."""
+    at = _index(release)
+    return frozenset(name for name, history in _data()["options_without_flag"].items() if _latest(history, at))
+
+
+def plugin_releases(distribution: str) -> tuple[str, ...]:
+    """The releases of ``jax-cuda12-pjrt`` or ``jax-cuda13-pjrt`` that were read."""
+    return tuple(_data()["plugin_releases"].get(distribution, ()))
+
+
+def plugin_differences(distribution: str, release: str) -> Mapping[str, Any]:
+    """Flag -> what the plugin has otherwise than the jaxlib of the same release; empty where they are alike."""
+    found: Mapping[str, Any] = _data()["plugin_differences"].get(distribution, {}).get(release, {})
+    return found
+
+
+def help_text(name: str) -> str:
+    """XLA's own help text of the newest release that has the flag; empty if there is none."""
+    return str(_help().get(name, ""))
+
+
+def canonical(spec: FlagSpec, text: str | None) -> object:
+    """The value that ``text`` means; two texts with the same effect compare equal.
+
+    Raises ValueError, with a sentence, if no release would take it, and for None (``effective`` where no text does it).
+    """
+    return flag_values.read(spec, text)
+
+
+def check_value(spec: FlagSpec, text: str, release: str) -> str | None:
+    """Why the parser of ``release`` would refuse ``text`` (a sentence that says what is allowed), or None.
+
+    A number that an old parser would silently wrap around counts as refused.
+    """
+    return flag_values.refusal(spec, text, rules(release))
+
+
+def is_default(spec: FlagSpec, text: str) -> bool:
+    """Whether the options are the same with this flag as without it."""
+    try:
+        return canonical(spec, text) == canonical(spec, spec.effective)
+    except ValueError:
+        return False
+
+
+class _Flags(Mapping[str, FlagSpec]):
+    def __init__(self, release: str) -> None:
+        self._release = release
+
+    def __getitem__(self, name: str) -> FlagSpec:
+        spec = flag(name, self._release)
+        if spec is None:
+            raise KeyError(name)
+        return spec
+
+    def __contains__(self, name: object) -> bool:
+        return name in _names(self._release)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_names(self._release))
+
+    def __len__(self) -> int:
+        return len(_names(self._release))
+
+
+def _file(name: str) -> Any:
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+@cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = _file("flags.json")
+    data["index"] = {release: at for at, release in enumerate(data["releases"])}
+    return data
+
+
+@cache
+def _help() -> dict[str, str]:
+    texts: dict[str, str] = _file("flag_help.json")
+    return texts
+
+
+def _index(release: str) -> int:
+    index: dict[str, int] = _data()["index"]
+    return index[release] if release in index else index[resolve(release).release]
+
+
+@cache
+def _names(release: str) -> dict[str, None]:
+    at = _index(release)
+    return {name: None for name, entry in _data()["flags"].items() if _latest(entry["history"], at) is not None}
+
+
+def _latest(history: list[Any], at: int) -> Any:
+    """The last entry that counts for the release at that place; None before the first."""
+    index = _data()["index"]
+    return next((change for release, change in reversed(history) if index[release] <= at), None)
+
+
+def _state(history: list[Any], at: int) -> Mapping[str, Any] | None:
+    """All that holds at that place: the changes of the span it lies in, one upon the other."""
+    index, state = _data()["index"], None
+    for release, change in history:
+        if index[release] > at:
+            break
+        state = None if change is None else {**(state or {}), **change}
+    return state
+
+
+def _spans(history: list[Any]) -> Iterator[tuple[str, str | None]]:
+    first = None
+    for release, change in history:
+        if change is None:
+            yield str(first), releases()[_index(release) - 1]
+            first = None
+        elif first is None:
+            first = release
+    if first is not None:
+        yield first, None
+
+
+def _spec(name: str, kind: str, state: Mapping[str, Any]) -> FlagSpec:
+    values = dict(state.get("values") or {})
+    members = tuple(values.get("members", ()))
+    effective = state.get("effective")
+    increments = values.get("incremental", False)
+    return FlagSpec(
+        name=name,
+        type=kind,
+        default=state["default"],
+        effective=state["default"] if effective is None else effective or (None if effective is False else ""),
+        fields=(name,) if state.get("fields") is None else tuple(state["fields"]),
+        form=values.get("form", "text" if kind == "string" else kind),
+        members=members,
+        names=tuple(values.get("names", members)),
+        case=values.get("case", "exact"),
+        prefix=values.get("prefix", ""),
+        empty=values.get("empty", kind == "string"),
+        separator=values.get("separator", ","),
+        incremental=bool(increments),
+        first_only=increments == "first",
+        blanks=values.get("blanks", False),
+        trailing=values.get("trailing", False),
+        suffix=values.get("suffix", ""),
+        types=tuple(values.get("types", ())),
+        repeat=values.get("repeat", "last"),
+        refuses=state.get("refuses") or "",
+        compile_option=state.get("compile_option") is not False,
+        unstable=bool(state.get("unstable")),
+    )

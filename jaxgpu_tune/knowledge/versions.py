@@ -1,0 +1,55 @@
+"""Which known release stands for an installed version."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .specifier import version_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Resolved", "resolve_among"]
+
+_SAME_CODE = re.compile(r"(\.post\d+)?(\+.*)?$")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """``release`` stands for a version; ``exact``: it is that release, perhaps packed again.
+
+    ``neighbours``: the known releases just before and after, one or two of them; where exact, the release alone.
+    """
+
+    release: str
+    exact: bool
+    neighbours: tuple[str, ...]
+
+
+def resolve_among(releases: Sequence[str], version: str) -> Resolved:
+    """The release (of ``releases``, oldest first) that stands for ``version``.
+
+    ``0.4.25+cuda12.cudnn89`` and ``0.9.1.post6`` are the release that they name. ``0.6.1.dev20250514`` lies between
+    0.6.0 and 0.6.1 and is nearest to the release that it leads to. A version that cannot be read counts as the newest.
+    """
+    named = version if version in releases else _SAME_CODE.sub("", version)
+    if named in releases:
+        return Resolved(named, True, (named,))
+    at = _place(releases, version)
+    around = tuple(releases[max(at - 1, 0) : at + 1])
+    return Resolved(_nearest(around, version), False, around)
+
+
+def _place(releases: Sequence[str], version: str) -> int:
+    try:
+        return bisect_left([version_key(release) for release in releases], version_key(version))
+    except ValueError:
+        return len(releases)
+
+
+def _nearest(around: Sequence[str], version: str) -> str:
+    leads_to = re.split(r"[-._]?(?:dev|rc|[ab]\d)", version)[0]
+    return around[-1] if leads_to == around[-1] else around[0]

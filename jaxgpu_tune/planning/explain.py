@@ -1,0 +1,82 @@
+"""Everything that is known of one name, and what holds for it in one build."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..knowledge import flags as known
+from ..knowledge import options
+from ..knowledge.hazards import hazards
+from ..knowledge.notes import note
+from ..knowledge.presets import all_presets
+from ..knowledge.translations import rules
+from ..model import Explanation, SettingKind
+from .target import Target
+
+__all__ = ["explain"]
+
+
+def explain(name: str, target: Target) -> Explanation | None:
+    """What is known of a flag (with or without dashes), a variable or a jax.config option; None: nothing is."""
+    plain = name.strip().lstrip("-").split("=", 1)[0]
+    kind, plain = _kind_of(plain)
+    found = note(plain)
+    stated = [(p.name, s.value) for p in all_presets() for s in p.settings if s.name == plain]
+    if kind is None and found is None and not stated:
+        return None
+    kind = kind or (found.kind if found else "env")
+    return Explanation(
+        kind=kind,
+        name=plain,
+        does=found.does if found else known.help_text(plain),
+        traps=found.traps if found else "",
+        source=found.source if found else "",
+        here=_here(kind, plain, target),
+        presets=tuple(f"{preset}: {value}" for preset, value in stated),
+        translations=tuple(_rule_text(rule) for rule in rules(kind, plain)),
+        hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
+        **_build_facts(kind, plain, target),
+    )
+
+
+def closest(name: str, target: Target) -> str | None:
+    """The name that was probably meant."""
+    release = target.releases[0] if target.releases else known.releases()[-1]
+    return known.closest(name, release)
+
+
+def _kind_of(name: str) -> tuple[SettingKind | None, str]:
+    if known.known(name) or rules("xla_flag", name):
+        return "xla_flag", name
+    if options.known(name.lower()):
+        return "jax_config", name.lower()
+    return None, name
+
+
+def _here(kind: SettingKind, name: str, target: Target) -> str:
+    if kind == "xla_flag":
+        spec = target.flag(name)
+        return f"{target.label} has it; its default is {spec.default!r}." if spec else f"{target.label} has no such flag."
+    if kind == "jax_config" and target.jax_release:
+        option = options.option(name, target.jax_release)
+        return f"jax {target.jax_release} has it; its default is {option.default!r}." if option else f"jax {target.jax_release} has no such option."
+    return ""
+
+
+def _build_facts(kind: SettingKind, name: str, target: Target) -> dict[str, Any]:
+    if kind == "env":
+        return {}
+    spec = target.flag(name) if kind == "xla_flag" else None
+    return {
+        "life": tuple(known.life(name) if kind == "xla_flag" else options.life(name)),
+        "type": spec.type if spec else "",
+        "default": spec.default if spec else None,
+        "values": spec.members if spec else (),
+        "compile_option": spec.compile_option if spec else None,
+    }
+
+
+def _rule_text(rule: Any) -> str:
+    became = " ".join(f"{'--' if kind == 'xla_flag' else ''}{name}={value}" for kind, name, value in rule.targets) or "nothing"
+    given = "any value" if rule.values is None else " or ".join(map(repr, rule.values))
+    return f"{given} becomes {became}: {rule.intent}"

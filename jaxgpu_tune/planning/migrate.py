@@ -1,0 +1,27 @@
+"""The same intent for another jaxlib: flags renamed, dropped or restated, also where a name stays and its meaning moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..knowledge.translations import changed_meaning
+from ..model import Decision
+from .repair import InheritedFlag
+from .target import Target
+from .xla_flags import quote
+
+__all__ = ["restated"]
+
+
+def restated(flags: tuple[InheritedFlag, ...], target: Target) -> Iterator[InheritedFlag | Decision]:
+    """Each flag as it has to be written so that it means there what it meant before."""
+    for flag in flags:
+        found = changed_meaning("xla_flag", flag.name, flag.value, target.releases[0]) if target.releases and target.flag(flag.name) else None
+        if found is None:
+            yield flag
+            continue
+        became = [(name, value) for kind, name, value in found.settings if kind == "xla_flag"]
+        text = " ".join(quote(name, value) for name, value in became)
+        yield Decision("xla_flag", flag.name, text or None, "translated", f"{target.label}: {found.intent}", "XLA_FLAGS")
+        yield from (replace(flag, name=name, value=value, text=quote(name, value)) for name, value in became)

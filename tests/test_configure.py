@@ -1,0 +1,281 @@
+"""configure() in real processes with the real jax: applying, calling twice, too late, restore, children, decorator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.child import run, told
+
+FLAG = "{'xla_gpu_autotune_level': 2}"
+
+
+def test_flags_take_effect_in_the_real_jaxlib() -> None:
+    code = f"""
+import jaxgpu_tune
+report = jaxgpu_tune.configure(flags={FLAG})
+from jaxlib import xla_client
+options = xla_client.CompileOptions()
+import os
+tell([report.applied, os.environ["XLA_FLAGS"], b"" != options.SerializeAsString()])
+"""
+    assert told(code) == [True, "--xla_gpu_autotune_level=2", True]
+
+
+def test_importing_and_configuring_start_no_backend_and_import_no_jax() -> None:
+    code = """
+import sys, jaxgpu_tune
+jaxgpu_tune.configure("fsdp")
+tell([name for name in ("jax", "jaxlib", "numpy", "click", "rich") if name in sys.modules])
+"""
+    assert told(code) == []
+
+
+def test_r85_configure_after_importing_jax_starts_no_backend_and_applies_options_live() -> None:
+    code = """
+import jax, jaxgpu_tune
+report = jaxgpu_tune.configure(transfer_guard="log", jax_config={"jax_debug_nans": True})
+from jax._src import xla_bridge
+tell([bool(xla_bridge._backends), jax.config.jax_debug_nans, jax.config.jax_transfer_guard_device_to_host, report.machine.phase])
+"""
+    assert told(code) == [False, True, "log", "imported"]
+
+
+def test_r27_jax_platforms_after_the_import_goes_through_the_config() -> None:
+    code = """
+import jax, jaxgpu_tune
+jaxgpu_tune.configure(platform="cpu")
+tell([jax.config.jax_platforms, str(jax.devices()[0].platform)])
+"""
+    assert told(code) == ["cpu", "cpu"]
+
+
+def test_calling_twice_changes_nothing_even_after_the_backend_started() -> None:
+    code = f"""
+import os, jaxgpu_tune
+first = jaxgpu_tune.configure(flags={FLAG}, memory_fraction=0.5)
+before = dict(os.environ)
+second = jaxgpu_tune.configure(flags={FLAG}, memory_fraction=0.5)
+same = before == dict(os.environ)
+import jax; jax.devices()
+third = jaxgpu_tune.configure(flags={FLAG}, memory_fraction=0.5)
+tell([same and all(os.environ[name] == before[name] for name in before), first.xla_flags == second.xla_flags == third.xla_flags, third.applied])
+"""
+    assert told(code) == [True, True, True]
+
+
+def test_a_second_plan_before_the_backend_starts_replaces_the_first() -> None:
+    code = """
+import os, jaxgpu_tune
+os.environ["XLA_FLAGS"] = "--xla_dump_to=mine"
+jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2})
+jaxgpu_tune.configure(flags={"xla_gpu_enable_triton_gemm": False})
+tell(os.environ["XLA_FLAGS"])
+"""
+    assert told(code) == "--xla_dump_to=mine --xla_gpu_enable_triton_gemm=false"
+
+
+def test_what_is_added_to_our_text_afterwards_is_the_users() -> None:
+    code = """
+import os, jaxgpu_tune
+jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2})
+os.environ["XLA_FLAGS"] += " --xla_dump_to=later"
+report = jaxgpu_tune.configure()
+tell(os.environ["XLA_FLAGS"])
+"""
+    assert told(code) == "--xla_dump_to=later"
+
+
+def test_restore_gives_back_what_was_there() -> None:
+    code = """
+import os, jax, jaxgpu_tune
+os.environ["XLA_FLAGS"] = "--xla_dump_to=mine"
+before = dict(os.environ)
+report = jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2}, jax_config={"jax_debug_nans": True}, memory_fraction=0.4)
+changed = dict(os.environ) != before and jax.config.jax_debug_nans
+report.restore()
+tell([changed, dict(os.environ) == before, jax.config.jax_debug_nans])
+"""
+    assert told(code) == [True, True, False]
+
+
+def test_a_child_process_plans_anew_instead_of_taking_ours_for_the_users() -> None:
+    code = """
+import os, subprocess, sys, jaxgpu_tune
+jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2})
+child = "import jaxgpu_tune; print(jaxgpu_tune.configure(flags={'xla_gpu_autotune_level': 3}).xla_flags)"
+tell(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout.strip())
+"""
+    assert told(code) == "--xla_gpu_autotune_level=3"
+
+
+def test_r22_r24_r25_too_late_raises_before_anything_is_applied_and_names_it() -> None:
+    code = f"""
+import os, jax, jaxgpu_tune
+jax.devices()
+before = dict(os.environ)
+try:
+    jaxgpu_tune.configure(flags={FLAG}, jax_config={{"jax_debug_nans": True}})
+except jaxgpu_tune.TooLate as error:
+    tell([isinstance(error, RuntimeError), "XLA_FLAGS" in str(error), dict(os.environ) == before, jax.config.jax_debug_nans])
+"""
+    assert told(code) == [True, True, True, False]
+
+
+def test_late_warn_applies_what_still_can_be_and_marks_the_rest() -> None:
+    code = f"""
+import os, jax, jaxgpu_tune
+jax.devices()
+report = jaxgpu_tune.configure(flags={FLAG}, jax_config={{"jax_debug_nans": True}}, late="warn")
+status = {{d.name: d.status for d in report.decisions}}
+tell([os.environ.get("XLA_FLAGS"), jax.config.jax_debug_nans, status["xla_gpu_autotune_level"], status["jax_debug_nans"], report.xla_flags])
+"""
+    ended = run(code)
+    assert ended.value == [None, True, "late", "set", ""], ended.stderr
+    assert "already started" in ended.stderr
+
+
+def test_options_that_need_no_backend_are_never_too_late() -> None:
+    code = """
+import jax, jaxgpu_tune
+jax.devices()
+report = jaxgpu_tune.configure(transfer_guard="log")
+tell([report.applied, jax.config.jax_transfer_guard_host_to_device])
+"""
+    assert told(code) == [True, "log"]
+
+
+def test_r23_in_a_notebook_too_late_says_restart_the_kernel() -> None:
+    pytest.importorskip("IPython")
+    code = f"""
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+import jax, jaxgpu_tune
+jax.devices()
+try:
+    jaxgpu_tune.configure(flags={FLAG})
+except jaxgpu_tune.TooLate as error:
+    tell("Restart the kernel" in str(error))
+"""
+    assert told(code) is True
+
+
+def test_reexec_starts_the_program_again_once_with_the_same_argv_and_folder(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys, jax, jaxgpu_tune\n"
+        "print('start', sys.argv[1:], os.getcwd(), flush=True)\n"
+        "jax.devices()\n"
+        "try:\n"
+        "    jaxgpu_tune.configure(flags={'xla_gpu_autotune_level': 2}, late='reexec')\n"
+        "    print('configured', os.environ['XLA_FLAGS'])\n"
+        "except jaxgpu_tune.TooLate as error:\n"
+        "    print('refused', error)\n"
+    )
+    code = f"import runpy, sys; sys.argv = ['x']; runpy.run_path({str(program)!r}, run_name='__main__')"
+    del code
+    import subprocess
+    import sys
+
+    from tests.child import clean_environ
+
+    child = subprocess.run(
+        [sys.executable, str(program), "a b", "--c"], cwd=tmp_path, env=clean_environ(), capture_output=True, text=True, timeout=120, check=False
+    )
+    lines = child.stdout.splitlines()
+    assert [line for line in lines if line.startswith("start")] == [f"start ['a b', '--c'] {tmp_path}"] * 2, child.stderr
+    assert lines[-1] == "configured --xla_gpu_autotune_level=2"
+
+
+def test_reexec_is_refused_under_pytest() -> None:
+    code = f"""
+import jax, jaxgpu_tune, pytest
+jax.devices()
+try:
+    jaxgpu_tune.configure(flags={FLAG}, late="reexec")
+except jaxgpu_tune.TooLate as error:
+    tell("pytest" in str(error))
+"""
+    assert told(code) is True
+
+
+def test_off_plans_and_reports_but_applies_nothing() -> None:
+    code = f"""
+import os, jaxgpu_tune
+report = jaxgpu_tune.configure(flags={FLAG})
+tell([report.applied, report.xla_flags, os.environ.get("XLA_FLAGS")])
+"""
+    assert told(code, JAXGPU_TUNE="off") == [False, "--xla_gpu_autotune_level=2", None]
+
+
+def test_the_preset_variable_overrides_the_preset_of_configure() -> None:
+    code = "import jaxgpu_tune; tell(jaxgpu_tune.configure('fsdp').preset)"
+    assert told(code, JAXGPU_TUNE_PRESET="debug") == "debug"
+
+
+def test_a_machine_file_replaces_detection_and_a_foreign_jaxlib_is_not_applied(tmp_path: Path) -> None:
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps({"gpus": [{"compute_capability": "9.0", "memory_bytes": 85899345920, "count": 8}], "jaxlib": "0.5.1"}))
+    code = """
+import os, jaxgpu_tune
+report = jaxgpu_tune.configure("fsdp")
+tell([report.applied, len(report.machine.gpus), "XLA_FLAGS" in os.environ, [f.code for f in report.findings if f.severity == "error"]])
+"""
+    assert told(code, JAXGPU_TUNE_MACHINE=str(file)) == [False, 8, False, ["other-machine"]]
+
+
+def test_findings_reach_stderr_without_any_set_up_and_once() -> None:
+    code = "import jaxgpu_tune; jaxgpu_tune.configure(); jaxgpu_tune.configure()"
+    ended = run(code, XLA_FLAGS="--xla_gpu_no_such_thing=1")
+    assert ended.status == 0 and ended.stderr.count("xla_gpu_no_such_thing") == 1
+
+
+def test_only_the_first_process_of_a_host_speaks() -> None:
+    code = "import jaxgpu_tune; jaxgpu_tune.configure()"
+    slurm = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "n1", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS_PER_NODE": "2"}
+    quiet = run(code, XLA_FLAGS="--xla_gpu_no_such_thing=1", SLURM_PROCID="1", SLURM_LOCALID="1", **slurm)
+    loud = run(code, XLA_FLAGS="--xla_gpu_no_such_thing=1", SLURM_PROCID="0", SLURM_LOCALID="0", **slurm)
+    assert "no_such_thing" not in quiet.stderr and "no_such_thing" in loud.stderr
+
+
+def test_the_decorator_configures_when_called_plain_and_async() -> None:
+    code = f"""
+import asyncio, os, jaxgpu_tune
+@jaxgpu_tune.configured(flags={FLAG})
+def train(x): return x, os.environ.get("XLA_FLAGS")
+@jaxgpu_tune.configured(flags={FLAG})
+async def serve(x): return x, os.environ.get("XLA_FLAGS")
+decorated = os.environ.get("XLA_FLAGS")
+tell([decorated, train(1), asyncio.run(serve(2)), train.__name__])
+"""
+    assert told(code) == [None, [1, "--xla_gpu_autotune_level=2"], [2, "--xla_gpu_autotune_level=2"], "train"]
+
+
+def test_the_decorator_finds_wrong_arguments_when_decorating() -> None:
+    code = """
+import jaxgpu_tune
+try:
+    jaxgpu_tune.configured("fsdp", prefer="mine")
+except jaxgpu_tune.BadSetting as error:
+    tell("prefer" in str(error))
+"""
+    assert told(code) is True
+
+
+def test_inherited_damage_does_not_end_the_process() -> None:
+    code = "import jaxgpu_tune; jaxgpu_tune.configure(); import jax; tell(len(jax.devices()))"
+    broken = "\u2013\u2013xla_gpu_autotune_level=2 stray --xla_gpu_enable_async_collectives=true --xla_tpu_x=1 --xla_gpu_triton_gemm_any-false"
+    ended = run(code, XLA_FLAGS=broken, XLA_PYTHON_CLIENT_MEM_FRACTION="75%")
+    assert ended.value == 1, ended.stderr
+
+
+def test_the_probe_has_the_last_word() -> None:
+    code = """
+import jaxgpu_tune
+report = jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2}, probe=True)
+from jaxgpu_tune.host.probe import refused_flags
+tell([report.xla_flags, sorted(refused_flags("--xla_gpu_autotune_level=2 --xla_no_such=1 --xla_other"))])
+"""
+    assert told(code) == ["--xla_gpu_autotune_level=2", ["xla_no_such", "xla_other"]]

@@ -1,0 +1,171 @@
+"""The house itself: its layers, what importing it costs, its surface, and that its two commands are the ones that CI runs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import jaxgpu_tune
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "jaxgpu_tune"
+
+LAYERS = (
+    {"errors", "model", "machine_file"},
+    {"knowledge"},
+    {"planning"},
+    {"host", "render"},
+    {"proof", "pgle", "tuning"},
+    {"api"},
+    {"cli"},
+    {"notebook", "__init__", "__main__"},
+)
+"""Lowest first; a module imports from its own layer and those below."""
+
+ALONE = {"comms"}
+"""Stands alone: imports nothing of the others, and no one imports it."""
+
+EXCEPTIONS = {
+    ("model", "render"): "str(report) and its HTML import render inside the method",
+    ("model", "host"): "report.restore() imports the one writer inside the method",
+}
+"""The named exceptions; each is imported inside a function, never at the top."""
+
+HEAVY = ("jax", "jaxlib", "numpy", "click", "rich", "pynvml", "platformdirs", "importlib.metadata")
+
+RUN = 'python -m venv v && v/bin/pip install ".[cpu]" && v/bin/python examples/fsdp_training.py'
+TEST = 'python -m venv v && v/bin/pip install ".[cpu,test]" && v/bin/python -m pytest'
+
+SURFACE = {
+    *("BadFlagValue", "BadSetting", "BadXlaFlags", "JaxGpuTuneError", "ProbeFailed", "TooLate"),
+    *("UnknownFlag", "UnknownPreset"),
+    *("Decision", "Explanation", "Finding", "Gpu", "Machine", "Migration", "Preset", "Report", "Verification"),
+    *("check", "check_processes", "compiler_options", "configure", "configured", "detect", "environ", "explain"),
+    *("migrate", "plan", "presets", "verify"),
+}
+"""The contract's names."""
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def unit(path: Path) -> str:
+    """The part of the house that a module belongs to: the name of its folder or file right below the package."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def layer(name: str) -> int:
+    """The number of a part's layer."""
+    return next((number for number, names in enumerate(LAYERS) if name in names), -1)
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """(part of this package, whether at the top of the module) for each import in a module; type-checking ones do not count."""
+    tree = ast.parse(path.read_text())
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, FUNCTIONS) for part in ast.walk(node)}
+    guards = (node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+    typing = {id(part) for node in guards for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in typing:
+            yield from ((part, id(node) not in inner) for part in parts(node, path))
+
+
+def parts(node: ast.Import | ast.ImportFrom, path: Path) -> set[str]:
+    """The parts of this package that one import statement names."""
+    if isinstance(node, ast.Import):
+        names = [alias.name.split(".") for alias in node.names]
+        return {[*name, "__init__"][1] for name in names if name[0] == "jaxgpu_tune"}
+    here = ["jaxgpu_tune", *path.relative_to(PACKAGE).parts[:-1]]
+    base = here[: len(here) - node.level + 1] if node.level else []
+    full = [*base, *(node.module or "").split(".")] if node.module else base
+    if not full or full[0] != "jaxgpu_tune":
+        return set()
+    return {full[1]} if len(full) > 1 else {alias.name for alias in node.names}
+
+
+def modules() -> list[Path]:
+    """Every module of the package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_downward(path: Path) -> None:
+    """A layer knows only itself and those below, but for the named exceptions, which are never at the top."""
+    mine = unit(path)
+    for other, at_top in imports(path):
+        if other == mine or ((mine, other) in EXCEPTIONS and not at_top):
+            continue
+        assert not {mine, other} & ALONE, f"{mine} imports {other}, but {ALONE} stands alone"
+        assert 0 <= layer(other) <= layer(mine), f"{mine} (layer {layer(mine)}) imports {other} (layer {layer(other)})"
+
+
+def test_every_module_has_a_layer() -> None:
+    """A new folder is given its place here."""
+    assert {unit(path) for path in modules() if layer(unit(path)) < 0} <= ALONE
+
+
+def test_the_exceptions_are_needed() -> None:
+    """An exception that nothing uses any more is taken off the list."""
+    found = {(unit(path), other) for path in modules() for other, at_top in imports(path) if not at_top}
+    assert set(EXCEPTIONS) <= found
+
+
+def test_planning_reads_no_environment_and_no_file() -> None:
+    """It goes from values to values."""
+    for path in (PACKAGE / "planning").glob("*.py"):
+        text = path.read_text()
+        calls = {ast.unparse(node.func) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)}
+        assert "os.environ" not in text and not calls & {"open", "os.getenv"}, path.name
+
+
+def loaded_by(code: str) -> set[str]:
+    """Which of the heavy modules a fresh process has loaded after ``code``."""
+    script = f"{code}\nimport sys\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    """In a fresh process, so that nothing that the tests imported counts."""
+    assert loaded_by("import jaxgpu_tune") == set()
+
+
+@pytest.mark.parametrize("name", ["numpy", "click", "rich", "importlib.metadata"])
+def test_the_import_test_can_fail(name: str) -> None:
+    """What is imported beside the package is seen."""
+    assert name in loaded_by(f"import jaxgpu_tune, {name}")
+
+
+def test_the_surface_is_the_contracts() -> None:
+    """Every public name is one of the contract's, sorted, and is there."""
+    names = jaxgpu_tune.__all__
+    assert list(names) == sorted(names)
+    assert set(names) <= SURFACE
+    assert all(hasattr(jaxgpu_tune, name) for name in names)
+
+
+def test_the_surface_holds_what_the_package_has() -> None:
+    """A name of the contract that the package defines is public."""
+    assert {name for name in SURFACE if hasattr(jaxgpu_tune, name)} == set(jaxgpu_tune.__all__)
+
+
+def test_readme_gives_the_two_commands() -> None:
+    """One that runs the main job and one that runs the tests."""
+    readme = (ROOT / "README.md").read_text()
+    assert RUN in readme and TEST in readme
+
+
+def test_ci_runs_the_readmes_commands() -> None:
+    """CI installs the same extras and runs the same program and tests."""
+    script = (ROOT / ".ci" / "run").read_text()
+    assert ".[cpu,test]" in script and "-m pytest" in script and "examples/fsdp_training.py" in script
+
+
+def test_version_is_written_alike() -> None:
+    """In the package and in its metadata."""
+    assert f'\nversion = "{jaxgpu_tune.__version__}"\n' in (ROOT / "pyproject.toml").read_text()

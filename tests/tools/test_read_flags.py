@@ -1,0 +1,93 @@
+"""The tool that reads flags off binaries finds in the installed jaxlib what is committed for its release."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.knowledge import flags as known
+from tools.read_flags import merge, wire
+from tools.read_flags.wheels import order
+
+ROOT = Path(__file__).parents[2]
+
+
+def installed() -> tuple[str, Path]:
+    """(release, shared object with the flags) of the installed jaxlib."""
+    from importlib.metadata import version
+
+    spec = importlib.util.find_spec("jaxlib")
+    if spec is None or spec.origin is None:
+        pytest.skip("no jaxlib is installed")
+    folder = Path(spec.origin).parent
+    return version("jaxlib"), next(
+        folder / n for n in ("libjax_common.so", "xla_extension.so") if (folder / n).exists()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
+def test_the_installed_jaxlib_reads_as_committed(tmp_path: Path) -> None:
+    release, library = installed()
+    if release not in known.releases():
+        pytest.skip(f"jaxlib {release} is in no table")
+    out = tmp_path / "read.json"
+    command = [sys.executable, "-m", "tools.read_flags.read", str(library), str(out)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    told = merge.flags_text({"jaxlib": {release: json.loads(out.read_text())}})
+    read = json.loads(told)["flags"]
+    assert set(read) == set(known.flags(release))
+    committed = json.loads((ROOT / "jaxgpu_tune/knowledge/data/flags.json").read_text())["flags"]
+    for name, entry in read.items():
+        assert state(committed[name]["history"], release) == entry["history"][0][1], name
+
+
+def state(history: list[list[object]], release: str) -> dict[str, object]:
+    now: dict[str, object] = {}
+    for since, change in history:
+        if order(str(since)) <= order(release):
+            now = {} if change is None else now | dict(change)  # type: ignore[call-overload]
+    return {key: value for key, value in now.items() if value is not None}
+
+
+def read(default: str, *more: str) -> dict[str, object]:
+    flags = [{"name": n, "type": "bool", "default": default, "help": n, "fields": [n]} for n in ("a", *more)]
+    return {"flags": flags, "options": {"a": 8, "bare": 8}, "rules": {"bool_digits": True}}
+
+
+def test_merging_tells_each_change_once() -> None:
+    text = merge.flags_text({"jaxlib": {"1.0": read("true"), "1.1": read("true", "b"), "1.2": read("false")}})
+    told = json.loads(text)
+    assert told["flags"]["a"] == {
+        "type": "bool",
+        "history": [["1.0", {"default": "true"}], ["1.2", {"default": "false"}]],
+    }
+    assert told["flags"]["b"] == {"type": "bool", "history": [["1.1", {"default": "true"}], ["1.2", None]]}
+    assert told["options_without_flag"] == {"bare": [["1.0", True]]}
+    assert [line[:4] for line in text.splitlines()[-4:]] == ['"fla', '"a":', '"b":', "}}"]
+
+
+def test_a_plugin_is_held_against_its_jaxlib() -> None:
+    assert merge.differences({"1.0": read("true")}, {"1.0": read("true")}) == {}
+    found = merge.differences({"1.0": read("true")}, {"1.0": read("false", "b")})
+    assert found == {"1.0": {"a": {"default": "false"}, "b": {"default": "false"}}}
+
+
+def test_wire_reads_numbers_texts_and_packed_lists() -> None:
+    schema = wire.Schema(
+        messages={
+            ".M": {
+                1: wire.Field("number", 1, False, 5, ""),
+                2: wire.Field("kinds", 2, True, 14, ".E"),
+                3: wire.Field("text", 3, False, 9, ""),
+            }
+        },
+        enums={".E": {0: "ZERO", 1: "ONE"}},
+    )
+    data = b"\x08" + b"\xff" * 9 + b"\x01" + b"\x12\x02\x00\x01" + b"\x1a\x02hi"
+    assert wire.decode(schema, ".M", data) == {"number": -1, "kinds": ["ZERO", "ONE"], "text": "hi"}
