@@ -115,7 +115,9 @@ def _form(code: str, size: list[str]) -> dict[str, Any]:
         dumped = _dumped_options(Path(folder))
     flags = dict(re.findall(r"--([^\s=]+)=(\S*)", told["report"]["xla_flags"]))
     checked = {name: [value, dumped.get(name, [])] for name, value in flags.items() if name != "xla_dump_to"}
-    wrong = [f"{name}={value} but XLA dumped {seen}" for name, (value, seen) in checked.items() if not _agrees(value, seen)]
+    wrong = [
+        f"{name}={value} but XLA dumped {seen}" for name, (value, seen) in checked.items() if not _agrees(value, seen)
+    ]
     failures = wrong if dumped else ["XLA dumped no debug options"]
     return {"flags": checked, "losses": told["losses"], "failures": failures}
 
@@ -162,10 +164,16 @@ def timing(given: argparse.Namespace) -> dict[str, Any]:
     for _ in range(given.repeats):
         for name in given.timed:
             runs[name].append(_child(TRAIN, name, size))
-    failures = [f"{name}: {one['error'][-300:]}" for name, all_runs in runs.items() for one in all_runs if "error" in one]
-    rows = {name: _row(good, runs) for name, all_runs in runs.items() if (good := [r for r in all_runs if "error" not in r])}
+    failures = [
+        f"{name}: {one['error'][-300:]}" for name, all_runs in runs.items() for one in all_runs if "error" in one
+    ]
+    rows = {
+        name: _row(good, runs) for name, all_runs in runs.items() if (good := [r for r in all_runs if "error" not in r])
+    }
     for name, row in rows.items():
-        print(f"{name:>12} {row['step_ms']:8.2f} ms  {row['against_none']:.3f}  loss {row['last_loss']:.4f}", flush=True)
+        print(
+            f"{name:>12} {row['step_ms']:8.2f} ms  {row['against_none']:.3f}  loss {row['last_loss']:.4f}", flush=True
+        )
     return {"size": size, "rows": rows, "failures": failures}
 
 
@@ -195,7 +203,9 @@ def _child(code: str, preset: str, size: list[str], environ: dict[str, str] | No
     text = code.format(**values)
     started = time.perf_counter()
     env = {**os.environ, **(environ or {}), "PYTHONPATH": str(ROOT)}
-    child = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, timeout=300, check=False)
+    child = subprocess.run(
+        [sys.executable, "-c", text], env=env, capture_output=True, text=True, timeout=300, check=False
+    )
     told = [line[1:] for line in child.stdout.splitlines() if line.startswith("\x01")]
     if child.returncode or not told:
         return {"error": f"status {child.returncode}: {child.stderr[-1500:]}"}

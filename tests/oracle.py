@@ -110,7 +110,7 @@ def _answer(raw: dict[str, Any]) -> Answer:
 def _unknown(message: str) -> Iterator[str]:
     # Up to 0.5.0 the list goes on, after two blanks, with known flags that were left in the argument array.
     told = message.partition("in XLA_FLAGS: ")[2].partition("  ")[0]
-    for match in re.finditer(r"(?:^| )--?-?([A-Za-z0-9_-]+)", told):
+    for match in re.finditer(r"(?:^| )--?-?([A-Za-z0-9_][A-Za-z0-9_-]*)", told):
         yield match[1]
 
 

@@ -39,7 +39,9 @@ def test_the_script_trains_on_two_host_devices_and_prints_its_report() -> None:
 
 def test_the_decorated_entry_point_trains() -> None:
     """Inherited flags are kept when it is called."""
-    first, last, devices, _ = trained("decorated_training.py", *SMALL, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    first, last, devices, _ = trained(
+        "decorated_training.py", *SMALL, XLA_FLAGS="--xla_force_host_platform_device_count=2"
+    )
     assert last < first and devices == 2
 
 

@@ -58,7 +58,7 @@ class Rules:
     """How a release reads values in general, as its parser answered.
 
     ``bad_value_fatal``: a value that fails ends the process (else it is logged, and unknown flags go unreported).
-    ``int_wraps``: a number too large wraps around silently.
+    ``int_wraps``: a number too large wraps around silently. ``float_open_exponent``: "1e" passes, and is 1.
     """
 
     bad_value_fatal: bool
@@ -69,5 +69,6 @@ class Rules:
     float_leading_blanks: bool
     float_trailing_blanks: bool
     float_hex: bool
+    float_open_exponent: bool
     float_overflows: bool
     float_words: tuple[str, ...]

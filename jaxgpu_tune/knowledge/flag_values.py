@@ -19,8 +19,8 @@ __all__ = ["read", "refusal"]
 _BLANKS = " \t\n\v\f\r"
 _INT = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(
-    r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?"
-    r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?[0-9]+)?|inf|infinity|nan(\([a-z0-9_]*\))?)",
+    r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]*)?"
+    r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?[0-9]*)?|inf|infinity|nan(\([a-z0-9_]*\))?)",
     re.IGNORECASE,
 )
 _DURATION = re.compile(r"[+-]?(0|inf|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+)")
@@ -70,8 +70,14 @@ def _float_passes(text: str, rules: Rules) -> bool:
     return not (
         _blank(text, rules.float_leading_blanks, rules.float_trailing_blanks)
         or (word.startswith("0x") and not rules.float_hex)
+        or (_open_exponent(word) and not rules.float_open_exponent)
         or (word[:1] in "in" and shape not in rules.float_words)
     )
+
+
+def _open_exponent(number: str) -> bool:
+    """Whether nothing follows the ``e`` of a decimal number, or the ``p`` of a hexadecimal one."""
+    return number.rstrip("+-").endswith("p" if "0x" in number else "e")
 
 
 def _own_limits(spec: FlagSpec, text: str, value: object) -> None:
@@ -105,7 +111,8 @@ def _float(spec: FlagSpec, text: str) -> object:
         raise _wrong(spec, text, "a number such as 0.5 or 1e-3")
     if "nan" in plain:
         return "nan"
-    value = float.fromhex(plain) if "0x" in plain else float(plain)
+    closed = plain + "0" if _open_exponent(plain) else plain
+    value = float.fromhex(closed) if "0x" in closed else float(closed)
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
@@ -159,15 +166,15 @@ def _item(spec: FlagSpec, item: str, text: str) -> object:
     if not spec.suffix:
         return _member(spec, item, text)
     name, *rest = item.split(":")
-    return (_member(spec, name, text), *_suffix(spec, rest, text))
+    return (_member(spec, name.lstrip("-"), text), *_suffix(spec, rest, text))
 
 
 def _suffix(spec: FlagSpec, rest: list[str], text: str) -> tuple[object, ...]:
-    """What follows a colon: a number, then perhaps the name of an element type."""
-    number, kinds = rest[:1], [kind.upper() for kind in rest[1:]]
-    if not all(map(_is_int64, number)) or len(kinds) > 1 or not set(kinds) <= set(spec.types):
+    """What follows a colon: a number, then perhaps the name of an element type; XLA does not look at what follows that."""
+    number, kind = rest[:1], [word.upper() for word in rest[1:2]]
+    if not all(map(_is_int64, number)) or not set(kind) <= set(spec.types):
         raise _wrong(spec, text, "NAME, NAME:BYTES or NAME:BYTES:TYPE, separated by commas")
-    return (*map(int, number), *kinds)
+    return (*map(int, number), *kind)
 
 
 def _changed(spec: FlagSpec, items: list[str], text: str) -> tuple[object, ...]:
@@ -215,7 +222,10 @@ def _bounds(spec: FlagSpec, ends: list[str], text: str) -> tuple[int, int]:
     stated = [end for end in ends if end]
     if not stated or len(ends) > 2 or not all(map(_is_int64, stated)):
         raise _wrong(spec, text, "numbers and ranges such as 1,3:5,7:")
-    return int(ends[0] or _LEAST), int(ends[-1] or _MOST)
+    first, last = int(ends[0] or _LEAST), int(ends[-1] or _MOST)
+    if first > last:
+        raise _wrong(spec, text, "ranges whose first number is not above the last")
+    return first, last
 
 
 def _is_int64(text: str) -> bool:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -245,6 +250,47 @@ class TestInstalledJaxlib:
             for text, answer in zip(taken, oracle.ask([told(spec.name, t) for t in taken]), strict=True):
                 effect = meaning(answer.effect)
                 assert effects.setdefault(known.canonical(spec, text), effect) == effect, (spec.name, text)
+
+
+COMPILE_EACH = """
+import json, sys, jax
+lowered = jax.jit(lambda x: x + 1).lower(1.0)
+def taken(option):
+    try:
+        lowered.compile(compiler_options=option)
+    except Exception as error:
+        return str(error)
+    return ""
+json.dump([taken({name: value}) for name, value in json.load(sys.stdin)], sys.stdout)
+"""
+
+
+def as_compile_option(spec: FlagSpec) -> str:
+    """The default in the spelling of that surface."""
+    value = known.canonical(spec, spec.effective) if spec.effective is not None else ()
+    if spec.form == "bool":
+        return str(value)
+    proto = dict(zip(spec.members, spec.names, strict=True))
+    if spec.form == "enum":
+        return proto[str(value)]
+    return ",".join(proto[str(m)] for m in value) if spec.members and isinstance(value, tuple) else spec.default
+
+
+@pytest.mark.slow
+def test_what_compiler_options_takes() -> None:
+    """On a CPU, every name: a flag called a compile option is taken, a name with no field is not."""
+    release = version("jaxlib")
+    if release not in known.releases():
+        pytest.skip(f"jaxlib {release} is in no table")
+    specs = list(known.flags(release).values())
+    asked = [(spec.name, as_compile_option(spec)) for spec in specs]
+    environ = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", COMPILE_EACH]
+    done = subprocess.run(command, input=json.dumps(asked), env=environ, check=True, capture_output=True, text=True)
+    answers = dict(zip((spec.name for spec in specs), json.loads(done.stdout), strict=True))
+    assert {s.name: answers[s.name] for s in specs if s.compile_option and answers[s.name]} == {}
+    idle = [s for s in specs if not s.compile_option and not answers[s.name]]
+    assert all(s.form == "map" or s.suffix or s.name not in s.fields for s in idle)
 
 
 def wraps(spec: FlagSpec, why: str | None, release: str) -> bool:

@@ -71,13 +71,13 @@ def compare(library: Path, release: str, count: int) -> dict[str, object]:
         text = " ".join(f'--{name}="{value}"' for name, value in flags)
         ours, real = _expected(flags, release), _asked(binary, text)
         called[real[0]] += 1
-        if ours != real:
+        if ours != real and not _spoiled(flags, release):
             wrong.append([text, ours, real])
     return {"strings": count, **called, "disagreements": wrong}
 
 
 def _strings(release: str, count: int) -> Iterator[Flags]:
-    chance = random.Random(release)
+    chance = random.Random(release)  # noqa: S311  the same strings each time
     there = known.flags(release)
     rich = [name for name, spec in there.items() if spec.form not in {"bool", "int32", "int64", "text"}]
     gone = sorted(set(known.names()) - set(there) - _claimed(release))
@@ -89,6 +89,11 @@ def _strings(release: str, count: int) -> Iterator[Flags]:
         if not any(_wraps(name, value, release) for name, value in flags):
             count -= 1
             yield flags
+
+
+def _spoiled(flags: Flags, release: str) -> bool:
+    """Whether one of the flags may crash this process though it goes well in jaxlib's; see ``FlagSpec.unstable``."""
+    return any(spec is not None and spec.unstable for spec in (known.flag(name, release) for name, _ in flags))
 
 
 def _claimed(release: str) -> set[str]:

@@ -134,7 +134,8 @@ def _choice(asked: Questions, flag: dict[str, str]) -> Facts:
     for field, members in _enums(asked, [own] if own else asked.fields.values()):
         found = Members.find(lambda text: asked.given(name, text), asked.base, field, members)
         if found:
-            return {"fields": sorted(found.written), "values": _ways(asked, name, found)}
+            facts = {"fields": sorted(found.written), "values": _ways(asked, name, found)}
+            return facts | ({"unstable": True} if _crashes_later(asked, name, found.texts[-1]) else {})
     return _unstable(asked, name)
 
 
@@ -148,6 +149,11 @@ def _unstable(asked: Questions, name: str) -> Facts:
     case = "any" if _crashes(asked, name, members[-1].swapcase()) else "exact"
     values = {"form": "enum", "members": members, "case": case, "empty": False}
     return {"fields": [name], "values": values, "unstable": True}
+
+
+def _crashes_later(asked: Questions, name: str, text: str) -> bool:
+    """Whether the setter crashes once other work was done on the stack: a message about another flag's bad value."""
+    return asked.binary.ask(f'--xla_gpu_enable_triton_gemm=abc --{name}="{text}"').crashed
 
 
 def _crashes(asked: Questions, name: str, text: str) -> bool:
@@ -201,8 +207,9 @@ def _list_ways(asked: Questions, name: str, found: Members) -> Facts:
     facts["incremental"] = _increments(asked, name, found)
     if takes(f"{one}:64"):
         facts["suffix"] = "bytes"
-        types = values_of_enum(asked.binary.schema.enums[".xla.PrimitiveType"])
-        facts["types"] = [text for text in types if takes(f"{one}:64:{text}")]
+        types = asked.binary.schema.enums[".xla.PrimitiveType"]
+        tried = [text for number in sorted(types) for text in (types[number], str(number))]
+        facts["types"] = [text for text in tried if takes(f"{one}:64:{text}")]
     return facts
 
 
@@ -267,6 +274,7 @@ def rules(asked: Questions, flags: list[dict[str, str]]) -> Facts:
         "float_leading_blanks": _takes(asked, real, " 0.5"),
         "float_trailing_blanks": _takes(asked, real, "0.5 "),
         "float_hex": _takes(asked, real, "0x10"),
+        "float_open_exponent": _takes(asked, real, "1e"),
         "float_overflows": _takes(asked, real, "1e400"),
         "float_words": [text for text in ("inf", "infinity", "nan", "nan(1)") if _takes(asked, real, text)],
     }

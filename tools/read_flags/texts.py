@@ -19,7 +19,7 @@ _INT = (
 )
 _FLOAT = (
     "0.5|1e1|inf|-inf|INF|nan|NaN|-nan|infinity|nan(1)|nan(a_1)|nan()|abc|1.5f|0x10|0x1p3|0x|0x.8| 1|1 |.5|5.|-.5e-3"
-    "|1e400|1e39|-1e39|1e-400||+1|+-1|- 1|1,5|in|1e"
+    "|1e400|1e39|-1e39|1e-400||+1|+-1|- 1|1,5|in|1e|1e+|0x1p|2.e-|0x1e"
 )
 _DURATION = (
     "10s|1h30m|5|0|inf|-inf|+inf|INF|-1s|+1s||1.5s|.5s|5.s|10 s| 10s|2d|0s|00|-0|10ms5us|1e3s|s|1.|0.0|.s|1us2ns|3m 4s"
@@ -28,7 +28,7 @@ _RANGES = "1|1:2|1,3:5|2:|:2|:||-1|-2:-1|a|1,|1:2:3| 1|1, 2|+1|5:3|9999999999999
 _PAIRS = "a=1|b=2|a|a=|=1|c=x|d=-1|e=1=2|| f=1|g=+1|h= 1|i=1 "
 _TEXT = "|x|/a/b|a,b|a:1|a:x|a=1|NONE"
 _NAMES = "a|b-c|x:1|y:z|p:-2|:3|x:+2|d:"
-_SUFFIXES = ":64|:x|:|:1:f32|:1:F32|:1:zz|:-1|:1:0|::f32|:1.5|:1:f32:x"
+_SUFFIXES = ":64|:x|:|:1:f32|:1:F32|:1:zz|:-1|:1:0|::f32|:1.5|:1:f32:x|:1:11|:1:99"
 
 
 def random_text(spec: FlagSpec, random: Random) -> str:

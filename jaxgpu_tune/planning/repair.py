@@ -1,0 +1,160 @@
+"""What the user meant by a damaged XLA_FLAGS, with a finding for everything that is not as XLA wants it. Pure.
+
+Undamaged flags keep the text that the user wrote. What is ambiguous is left out with an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from ..model import Finding
+from .damage import Note, Piece, Reader
+from .spelling import Vocabulary
+from .xla_flags import Scan, scan
+
+__all__ = ["InheritedFlag", "Repaired", "repair"]
+
+
+@dataclass(frozen=True)
+class InheritedFlag:
+    """One flag that the user's XLA_FLAGS holds.
+
+    ``text``: as written, or as repaired (``repaired``). ``known`` False: the build has no such flag
+    and nothing translates it, so it must not be passed on; ``closest`` is the nearest name.
+    """
+
+    name: str
+    value: str | None
+    text: str
+    repaired: bool = False
+    known: bool = True
+    closest: str | None = None
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """The flags in their order, the findings, and why the text as it stands ends the process whatever the build (or None)."""
+
+    flags: tuple[InheritedFlag, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fatal: str | None = None
+
+
+def repair(
+    text: str,
+    *,
+    known: Callable[[str], bool],
+    closest: Callable[[str], str | None],
+    flag_file: str | None = None,
+    boolean: Callable[[str], bool | None] | None = None,
+) -> Repaired:
+    """Read ``text``, the value of XLA_FLAGS, as it was meant.
+
+    ``known``: whether the installed build has the flag or a translation knows it. ``closest``: the nearest
+    name. ``flag_file``: what the file holds that ``scan(text).file`` names; None if there is none. ``boolean``: whether
+    a known flag is a bool (None: cannot be told); with it, ``--flag word`` and a bare ``--flag`` are judged by type.
+    """
+    words = Vocabulary(known, closest, boolean) if boolean else Vocabulary(known, closest)
+    read = scan(text)
+    if read.fatal:
+        return Repaired(findings=(_BLANK,), fatal=read.fatal)
+    if read.file is None:
+        return _from(Reader(text, words), words)
+    return _inlined(text, flag_file, words) if flag_file is not None else _no_file(text, read, words)
+
+
+def _inlined(file: str, content: str, words: Vocabulary) -> Repaired:
+    out = _from(Reader(content, words), words)
+    flags = tuple(replace(flag, repaired=True) for flag in out.flags)
+    message = f"XLA_FLAGS names the file {file!r}; its {len(flags)} flags now stand in XLA_FLAGS themselves."
+    return Repaired(flags, (Finding("flag-file-inlined", "note", message), *out.findings))
+
+
+def _no_file(text: str, read: Scan, words: Vocabulary) -> Repaired:
+    fatal = f"XLA takes {read.file!r} for the name of a file, as it does not begin with '-', and cannot open it."
+    reader = Reader(text, words)
+    if any(words.is_xla(piece.name) for piece in reader.pieces):
+        return replace(_from(reader, words), fatal=fatal)
+    message = f"XLA_FLAGS is {text!r}, which XLA takes for the name of a file of flags, but there is no such file; it is left out."
+    return Repaired(findings=(Finding("flag-file-missing", "error", message, _FILE_HINT),), fatal=fatal)
+
+
+def _from(reader: Reader, words: Vocabulary) -> Repaired:
+    notes = list(reader.notes)
+    flags = []
+    for piece in reader.pieces:
+        if misplaced := _misplaced(piece, words):
+            notes.append(misplaced)
+        else:
+            flags.append(_inherited(piece, words))
+    return Repaired(tuple(flags), tuple(_findings(notes)))
+
+
+def _inherited(piece: Piece, words: Vocabulary) -> InheritedFlag:
+    near = None if piece.known else words.closest(piece.name)
+    return InheritedFlag(piece.name, piece.value, piece.text, piece.text != piece.written, piece.known, near)
+
+
+def _misplaced(piece: Piece, words: Vocabulary) -> Note | None:
+    """Why this has no place in XLA_FLAGS, if it has none."""
+    if piece.known:
+        return None
+    if piece.name.lower() in ("help", "h", "helpfull"):
+        return Note("help-flag", "XLA prints its usage and ends the process", piece.written)
+    if piece.name.startswith(("xla_tpu_", "megascale_")):
+        return Note("tpu-flag", "a flag of the TPU runtime, which reads LIBTPU_INIT_ARGS, not XLA_FLAGS", piece.written)
+    if piece.name.startswith("tf_"):
+        return Note("tensorflow-flag", "a flag of TensorFlow, which reads TF_XLA_FLAGS", piece.written)
+    if piece.name.startswith("xla_") and piece.text:
+        return None
+    near = words.closest(piece.name)
+    guess = f" (the closest XLA flag is --{near})" if near else ""
+    return Note("not-an-xla-flag", f"not an XLA flag{guess}; is it an argument of your program?", piece.written)
+
+
+def _findings(notes: Iterable[Note]) -> Iterable[Finding]:
+    """One finding for all notes that say the same is wrong."""
+    groups: dict[tuple[str, str], list[Note]] = {}
+    for note in notes:
+        groups.setdefault((note.code, note.wrong), []).append(note)
+    for (code, wrong), group in groups.items():
+        what = "; ".join(_outcome(note) for note in group)
+        yield Finding(code, "error" if code in _ERRORS else "warning", f"XLA_FLAGS: {wrong}: {what}.", _HINTS.get(code, ""))
+
+
+def _outcome(note: Note) -> str:
+    if not note.used:
+        return f"{_shown(note.given)} is left out"
+    return f"{_shown(note.given)} is read as " + ("a blank" if note.used == " " else _shown(note.used))
+
+
+def _shown(text: str) -> str:
+    """The text in quotes; what cannot be seen is escaped."""
+    visible = re.sub(r"[^\S ]|[^\x20-\x7e\s]", lambda m: m[0] if m[0].isprintable() else ascii(m[0])[1:-1], text)
+    return f"`{visible}`"
+
+
+_BLANK = Finding(
+    "blank-xla-flags",
+    "warning",
+    "XLA_FLAGS holds nothing but blanks, for which XLA ends the process; it is treated as empty.",
+    "Unset the variable.",
+)
+_FILE_HINT = "Flags begin with '--'; the name of a file is relative to the working directory."
+_ERRORS = frozenset({"ambiguous-quote", "missing-value"})
+_HINTS = {
+    "ambiguous-quote": "Close the quote.",
+    "missing-value": "Write --flag=value.",
+    "blank-before-value": "Write --flag=value.",
+    "comment": "Keep comments outside XLA_FLAGS.",
+    "help-flag": "`jaxgpu-tune flags` lists every flag of this build.",
+    "missing-blank": "Mind the blank where a script puts texts together: XLA_FLAGS=\"$XLA_FLAGS --flag=value\".",
+    "not-an-xla-flag": "Give it to your program on its command line.",
+    "stray-word": "A value with a blank in it needs quotes right after '='.",
+    "tensorflow-flag": "Put it into TF_XLA_FLAGS.",
+    "tpu-flag": "On a TPU put it into LIBTPU_INIT_ARGS; here it has no use.",
+    "typographic-dash": "Type the flag by hand: a word processor or web page has replaced its hyphens.",
+    "typographic-quote": "Type plain quotes: a word processor or web page has replaced them.",
+}

@@ -1,0 +1,258 @@
+"""Read every jax.config option off the jax wheels: ``python -m tools.read_jax_options [--yes] [--cache FOLDER]``.
+
+A wheel of jax is Python text. Its option definitions are read by ``ast``; nothing of it is imported. All releases since
+the first supported one are fetched with pip (2 to 3 MB each, kept in the cache), compared with
+``knowledge/data/jax_options.json``, and the difference is shown before it is written. Needs a Python that can parse the
+newest jax (3.12 or newer).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from .read_flags.wheels import order, releases_of
+
+TARGET = Path(__file__).parents[1] / "jaxgpu_tune" / "knowledge" / "data" / "jax_options.json"
+METHOD = "option definitions in the Python files of each jax wheel, read by ast; see tools/read_jax_options.py"
+CACHE = Path(tempfile.gettempdir()) / "jaxgpu_tune_options"
+
+STATES = {
+    "bool_state": "bool",
+    "optional_bool_state": "bool",
+    "enum_state": "enum",
+    "optional_enum_state": "enum",
+    "enum_class_state": "enum",
+    "int_state": "int",
+    "float_state": "float",
+    "string_state": "string",
+    "optional_string_state": "string",
+    "string_or_object_state": "object",
+}
+"""What defines an option that reads its environment variable; formerly spelled define_bool_state and so on."""
+
+FLAGS = {
+    "bool_flag": "bool",
+    "int_flag": "int",
+    "float_flag": "float",
+    "string_flag": "string",
+    "enum_flag": "enum",
+    "DEFINE_bool": "bool",
+    "DEFINE_integer": "int",
+    "DEFINE_float": "float",
+    "DEFINE_string": "string",
+    "DEFINE_enum": "enum",
+}
+"""What defines an option that reads a variable only where its default is written so."""
+
+READERS = ("getenv", "get", "bool_env", "int_env")
+NO_OPTIONS = ("test_", "_test")
+USUAL = {"values": [], "optional": False}
+"""What goes without saying where an option begins."""
+
+Facts = dict[str, Any]
+
+
+def main() -> int:
+    """Fetch, read, show the difference, write."""
+    words = _arguments()
+    words.cache.mkdir(parents=True, exist_ok=True)
+    releases = releases_of("jax")
+    read = {release: options_of(_wheel(release, words.cache)) for release in releases}
+    _put(TARGET, table_text(read), ask=not words.yes)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.read_jax_options", description=__doc__)
+    parser.add_argument("--cache", type=Path, default=CACHE, help="the wheels are kept here: a second run goes on")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    return parser.parse_args()
+
+
+def _wheel(release: str, cache: Path) -> Path:
+    if not (found := list(cache.glob(f"jax-{release}-*.whl"))):
+        where = ["--only-binary=:all:", "--no-deps", "--python-version", "312", "-d", str(cache)]
+        command = [sys.executable, "-m", "pip", "download", "-q", *where, f"jax=={release}"]
+        subprocess.run(command, check=True)
+        found = list(cache.glob(f"jax-{release}-*.whl"))
+    return found[0]
+
+
+def options_of(wheel: Path) -> dict[str, Facts]:
+    """Every option that the wheel defines, by name, in alphabetical order."""
+    found: dict[str, Facts] = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for member in filter(_may_define, archive.namelist()):
+            found.update(options_in(archive.read(member).decode(), f"{wheel.name}:{member}"))
+    return dict(sorted(found.items()))
+
+
+def _may_define(member: str) -> bool:
+    path = PurePosixPath(member)
+    inner = path.suffix == ".py" and path.parts[:2] == ("jax", "_src")
+    return inner and not any(path.stem.startswith(part) or path.stem.endswith(part) for part in NO_OPTIONS)
+
+
+def options_in(source: str, where: str) -> Iterator[tuple[str, Facts]]:
+    """(name, facts) of each option that a module defines. ``where`` names the module in messages."""
+    if not any(word in source for word in ("_state(", "_flag(", "DEFINE_")):
+        return
+    tree = ast.parse(source)
+    module = Module(tree)
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if _words(call).get("name") is not None and (kind := _kind(call)):
+            yield _option(call, *kind, module, where)
+
+
+def _kind(call: ast.Call) -> tuple[str, str] | None:
+    """(function, type) where the call defines an option."""
+    function = _last_name(call.func)
+    plain = function.removeprefix("define_")
+    kind = STATES.get(plain) or FLAGS.get(function)
+    name = _words(call).get("name")
+    return (plain, kind) if kind and isinstance(name, ast.Constant) else None
+
+
+def _words(call: ast.Call) -> dict[str, ast.expr]:
+    """The arguments of a definition by name, however they were given."""
+    function = _last_name(call.func).removeprefix("define_")
+    order_of = {"enum_state": "enum_values", "optional_enum_state": "enum_values", "enum_class_state": "enum_class"}
+    middle = [order_of[function]] if function in order_of else []
+    after = ["enum_values"] if function in ("enum_flag", "DEFINE_enum") else []
+    given = dict(zip(["name", *middle, "default", *after], call.args, strict=False))
+    return given | {word.arg: word.value for word in call.keywords if word.arg}
+
+
+def _option(call: ast.Call, function: str, kind: str, module: Module, where: str) -> tuple[str, Facts]:
+    words = _words(call)
+    name = str(module.value(words["name"])).lower()
+    try:
+        default, values = module.value(words["default"]), list(module.values(words))
+    except ValueError as unread:
+        message = f"{where}: {name}: {unread}"
+        raise ValueError(message) from None
+    facts = {"type": kind, "default": default, "env": _reads(words["default"], name) or _is_state(function, default)}
+    optional = default is None or function.startswith("optional")
+    return name, facts | {"values": values, "optional": optional}
+
+
+def _is_state(function: str, default: Any) -> bool:
+    # optional_bool_state asks the environment only where its default is not None.
+    return function in STATES and not (function == "optional_bool_state" and default is None)
+
+
+def _reads(default: ast.expr, name: str) -> bool:
+    """Whether a default is written as a look at the option's own variable.
+
+    It does not count where jax misspells it, as in JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY.
+    """
+    calls = [node for node in ast.walk(default) if isinstance(node, ast.Call) and _last_name(node.func) in READERS]
+    return name.upper() in [ast.literal_eval(call.args[0]) for call in calls]
+
+
+class Module:
+    """The few kinds of expression that definitions are made of, valued by the text of their module."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        simple = [node for node in tree.body if isinstance(node, ast.Assign) and len(node.targets) == 1]
+        self._names = {node.targets[0].id: node.value for node in simple if isinstance(node.targets[0], ast.Name)}
+
+    def values(self, words: Mapping[str, ast.expr]) -> Iterable[Any]:
+        """Return what an enum allows; nothing for other options."""
+        if "enum_class" in words:
+            return self._members(_last_name(words["enum_class"])).values()
+        return self.value(words["enum_values"]) if "enum_values" in words else ()
+
+    def value(self, node: ast.expr) -> Any:
+        """Return the value that an expression has where no variable is set. Raises ValueError for what is not understood."""
+        if isinstance(node, ast.Call):
+            return self._called(node)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self._classes:
+            return self._members(node.value.id)[node.attr]
+        if isinstance(node, ast.Name) and node.id in self._names:
+            return self.value(self._names[node.id])
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return [self.value(item) for item in node.elts]
+        if isinstance(node, ast.BinOp):
+            return _joined(node.op, self.value(node.left), self.value(node.right))
+        return ast.literal_eval(node)
+
+    def _called(self, call: ast.Call) -> Any:
+        name = _last_name(call.func)
+        if name in READERS:
+            return self.value(call.args[1]) if len(call.args) > 1 else None
+        if name == "bool":
+            return bool(self.value(call.args[0]))
+        if name == "lower" and isinstance(call.func, ast.Attribute):
+            return str(self.value(call.func.value)).lower()
+        message = f"not understood: {ast.unparse(call)}"
+        raise ValueError(message)
+
+    def _members(self, name: str) -> dict[str, Any]:
+        """Member -> the text that names it in an enumeration; one that counts up is named by its members' lower case."""
+        simple = [node for node in self._classes[name].body if isinstance(node, ast.Assign)]
+        pairs = {node.targets[0].id: node.value for node in simple if isinstance(node.targets[0], ast.Name)}
+        return {member: member.lower() if isinstance(v, ast.Call) else self.value(v) for member, v in pairs.items()}
+
+
+def _joined(operator: ast.operator, left: Any, right: Any) -> Any:
+    signs = {ast.Add: "__add__", ast.Mult: "__mul__", ast.Pow: "__pow__", ast.LShift: "__lshift__"}
+    return getattr(left, signs[type(operator)])(right)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def table_text(read: Mapping[str, Mapping[str, Facts]]) -> str:
+    """Return the committed file: sorted, one option a line, nothing that depends on the day or the machine."""
+    releases = sorted(read, key=order)
+    names = sorted({name for options in read.values() for name in options})
+    head = {"provenance": {"method": METHOD, "wheels": {"jax": len(releases)}}, "releases": releases}
+    top = "".join(f"{json.dumps(key)}:{_compact(value)},\n" for key, value in head.items())
+    lines = [f"{json.dumps(name)}:{_compact(_changes(name, releases, read))}" for name in names]
+    return "{\n" + top + '"options":{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def _changes(name: str, releases: Iterable[str], read: Mapping[str, Mapping[str, Facts]]) -> list[list[Any]]:
+    """What is new of an option, release by release; null where it is gone."""
+    history: list[list[Any]] = []
+    before: Facts | None = None
+    for release in releases:
+        now = read[release].get(name)
+        if now is not None and now != before:
+            base = USUAL if before is None else before
+            history.append([release, {k: v for k, v in now.items() if k not in base or base[k] != v}])
+        elif now is None and before is not None:
+            history.append([release, None])
+        before = now
+    return history
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _put(path: Path, text: str, *, ask: bool) -> None:
+    old = path.read_text() if path.exists() else ""
+    for line in difflib.unified_diff(old.splitlines(), text.splitlines(), path.name, "new", n=0, lineterm=""):
+        print(line[:200])
+    if old == text:
+        print(f"{path.name}: unchanged")
+    elif not ask or input(f"write {path.name}? [y/N] ").strip().lower() == "y":
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
