@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from inspect import signature
 from typing import Any, TypeVar
 
 from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
@@ -20,12 +18,8 @@ from .planning import memory
 from .planning.adapt import adapt
 from .planning.assemble import environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
-from .planning.compile_options import compile_options
-from .planning.explain import closest
-from .planning.explain import explain as explain_name
 from .planning.inherit import inherit, read_flags
 from .planning.merge import merge
-from .planning.migrate import restated
 from .planning.request import Request, make_request
 from .planning.select import compose, facts_of, select
 from .planning.target import Target, target_of
@@ -42,16 +36,6 @@ NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 _announced: set[Finding] = set()
 
 
-def _with_arguments(function: Function) -> Function:
-    """Show the arguments, which all these calls share, in help() and to editors."""
-    own = signature(function).parameters.values()
-    shared = signature(make_request).parameters.values()
-    extra = [parameter for parameter in own if parameter.kind is parameter.KEYWORD_ONLY]
-    function.__signature__ = signature(function).replace(parameters=[*shared, *extra])  # type: ignore[attr-defined]
-    return function
-
-
-@_with_arguments
 def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Report:
     """Decide, and set up this process, before JAX touches the GPU. See DESIGN for the arguments; all but the preset by name.
 
@@ -63,14 +47,13 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
     report = probed_plan(request, observation)
     foreign = _foreign(observation.machine, request)
     if foreign:
-        report = replace(report, findings=(*report.findings, *foreign))
+        report = report._replace(findings=(*report.findings, *foreign))
     elif os.environ.get(OFF, "").lower() != "off":
         report = writer.apply(report, observation, request.late)
     _announce(report)
     return report
 
 
-@_with_arguments
 def plan(
     preset: str | os.PathLike[str] = "auto", *, environ: Mapping[str, str] | None = None, jaxlib: str | None = None, **arguments: Any
 ) -> Report:
@@ -80,7 +63,6 @@ def plan(
     return probed_plan(request, _observe_fresh(request, given, jaxlib))
 
 
-@_with_arguments
 def environ(preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any) -> dict[str, str]:
     """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
     request = make_request(preset, **arguments)
@@ -90,7 +72,6 @@ def environ(preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] 
     return marked(observation.environ, report.environ)
 
 
-@_with_arguments
 def configured(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Callable[[Function], Function]:
     """Decorator for a training entry point, plain or async: configures when the function is called, not when decorated."""
     from functools import wraps
@@ -131,12 +112,13 @@ def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Find
     return make_plan(request, _observe_fresh(request, given, jaxlib), NOTHING).findings
 
 
-@_with_arguments
 def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> dict[str, Any]:
     """What of the plan acts per compile, for ``jax.jit(compiler_options=)``, in that surface's own names and values.
 
     Process-wide settings and what is set already are left out. Empty before jaxlib 0.4.36, whose jit takes none.
     """
+    from .planning.compile_options import compile_options
+
     request = make_request(preset, **arguments)
     observation = _observe_fresh(request, os.environ, None)
     return compile_options(probed_plan(request, observation), target_of(observation.machine))
@@ -144,19 +126,24 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
 
 def migrate(xla_flags: str, to: str | None = None) -> Migration:
     """The same intent for another jaxlib (default: the installed one): the text and what became of each flag."""
+    from .planning.migrate import restated
+
     observation = _observe_fresh(make_request(), {"XLA_FLAGS": xla_flags}, to)
     target = target_of(observation.machine)
     renewed = tuple(restated(read_flags(observation, target).flags, target))
     changed = tuple(item for item in renewed if isinstance(item, Decision))
     if changed:
         text = " ".join(item.text for item in renewed if not isinstance(item, Decision))
-        observation = replace(observation, environ={"XLA_FLAGS": text}, flag_file=None)
+        observation = observation._replace(environ={"XLA_FLAGS": text}, flag_file=None)
     report = make_plan(make_request(), observation, NOTHING)
     return Migration(report.xla_flags, ordered((*changed, *report.decisions)), report.findings)
 
 
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
     """Everything known of a flag, variable or option, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
+    from .planning.explain import closest
+    from .planning.explain import explain as explain_name
+
     target = target_of(_observe_fresh(make_request(), os.environ, jaxlib).machine)
     found = explain_name(name, target)
     if found is None:
@@ -221,14 +208,18 @@ def probed_plan(request: Request, observation: Observation) -> Report:
     except ProbeFailed as failed:
         if request.probe:
             raise
-        return replace(report, findings=(*report.findings, *failed.findings))
+        return report._replace(findings=(*report.findings, *failed.findings))
     return make_plan(request, observation, refused=refused) if refused else report
+
+
+for _call in (configure, configured, compiler_options):
+    _call.__wrapped__ = make_request  # type: ignore[attr-defined]  # help() and editors show the arguments, which are those
 
 
 def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:
     machine = request.machine
     if jaxlib is not None:
-        machine = replace(machine or detect_machine(environ), jaxlib=jaxlib, jax=jaxlib, plugins={})
+        machine = (machine or detect_machine(environ))._replace(jaxlib=jaxlib, jax=jaxlib, plugins={})
     return observe(environ, machine, live=False)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .errors import BadSetting
-from .model import Finding, Gpu, Machine, Processes, field_names
+from .model import Finding, Gpu, Machine, Processes
 
 __all__ = ["machine_from_dict"]
 
@@ -80,7 +80,7 @@ def machine_from_dict(data: Mapping[str, Any]) -> Machine:
 def _gpus(tables: list[Mapping[str, Any]]) -> Iterator[Gpu]:
     index = 0
     for table in tables:
-        values = {name: value for name, value in table.items() if name in field_names(Gpu)}
+        values = {name: value for name, value in table.items() if name in Gpu._fields}
         if values.get("nvlink_peers") is not None:
             values["nvlink_peers"] = tuple(values["nvlink_peers"])
         for _ in range(table.get("count") or 1):

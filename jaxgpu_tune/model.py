@@ -1,10 +1,14 @@
-"""The frozen values that cross the stages: observe -> know -> select -> merge -> check -> apply -> report."""
+"""The frozen values that cross the stages: observe -> know -> select -> merge -> check -> apply -> report.
+
+They are named tuples, not dataclasses: importing dataclasses and making two dozen of them takes as long as everything
+else that this library does at start-up (benchmarks/startup.py).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 __all__ = [
     "Decision",
@@ -19,6 +23,9 @@ __all__ = [
     "Report",
     "Setting",
 ]
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""The default of a frozen value's mapping."""
 
 Severity = Literal["error", "warning", "note"]
 SettingKind = Literal["xla_flag", "env", "jax_config"]
@@ -37,8 +44,7 @@ Status = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """Something the user should know. ``code`` is stable kebab-case; ``hint`` says what to do next."""
 
     code: str
@@ -47,8 +53,7 @@ class Finding:
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What became of one setting, and why.
 
     ``name`` is the flag without dashes, the variable or the jax.config option; ``value`` the text
@@ -63,8 +68,7 @@ class Decision:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """A wish: one setting as a preset or an argument states it, before this machine is considered.
 
     ``value`` is the text of a flag or a variable, the typed value of an option; None removes. ``when`` maps the closed vocabulary of conditions (see
@@ -76,11 +80,10 @@ class Setting:
     value: Any
     reason: str
     source: str
-    when: Mapping[str, Any] = field(default_factory=dict)
+    when: Mapping[str, Any] = NOTHING
 
 
-@dataclass(frozen=True)
-class Preset:
+class Preset(NamedTuple):
     """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs."""
 
     name: str
@@ -92,8 +95,7 @@ class Preset:
     memory_fraction: float | str | None = None
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(NamedTuple):
     """One GPU that this process may use. None: could not be learned. Memory in bytes."""
 
     index: int
@@ -106,8 +108,7 @@ class Gpu:
     nvlink_peers: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Processes:
+class Processes(NamedTuple):
     """The job's processes: this one's ``rank`` of ``count``, ``local_rank`` of ``local_count`` on this host."""
 
     rank: int | None = None
@@ -117,8 +118,7 @@ class Processes:
     launcher: str | None = None
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """What was learned of this machine; None: could not be learned, and conditions on it count as unmet.
 
     ``gpus`` holds only those that this process may use, in CUDA's order; ``plugins`` maps the
@@ -138,9 +138,7 @@ class Machine:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; ``from_dict`` gives an equal Machine back."""
-        out = asdict(self)
-        out["plugins"] = None if self.plugins is None else dict(self.plugins)
-        return _jsonable(out)  # type: ignore[no-any-return]
+        return jsonable(self)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Machine:
@@ -153,8 +151,7 @@ class Machine:
         return machine_from_dict(data)
 
 
-@dataclass(frozen=True)
-class Observation:
+class Observation(NamedTuple):
     """All that was seen of the world before a decision: the only input of planning beside the arguments.
 
     ``environ`` is what was set before this library touched it (what we set earlier is taken back out);
@@ -163,15 +160,14 @@ class Observation:
     """
 
     machine: Machine
-    environ: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = NOTHING
     jax_config: Mapping[str, Any] | None = None
     jax_options: frozenset[str] | None = None
     flag_file: str | None = None
     modules: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Migration:
+class Migration(NamedTuple):
     """XLA_FLAGS with the same intent for another jaxlib, and what became of each flag."""
 
     xla_flags: str
@@ -179,8 +175,7 @@ class Migration:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Everything known of one flag, variable or option. ``here``: what holds in the installed (or given) build.
 
     ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
@@ -204,7 +199,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return _jsonable(asdict(self))  # type: ignore[no-any-return]
+        return jsonable(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         lives = ", ".join(f"{first} to {last}" if last else f"{first} on" for first, last in self.life)
@@ -223,8 +218,7 @@ class Explanation:
         return "\n".join([self.name, *(f"  {key}: {text}" for key, text in rows.items() if text)])
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """Every decision of one call with its reason.
 
     ``xla_flags``: the final XLA_FLAGS text. ``environ``: every variable set or changed, final values,
@@ -241,7 +235,7 @@ class Report:
     decisions: tuple[Decision, ...]
     findings: tuple[Finding, ...]
     applied: bool = False
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = NOTHING
 
     def restore(self) -> None:
         """Give back what was there before: variables and jax.config options that still hold what we set."""
@@ -251,11 +245,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, inputs included."""
-        out = {f.name: getattr(self, f.name) for f in fields(self)}
-        out["machine"] = self.machine.to_dict()
-        out["decisions"] = [asdict(d) for d in self.decisions]
-        out["findings"] = [asdict(f) for f in self.findings]
-        return _jsonable(out)  # type: ignore[no-any-return]
+        return jsonable(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         from .render.text import render_text
@@ -268,14 +258,12 @@ class Report:
         return render_html(self)
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
+    """The JSON form of a frozen value and all that it holds: named fields become keys."""
+    if hasattr(value, "_fields"):
+        return {name: jsonable(getattr(value, name)) for name in value._fields}
     if isinstance(value, Mapping):
-        return {str(k): _jsonable(v) for k, v in value.items()}
+        return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_jsonable(v) for v in value]
+        return [jsonable(item) for item in value]
     return value
-
-
-def field_names(cls: type) -> tuple[str, ...]:
-    """The names of a frozen value's fields, in order."""
-    return tuple(f.name for f in fields(cls))

@@ -19,7 +19,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Answer", "Oracle"]
 
@@ -43,7 +46,7 @@ class Answer:
 
     def names_unknown(self, arguments: Sequence[str]) -> bool:
         """Whether the message calls exactly ``arguments`` (as decoded, dashes and values included) unknown."""
-        head, found, told = self.message.partition("in XLA_FLAGS: ")
+        _, found, told = self.message.partition("in XLA_FLAGS: ")
         wanted = " ".join(arguments)
         return bool(found) and told.startswith(wanted) and told[len(wanted) :][:1] in ("", "\n", " ")
 
@@ -56,7 +59,7 @@ class Oracle:
         self._child: subprocess.Popen[str] | None = None
         self.version = ""
 
-    def __enter__(self) -> Oracle:
+    def __enter__(self) -> Self:
         environ = {k: v for k, v in os.environ.items() if not k.startswith(("XLA_", "TF_CPP_", "PYTHON"))}
         self._child = subprocess.Popen(
             [self._python, os.path.abspath(__file__)],

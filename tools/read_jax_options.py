@@ -56,6 +56,9 @@ FLAGS = {
 
 READERS = ("getenv", "get", "bool_env", "int_env")
 NO_OPTIONS = ("test_", "_test")
+COMPUTED = {"logging.getLevelName(logging.getLogger('jax').level)": "NOTSET", "lib.version >= (0, 3, 6)": True}
+"""Defaults that jax computes, and what comes out in a program that has done nothing else."""
+
 USUAL = {"values": [], "optional": False}
 """What goes without saying where an option begins."""
 
@@ -176,6 +179,8 @@ class Module:
 
     def value(self, node: ast.expr) -> Any:
         """Return the value that an expression has where no variable is set. Raises ValueError for what is not understood."""
+        if (computed := COMPUTED.get(ast.unparse(node))) is not None:
+            return computed
         if isinstance(node, ast.Call):
             return self._called(node)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self._classes:

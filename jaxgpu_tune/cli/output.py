@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 import click
 
-from ..model import Finding
+from ..model import Finding, jsonable
 
 __all__ = ["exit_by", "print_json", "tell"]
 
 
 def print_json(value: Any, *, err: bool = False) -> None:
-    """``value`` on stdout (or stderr); dataclasses as objects, whatever JSON has no form for as its text."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_plain), err=err)
+    """``value`` on stdout (or stderr); frozen values as objects, whatever JSON has no form for as its text."""
+    click.echo(json.dumps(jsonable(value), indent=2, ensure_ascii=False, default=_plain), err=err)
 
 
 def tell(findings: Iterable[Finding]) -> None:
@@ -35,10 +34,6 @@ def exit_by(findings: Iterable[Finding]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    from dataclasses import is_dataclass
-
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     return str(value)

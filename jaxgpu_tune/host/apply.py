@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..errors import TooLate
@@ -30,7 +29,7 @@ def apply(report: Report, observation: Observation, late: str) -> Report:
     done = _without(report, behind) if behind else report
     _write_environ(marked(observation.environ, done.environ), done.environ)
     _write_options(done.jax_config)
-    return replace(done, applied=True)
+    return done._replace(applied=True)
 
 
 def restore() -> None:
@@ -78,10 +77,9 @@ def _without(report: Report, behind: tuple[str, ...]) -> Report:
 
     def marked_late(decision: Decision) -> Decision:
         hit = decision.name in behind or (flags_late and decision.kind == "xla_flag")
-        return replace(decision, status="late", reason=f"{reason} ({decision.reason})") if hit and decision.status in ("set", "merged", "removed") else decision
+        return decision._replace(status="late", reason=f"{reason} ({decision.reason})") if hit and decision.status in ("set", "merged", "removed") else decision
 
-    return replace(
-        report,
+    return report._replace(
         xla_flags=os.environ.get("XLA_FLAGS", "") if flags_late else report.xla_flags,
         environ={n: v for n, v in report.environ.items() if n not in behind and n.lower() not in behind},
         jax_config={n: v for n, v in report.jax_config.items() if n not in behind},
@@ -95,7 +93,7 @@ def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]
     reason = _why_not_again()
     if reason:
         finding = _late_finding(behind)
-        raise TooLate.of([replace(finding, message=f"{finding.message} Starting the program again is refused: {reason}.")])
+        raise TooLate.of([finding._replace(message=f"{finding.message} Starting the program again is refused: {reason}.")])
     sys.stdout.flush()
     sys.stderr.flush()
     environ = {**marked(observation.environ, report.environ), REEXECUTED: "1"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..model import Gpu
 from .visible import Device, visible
@@ -19,8 +18,7 @@ SWITCH = "switch"
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What NVML said: the GPUs this process may use (None: it could not be asked), the driver and its newest CUDA."""
 
     gpus: tuple[Gpu, ...] | None
@@ -90,10 +88,10 @@ def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterat
         device = chosen[index]
         gpu = _gpu(nvml, by_uuid[uuid], index, uuid, mig=bool(device.parent))
         if device.parent:
-            gpu = replace(gpu, compute_capability=_capability(nvml, by_uuid[device.parent]), nvlink_peers=())
+            gpu = gpu._replace(compute_capability=_capability(nvml, by_uuid[device.parent]), nvlink_peers=())
         else:
             peers = links[uuid]
-            gpu = replace(gpu, nvlink_peers=None if peers is None else tuple(sorted(own[p] for p in peers if p in own)))
+            gpu = gpu._replace(nvlink_peers=None if peers is None else tuple(sorted(own[p] for p in peers if p in own)))
         yield gpu
 
 

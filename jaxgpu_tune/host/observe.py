@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..model import Machine, Observation
 from .detect import detect_machine
@@ -21,7 +20,7 @@ def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bo
     """What is there now. ``live`` False: a fresh process is planned for, so what this one has imported does not count."""
     before = before_us(environ)
     seen = machine if machine is not None else detect_machine(environ)
-    seen = replace(seen, phase=phase() if live else "not-imported")
+    seen = seen._replace(phase=phase() if live else "not-imported")
     return Observation(
         machine=seen,
         environ=before,

@@ -9,7 +9,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..model import NOTHING
 
 __all__ = ["Installed", "installed_versions"]
 
@@ -20,14 +22,13 @@ PLUGIN = re.compile(r"jax-(cuda\d+|rocm\d+)-(pjrt|plugin)")
 NCCL = re.compile(r"nvidia-nccl(-cu\d+)?")
 
 
-@dataclass(frozen=True)
-class Installed:
+class Installed(NamedTuple):
     """Versions as text, None where not installed. ``plugins``: distribution -> version."""
 
     jax: str | None = None
     jaxlib: str | None = None
     nccl: str | None = None
-    plugins: Mapping[str, str] = field(default_factory=dict)
+    plugins: Mapping[str, str] = NOTHING
 
 
 def installed_versions(path: list[str] | None = None) -> Installed:

@@ -7,13 +7,12 @@ invisible; a device named twice makes all invisible; of MIG slices a process use
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Device", "visible"]
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(NamedTuple):
     """A GPU, or with ``parent`` a MIG slice of one, as the variable may name it. ``legacy``: ``MIG-GPU-uuid/gi/ci``."""
 
     uuid: str

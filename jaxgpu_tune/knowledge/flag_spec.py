@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = ["FlagSpec", "Rules"]
 
 
-@dataclass(frozen=True)
-class FlagSpec:
+class FlagSpec(NamedTuple):
     """One flag in one release.
 
     ``type``: bool, int32, int64, float or string, as registered. ``form``: what its text means: the type, or for
@@ -53,8 +51,7 @@ class FlagSpec:
     unstable: bool = False
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """How a release reads values in general, as its parser answered.
 
     ``bad_value_fatal``: a value that fails ends the process (else it is logged, and unknown flags go unreported).

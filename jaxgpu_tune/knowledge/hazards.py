@@ -6,11 +6,10 @@ Only their reading and their triggers are here; whether a hazard's conditions ho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from jaxgpu_tune.model import SettingKind, Severity
+from ..model import NOTHING, SettingKind, Severity
 
 from .tables import read_table, setting_kind
 
@@ -20,8 +19,7 @@ InForce = Mapping[tuple[SettingKind, str], Any]
 """The settings in force: (kind, name) -> value, XLA's text for flags, the typed value for options."""
 
 
-@dataclass(frozen=True)
-class Trigger:
+class Trigger(NamedTuple):
     """One setting that a hazard needs: any of ``names`` with a value as described (nothing described: any value)."""
 
     kind: SettingKind
@@ -43,8 +41,7 @@ class Trigger:
         return self.at_least is None or _number(value) >= self.at_least
 
 
-@dataclass(frozen=True)
-class Hazard:
+class Hazard(NamedTuple):
     """What can go wrong: ``severity``, ``message`` and ``hint`` are those of the Finding to make; ``source`` is public."""
 
     code: str
@@ -53,7 +50,7 @@ class Hazard:
     hint: str
     source: str
     triggers: tuple[Trigger, ...]
-    when: Mapping[str, Any] = field(default_factory=dict)
+    when: Mapping[str, Any] = NOTHING
 
     def triggered_by(self, settings: InForce) -> bool:
         """Whether every setting that it needs is in force."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TYPE_CHECKING
 
 from .tables import KINDS, read_table
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Note", "all_notes", "note"]
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """``does`` and ``traps`` are sentences (traps may be empty); ``source`` is a public page."""
 
     kind: SettingKind

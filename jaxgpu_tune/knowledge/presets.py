@@ -9,7 +9,6 @@ A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``memory_fraction`
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
@@ -71,10 +70,9 @@ def load_preset_file(path: str | os.PathLike[str]) -> Preset:
         raise BadSetting.of(problems)
     name = os.path.splitext(os.path.basename(shown))[0]
     own = _preset(name, {"summary": f"Preset of {shown}.", **tables, "kind": USERS_KIND}, _bases(tables))
-    return replace(
-        own,
+    return own._replace(
         settings=tuple(
-            replace(one, source=f"preset {shown}") if one.source == f"preset {name}" else one for one in own.settings
+            one._replace(source=f"preset {shown}") if one.source == f"preset {name}" else one for one in own.settings
         ),
     )
 

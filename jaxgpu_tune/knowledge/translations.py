@@ -6,9 +6,8 @@ that is known but absent and that no table covers has no translation: the caller
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from jaxgpu_tune.model import SettingKind
 
@@ -24,8 +23,7 @@ __all__ = ["Rule", "Translation", "changed_meaning", "member_rules", "rules", "t
 Target = tuple[SettingKind, str, Any]
 
 
-@dataclass(frozen=True)
-class Translation:
+class Translation(NamedTuple):
     """The settings (kind, name, value) that stand for one; ``intent`` completes "… is not for this release: "."""
 
     settings: tuple[Target, ...]
@@ -33,8 +31,7 @@ class Translation:
     lossless: bool = True
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One table of the file. ``values`` None: any value; ``each`` maps members of a list to what stands for each."""
 
     kind: SettingKind

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TYPE_CHECKING
 
 from .specifier import version_key
 
@@ -17,8 +16,7 @@ __all__ = ["Resolved", "resolve_among"]
 _SAME_CODE = re.compile(r"(\.post\d+)?(\+.*)?$")
 
 
-@dataclass(frozen=True)
-class Resolved:
+class Resolved(NamedTuple):
     """``release`` stands for a version; ``exact``: it is that release, perhaps packed again.
 
     ``neighbours``: the known releases just before and after, one or two of them; where exact, the release alone.

@@ -7,7 +7,6 @@ value that the build does not take is turned into one that it does, or stops.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import BadFlagValue, BadSetting, UnknownFlag
@@ -44,7 +43,7 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
     name = setting.name
     if setting.value == BUILD_DEFAULT:
         spec = target.flag(name)
-        setting = replace(setting, value=None if spec is None else spec.effective)
+        setting = setting._replace(value=None if spec is None else spec.effective)
     refusal = None if setting.value is None else target.refusal(name, setting.value)
     translated = None if setting.value is None or depth > MAX_TRANSLATIONS else _translation(setting, target)
     if translated is not None:
@@ -134,7 +133,7 @@ def _refused(setting: Setting, origin: Origin, refusal: str) -> Stream:
 def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
     option = setting.name.lower()
     if origin != "existing" and setting.name.startswith("JAX_") and options.known(option):
-        yield from _adapt_option(replace(setting, kind="jax_config", name=option), origin, target)
+        yield from _adapt_option(setting._replace(kind="jax_config", name=option), origin, target)
         return
     checked = memory.check(setting.name, setting.value, target.jaxlib, target.unified_memory)
     if checked.problem and origin == "existing":
@@ -151,7 +150,7 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
 def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     name, release = setting.name, target.jax_release
     if name == GUARD_UMBRELLA and origin != "existing":
-        yield from adapt((replace(setting, name=option) for option in GUARD_OPTIONS), origin, target)
+        yield from adapt((setting._replace(name=option) for option in GUARD_OPTIONS), origin, target)
         return
     spec = options.option(name, release) if release else None
     if spec is None and release and (found := _option_translation(setting, release)) is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..knowledge.hazards import hazards
 from ..model import Finding
 from .conditions import Facts, all_met
 from .merge import text_of
@@ -18,6 +17,8 @@ def check(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
     in_force = {(w.kind, w.name): text_of(w) if w.kind != "jax_config" else w.value for w in wishes if w.value is not None}
     if not in_force:
         return
+    from ..knowledge.hazards import hazards
+
     for hazard in hazards():
         if hazard.triggered_by(in_force) and all_met(hazard.when, facts):
             yield Finding(hazard.code, hazard.severity, f"{hazard.message} (source: {hazard.source})", hazard.hint)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from jaxgpu_tune.knowledge.specifier import matches
 from jaxgpu_tune.knowledge.vocabulary import when_problems
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["EVALUATORS", "Facts", "Verdict", "all_met", "evaluate", "when_problems"]
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """What conditions may ask about; None: could not be learned.
 
     ``compute_capabilities`` are those of this process's GPUs ("9.0"), empty where there is no GPU; ``devices`` counts
@@ -34,8 +32,7 @@ class Facts:
     wsl: bool | None = None
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One condition's answer: ``met`` is None where the fact is unknown, and then counts as not met."""
 
     condition: str

@@ -6,7 +6,7 @@ Facts: jaxlib/xla_client.py reads them when the backend starts (semantics 2.1 an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..knowledge.specifier import matches
 from ..model import Decision, Finding, Machine, Setting
@@ -35,8 +35,7 @@ RESERVE_BYTES = 2**30
 HIGHEST_AUTO = 0.92
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """A variable's value as it may be emitted, or the ``problem`` that forbids it; ``note``: it was repaired."""
 
     value: str | None

@@ -7,7 +7,6 @@ Lists whose own rule is to add up are joined, inherited members first; all else 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from ..model import Decision, Finding
 from .memory import FRACTION_NAMES
@@ -76,7 +75,7 @@ def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
         if not ours or wish.name != UMBRELLA:
             yield wish
             continue
-        yield from (replace(wish, name=option, reason=f"part of {UMBRELLA.upper()}, which is set") for option in GUARD_OPTIONS)
+        yield from (wish._replace(name=option, reason=f"part of {UMBRELLA.upper()}, which is set") for option in GUARD_OPTIONS)
         yield Wish("jax_config", UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
         yield wish
 
@@ -89,7 +88,7 @@ def _one_list(group: list[Wish], target: Target) -> list[Wish]:
         spec = target.flag(wish.name) if wish.translated else None
         if last and last.translated and (last.name, last.origin) == (wish.name, wish.origin) and spec is not None and spec.form == "list":
             members = dict.fromkeys([*last.value.split(","), *wish.value.split(",")])
-            whole[-1] = replace(last, value=",".join(members), reason=f"{last.reason}; {wish.reason}")
+            whole[-1] = last._replace(value=",".join(members), reason=f"{last.reason}; {wish.reason}")
         else:
             whole.append(wish)
     return whole
@@ -101,7 +100,7 @@ def _remove(group: list[Wish], winner: Wish) -> Stream:
         reason = f"asked for by {winner.source}" + (f"; it was {shown(former[-1])}" if former else "; it was not set")
         yield Decision(winner.kind, name, None, "removed", reason, winner.source)
         if former and winner.kind != "xla_flag":
-            yield replace(winner, name=name)
+            yield winner._replace(name=name)
 
 
 def _adds_up(group: list[Wish], target: Target) -> bool:
@@ -128,7 +127,7 @@ def _join(group: list[Wish], target: Target) -> Stream:
     status = "merged" if existing and ours else "kept" if existing else "set"
     sources = "; ".join(dict.fromkeys(w.source for w in (*existing, *ours)))
     reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in (*existing, *ours))
-    yield replace(group[-1], value=value, text=None, origin=(ours or existing)[0].origin)
+    yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
     yield Decision("xla_flag", group[0].name, value, status, reason, sources)
 
 
@@ -166,7 +165,7 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
         reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
         yield Decision(winner.kind, name, None, "dropped", reason, beaten.source)
         if winner.kind == "env" and beaten.origin == "existing":
-            yield replace(beaten, value=None)
+            yield beaten._replace(value=None)
     for loser in (w for w in others if w.origin == "existing"):
         message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
         yield Finding("overruled", "warning", message, "Set it in one place only.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..knowledge.translations import changed_meaning
 from ..model import Decision
@@ -24,4 +23,4 @@ def restated(flags: tuple[InheritedFlag, ...], target: Target) -> Iterator[Inher
         became = [(name, value) for kind, name, value in found.settings if kind == "xla_flag"]
         text = " ".join(quote(name, value) for name, value in became)
         yield Decision("xla_flag", flag.name, text or None, "translated", f"{target.label}: {found.intent}", "XLA_FLAGS")
-        yield from (replace(flag, name=name, value=value, text=quote(name, value)) for name, value in became)
+        yield from (flag._replace(name=name, value=value, text=quote(name, value)) for name, value in became)

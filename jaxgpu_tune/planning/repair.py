@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Finding
-from .damage import Note, Piece, Reader
-from .spelling import Vocabulary
+from .spelling import Note, Vocabulary
 from .xla_flags import Scan, scan
+
+if TYPE_CHECKING:
+    from .damage import Piece, Reader
 
 __all__ = ["InheritedFlag", "Repaired", "repair"]
 
 
-@dataclass(frozen=True)
-class InheritedFlag:
+class InheritedFlag(NamedTuple):
     """One flag that the user's XLA_FLAGS holds.
 
     ``text``: as written, or as repaired (``repaired``). ``known`` False: the build has no such flag
@@ -33,8 +34,7 @@ class InheritedFlag:
     closest: str | None = None
 
 
-@dataclass(frozen=True)
-class Repaired:
+class Repaired(NamedTuple):
     """The flags in their order, the findings, and why the text as it stands ends the process whatever the build (or None)."""
 
     flags: tuple[InheritedFlag, ...] = ()
@@ -56,27 +56,35 @@ def repair(
     name. ``flag_file``: what the file holds that ``scan(text).file`` names; None if there is none. ``boolean``: whether
     a known flag is a bool (None: cannot be told); with it, ``--flag word`` and a bare ``--flag`` are judged by type.
     """
+    if not text:
+        return Repaired()
     words = Vocabulary(known, closest, boolean) if boolean else Vocabulary(known, closest)
     read = scan(text)
     if read.fatal:
         return Repaired(findings=(_BLANK,), fatal=read.fatal)
     if read.file is None:
-        return _from(Reader(text, words), words)
+        return _from(_reader(text, words), words)
     return _inlined(text, flag_file, words) if flag_file is not None else _no_file(text, read, words)
 
 
+def _reader(text: str, words: Vocabulary) -> Reader:
+    from .damage import Reader  # late: its patterns cost start-up time, and most often XLA_FLAGS is empty
+
+    return Reader(text, words)
+
+
 def _inlined(file: str, content: str, words: Vocabulary) -> Repaired:
-    out = _from(Reader(content, words), words)
-    flags = tuple(replace(flag, repaired=True) for flag in out.flags)
+    out = _from(_reader(content, words), words)
+    flags = tuple(flag._replace(repaired=True) for flag in out.flags)
     message = f"XLA_FLAGS names the file {file!r}; its {len(flags)} flags now stand in XLA_FLAGS themselves."
     return Repaired(flags, (Finding("flag-file-inlined", "note", message), *out.findings))
 
 
 def _no_file(text: str, read: Scan, words: Vocabulary) -> Repaired:
     fatal = f"XLA takes {read.file!r} for the name of a file, as it does not begin with '-', and cannot open it."
-    reader = Reader(text, words)
+    reader = _reader(text, words)
     if any(words.is_xla(piece.name) for piece in reader.pieces):
-        return replace(_from(reader, words), fatal=fatal)
+        return (_from(reader, words))._replace(fatal=fatal)
     message = f"XLA_FLAGS is {text!r}, which XLA takes for the name of a file of flags, but there is no such file; it is left out."
     return Repaired(findings=(Finding("flag-file-missing", "error", message, _FILE_HINT),), fatal=fatal)
 
@@ -121,7 +129,8 @@ def _findings(notes: Iterable[Note]) -> Iterable[Finding]:
         groups.setdefault((note.code, note.wrong), []).append(note)
     for (code, wrong), group in groups.items():
         what = "; ".join(_outcome(note) for note in group)
-        yield Finding(code, "error" if code in _ERRORS else "warning", f"XLA_FLAGS: {wrong}: {what}.", _HINTS.get(code, ""))
+        message = f"XLA_FLAGS: {what}: {wrong}{'' if wrong.endswith('?') else '.'}"
+        yield Finding(code, "error" if code in _ERRORS else "warning", message, _HINTS.get(code, ""))
 
 
 def _outcome(note: Note) -> str:
@@ -150,7 +159,7 @@ _HINTS = {
     "blank-before-value": "Write --flag=value.",
     "comment": "Keep comments outside XLA_FLAGS.",
     "help-flag": "`jaxgpu-tune flags` lists every flag of this build.",
-    "missing-blank": "Mind the blank where a script puts texts together: XLA_FLAGS=\"$XLA_FLAGS --flag=value\".",
+    "missing-blank": 'Mind the blank where a script puts texts together: XLA_FLAGS="$XLA_FLAGS --flag=value".',
     "not-an-xla-flag": "Give it to your program on its command line.",
     "stray-word": "A value with a blank in it needs quotes right after '='.",
     "tensorflow-flag": "Put it into TF_XLA_FLAGS.",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import BadSetting
-from ..model import Finding, Machine, Setting
+from ..model import NOTHING, Finding, Machine, Setting
 
 __all__ = ["Request", "make_request"]
 
@@ -29,8 +27,7 @@ BUILD_DEFAULT = "<the build's default>"
 """Stands for the value the installed build has by itself; resolved where the build is known."""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What a call asks for. ``settings`` are the explicit ones, in the order of the arguments."""
 
     preset: str = "auto"
@@ -45,7 +42,7 @@ class Request:
     probe: bool | None = None
     late: str = "raise"
     machine: Machine | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = NOTHING
 
 
 def make_request(
@@ -208,8 +205,8 @@ def _pgle_settings(pgle: Any, problems: list[Finding]) -> Iterable[Setting]:
     elif not isinstance(pgle, (str, os.PathLike)):
         problems.append(_bad("pgle", pgle, "'auto', 'expect', or the path of a profile"))
     else:
-        path = Path(pgle)
-        if not path.is_dir() and not (path.suffix in PROFILE_ENDINGS and path.is_file()):
+        path = os.fspath(pgle)
+        if not os.path.isdir(path) and not (path.endswith(PROFILE_ENDINGS) and os.path.isfile(path)):
             wanted = f"'auto', 'expect', an existing {' or '.join(PROFILE_ENDINGS)} file, or a directory of them"
             problems.append(_bad("pgle", os.fspath(pgle), f"{wanted} (XLA ignores every other path in silence)"))
         yield Setting("xla_flag", PROFILE_FLAG, os.fspath(pgle), "asked for", "argument pgle")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..knowledge.presets import load_preset, load_preset_file
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
@@ -109,5 +108,5 @@ def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ..
     threshold = -(-layer_bytes // MIB) * MIB
     reason = f"holds one layer of {layer_bytes} bytes (layer_bytes), in whole MiB"
     return tuple(
-        replace(s, value=str(threshold), reason=f"{reason}; {s.reason}") if s.name in THRESHOLD_FLAGS else s for s in settings
+        s._replace(value=str(threshold), reason=f"{reason}; {s.reason}") if s.name in THRESHOLD_FLAGS else s for s in settings
     )

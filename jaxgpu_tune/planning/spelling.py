@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["DASHES", "INVISIBLE", "ODD_BLANKS", "Spelling", "Vocabulary", "code_point", "spell"]
+__all__ = ["DASHES", "INVISIBLE", "ODD_BLANKS", "Note", "Spelling", "Vocabulary", "code_point", "spell"]
 
 DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63\uff0d"
 """The hyphen and what word processors, chats and web pages put in its place."""
 
-ODD_BLANKS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+ODD_BLANKS = (
+    "\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + "\u2028\u2029\u202f\u205f\u3000"
+)
 """Blanks to the eye, ordinary characters to XLA."""
 
 INVISIBLE = "\xad\u200b\u200c\u200d\u2060\ufeff"
@@ -18,12 +22,20 @@ INVISIBLE = "\xad\u200b\u200c\u200d\u2060\ufeff"
 _PLAIN = {ord(dash): "_" for dash in DASHES} | {ord(nothing): None for nothing in INVISIBLE}
 
 
-def _type_unknown(name: str) -> bool | None:
+def _type_unknown(_name: str) -> bool | None:
     return None
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Note(NamedTuple):
+    """One thing that was wrong: ``given`` as it stands in the text, ``used`` in its place ("": left out)."""
+
+    code: str
+    wrong: str
+    given: str
+    used: str = ""
+
+
+class Vocabulary(NamedTuple):
     """What is known of names: whether a flag exists, which is closest, whether it is a bool (None: cannot be told)."""
 
     known: Callable[[str], bool]
@@ -35,8 +47,7 @@ class Vocabulary:
         return self.known(name) or name.startswith("xla_")
 
 
-@dataclass(frozen=True)
-class Spelling:
+class Spelling(NamedTuple):
     """The flag that is meant; ``value`` where the name itself held one (``--noflag``); ``wrong`` says how it was written."""
 
     name: str

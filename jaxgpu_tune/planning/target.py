@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..knowledge import flags as known
 from ..knowledge.flags import FlagSpec
@@ -16,8 +15,7 @@ __all__ = ["Target", "target_of"]
 PLUGIN = "-pjrt"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """The releases whose parsers will all read XLA_FLAGS; empty if no jaxlib is known. ``refused``: names a probe saw refused."""
 
     releases: tuple[str, ...]

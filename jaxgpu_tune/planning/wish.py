@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..errors import JaxGpuTuneError
 from ..model import Decision, Finding, SettingKind
@@ -14,8 +13,7 @@ __all__ = ["Adapted", "Origin", "Problem", "Stream", "Wish", "collect"]
 Origin = Literal["argument", "existing", "preset"]
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(NamedTuple):
     """One setting in the words of the build to plan for, and who wants it.
 
     ``value``: the decoded text of a flag or variable, the typed value of an option, None to remove;
@@ -32,8 +30,7 @@ class Wish:
     translated: bool = False
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """An argument that is wrong: the call raises, with the ``error`` class if all its problems have one."""
 
     finding: Finding
@@ -43,8 +40,7 @@ class Problem:
 Stream = Iterator[Wish | Decision | Finding | Problem]
 
 
-@dataclass(frozen=True)
-class Adapted:
+class Adapted(NamedTuple):
     """What a stage gives on: wishes that hold so far, and what was decided and found about the others."""
 
     wishes: tuple[Wish, ...] = ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["BLANKS", "Scan", "Token", "last_wins", "quote", "render", "scan", "scan_file_text"]
 
@@ -23,8 +23,7 @@ _WORD = re.compile(r"[^ \t\r\n]*")
 _NAME = re.compile(r"--([^-=][^=]*)(?:=(.*))?", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One argument as XLA takes it from the text.
 
     ``text``: as written. ``name``: without the dashes; None where it is not ``--name`` or
@@ -41,8 +40,7 @@ class Token:
     closed: bool = True
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(NamedTuple):
     """What XLA makes of a text.
 
     ``stopped_at``: where it stops reading although text is left, which is ``lost`` (and never
@@ -63,7 +61,9 @@ def scan(text: str) -> Scan:
         raise ValueError("a NUL character cannot stand in an environment variable")
     start = text.lstrip(BLANKS)
     if text and not start:
-        return Scan(fatal="XLA_FLAGS holds nothing but blanks, which XLA takes for the name of a file that it cannot open.")
+        return Scan(
+            fatal="XLA_FLAGS holds nothing but blanks, which XLA takes for the name of a file that it cannot open."
+        )
     if start and start[0] != "-":
         return Scan(file=text)
     return scan_file_text(text)
