@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from child import clean_environ
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

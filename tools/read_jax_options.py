@@ -56,8 +56,12 @@ FLAGS = {
 
 READERS = ("getenv", "get", "bool_env", "int_env")
 NO_OPTIONS = ("test_", "_test")
-COMPUTED = {"logging.getLevelName(logging.getLogger('jax').level)": "NOTSET", "lib.version >= (0, 3, 6)": True}
-"""Defaults that jax computes, and what comes out in a program that has done nothing else."""
+COMPUTED = {
+    "logging.getLevelName(logging.getLogger('jax').level)": "NOTSET",
+    "lib.version >= (0, 3, 6)": True,
+    "True if jaxlib_extension_version >= 386 else False": True,
+}
+"""Defaults that jax computes, and what comes out with the jaxlib of the same release in a program that did nothing else."""
 
 USUAL = {"values": [], "optional": False}
 """What goes without saying where an option begins."""
@@ -141,8 +145,9 @@ def _option(call: ast.Call, function: str, kind: str, module: Module, where: str
     name = str(module.value(words["name"])).lower()
     try:
         default, values = module.value(words["default"]), list(module.values(words))
-    except ValueError as unread:
-        message = f"{where}: {name}: {unread}"
+        default = float(default) if kind == "float" and default is not None else default
+    except (KeyError, ValueError) as unread:
+        message = f"{where}: {name}: not understood: {unread}"
         raise ValueError(message) from None
     facts = {"type": kind, "default": default, "env": _reads(words["default"], name) or _is_state(function, default)}
     optional = default is None or function.startswith("optional")
@@ -178,20 +183,20 @@ class Module:
         return self.value(words["enum_values"]) if "enum_values" in words else ()
 
     def value(self, node: ast.expr) -> Any:
-        """Return the value that an expression has where no variable is set. Raises ValueError for what is not understood."""
-        if (computed := COMPUTED.get(ast.unparse(node))) is not None:
-            return computed
-        if isinstance(node, ast.Call):
-            return self._called(node)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self._classes:
-            return self._members(node.value.id)[node.attr]
-        if isinstance(node, ast.Name) and node.id in self._names:
-            return self.value(self._names[node.id])
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return [self.value(item) for item in node.elts]
-        if isinstance(node, ast.BinOp):
-            return _joined(node.op, self.value(node.left), self.value(node.right))
-        return ast.literal_eval(node)
+        """Return the value that an expression has where no variable is set. Raises KeyError or ValueError for others."""
+        match node:
+            case ast.Call():
+                return self._called(node)
+            case ast.Attribute(value=ast.Name(id=name), attr=member) if name in self._classes:
+                return self._members(name)[member]
+            case ast.Name(id=name) if name in self._names:
+                return self.value(self._names[name])
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return [self.value(item) for item in items]
+            case ast.BinOp():
+                return _joined(node.op, self.value(node.left), self.value(node.right))
+        text = ast.unparse(node)
+        return COMPUTED[text] if text in COMPUTED else ast.literal_eval(node)
 
     def _called(self, call: ast.Call) -> Any:
         name = _last_name(call.func)
@@ -201,8 +206,7 @@ class Module:
             return bool(self.value(call.args[0]))
         if name == "lower" and isinstance(call.func, ast.Attribute):
             return str(self.value(call.func.value)).lower()
-        message = f"not understood: {ast.unparse(call)}"
-        raise ValueError(message)
+        return COMPUTED[ast.unparse(call)]
 
     def _members(self, name: str) -> dict[str, Any]:
         """Member -> the text that names it in an enumeration; one that counts up is named by its members' lower case."""

@@ -14,8 +14,8 @@ __all__ = ["exit_by", "print_json", "tell"]
 
 
 def print_json(value: Any, *, err: bool = False) -> None:
-    """``value`` on stdout (or stderr); frozen values as objects, whatever JSON has no form for as its text."""
-    click.echo(json.dumps(jsonable(value), indent=2, ensure_ascii=False, default=_plain), err=err)
+    """``value`` on stdout (or stderr); this library's values as objects."""
+    click.echo(json.dumps(jsonable(value), indent=2, ensure_ascii=False), err=err)
 
 
 def tell(findings: Iterable[Finding]) -> None:
@@ -31,9 +31,3 @@ def exit_by(findings: Iterable[Finding]) -> None:
     """End with 1 if one of them is an error."""
     if any(finding.severity == "error" for finding in findings):
         click.get_current_context().exit(1)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    return str(value)

@@ -18,7 +18,7 @@ from .tables import read_table, setting_kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Rule", "Translation", "changed_meaning", "member_rules", "rules", "translate", "translate_option"]
+__all__ = ["Rule", "Translation", "all_rules", "changed_meaning", "member_rules", "rules", "translate", "translate_option"]
 
 Target = tuple[SettingKind, str, Any]
 
@@ -96,6 +96,11 @@ def changed_meaning(kind: SettingKind, name: str, value: Any, release: str) -> T
 def rules(kind: SettingKind, name: str) -> tuple[Rule, ...]:
     """Return the tables for one setting, in the file's order."""
     return _load()[0].get((kind, name), ())
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every table, in the file's order."""
+    return tuple(rule for found in _load()[0].values() for rule in found)
 
 
 def member_rules(name: str) -> Mapping[str, tuple[str, ...]]:

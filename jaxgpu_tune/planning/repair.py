@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Finding
 from .spelling import Note, Vocabulary
-from .xla_flags import Scan, scan
+from .xla_flags import Scan, Token, scan
 
 if TYPE_CHECKING:
     from .damage import Piece, Reader
 
 __all__ = ["InheritedFlag", "Repaired", "repair"]
+
+
+_PLAIN = re.compile(r"--[a-z0-9_]+=(?!.*(?:--|,-|,$))[A-Za-z0-9_./:+,%=-]*")
 
 
 class InheritedFlag(NamedTuple):
@@ -62,13 +65,20 @@ def repair(
     read = scan(text)
     if read.fatal:
         return Repaired(findings=(_BLANK,), fatal=read.fatal)
+    if read.file is None and not read.lost and all(_sound(token, words) for token in read.tokens):
+        return Repaired(tuple(InheritedFlag(str(t.name), t.value, t.text) for t in read.tokens))
     if read.file is None:
         return _from(_reader(text, words), words)
     return _inlined(text, flag_file, words) if flag_file is not None else _no_file(text, read, words)
 
 
+def _sound(token: Token, words: Vocabulary) -> bool:
+    """Whether nothing about this token can be damage; most are like that, and need no Reader."""
+    return token.name is not None and _PLAIN.fullmatch(token.text) is not None and words.known(token.name)
+
+
 def _reader(text: str, words: Vocabulary) -> Reader:
-    from .damage import Reader  # late: its patterns cost start-up time, and most often XLA_FLAGS is empty
+    from .damage import Reader  # late: its patterns cost start-up time, and most texts are sound
 
     return Reader(text, words)
 

@@ -21,6 +21,8 @@ BLANKS = " \t\r\n"
 _HEAD = re.compile(r"[-_0-9A-Za-z\0]*")
 _WORD = re.compile(r"[^ \t\r\n]*")
 _NAME = re.compile(r"--([^-=][^=]*)(?:=(.*))?", re.DOTALL)
+_FLAG_NAME = re.compile(r"[0-9A-Za-z_][-_0-9A-Za-z]*")
+_BARE = re.compile(r"(?!.*(?:--|,-+xla_|,\Z))[\w./:+%@=*,^$|()\[\]{}~!?<>&#-]*")
 
 
 class Token(NamedTuple):
@@ -29,7 +31,8 @@ class Token(NamedTuple):
     ``text``: as written. ``name``: without the dashes; None where it is not ``--name`` or
     ``--name=value`` (XLA then calls it unknown). ``value``: unquoted; None for a bare ``--name``.
     ``start``, ``end``: where ``text`` stands, in characters. ``closed``: False where a quote was
-    left open, so that anything put behind this token would become part of its value.
+    left open, so that anything put behind this token would become part of its value. ``argument``:
+    all of it, unquoted, as it stands in XLA's messages.
     """
 
     text: str
@@ -38,6 +41,7 @@ class Token(NamedTuple):
     start: int
     end: int
     closed: bool = True
+    argument: str = ""
 
 
 class Scan(NamedTuple):
@@ -95,8 +99,9 @@ def _token_at(text: str, start: int) -> Token:
     else:
         end, closed = _WORD.match(text, head).end(), True  # type: ignore[union-attr]
         argument = text[start:end]
-    name, decoded = split_argument(argument.partition("\0")[0])
-    return Token(text[start:end], name, decoded, start, end, closed)
+    argument = argument.partition("\0")[0]
+    name, decoded = split_argument(argument)
+    return Token(text[start:end], name, decoded, start, end, closed, argument)
 
 
 def read_quoted(text: str, start: int) -> tuple[str, int, bool]:
@@ -121,19 +126,15 @@ def split_argument(argument: str) -> tuple[str | None, str | None]:
 
 
 def quote(name: str, value: str) -> str:
-    """The stable text of one flag: ``--name=value``, quoted only where XLA would else read another value.
+    """The stable text of one flag: ``--name=value``, quoted only where else XLA or ``repair`` could read another value.
 
     Raises ValueError for a NUL and for a name that is not a flag's.
     """
-    if not re.fullmatch(r"[0-9A-Za-z_][-_0-9A-Za-z]*", name):
+    if not _FLAG_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not the name of a flag")
     if "\0" in value:
         raise ValueError(f"--{name}: a value cannot hold a NUL character")
-    return f"--{name}={_quoted(value) if _needs_quotes(value) else value}"
-
-
-def _needs_quotes(value: str) -> bool:
-    return value[:1] in ("'", '"') or any(blank in value for blank in BLANKS)
+    return f"--{name}={value if _BARE.fullmatch(value) else _quoted(value)}"
 
 
 def _quoted(value: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -20,8 +19,7 @@ LONG = "--xla_gpu_enable_latency_hiding_scheduler"
 
 
 EMPTY = Report(preset="fsdp", machine=Machine(), xla_flags="", environ={}, jax_config={}, decisions=(), findings=())
-FULL = replace(
-    EMPTY,
+FULL = EMPTY._replace(
     applied=True,
     environ={"XLA_FLAGS": "--xla_a=1 --xla_b='x y'", "JAX_PGLE": None},
     decisions=(

@@ -1,0 +1,255 @@
+"""The jax.config options of every release (``data/jax_options.json``, made by ``tools/read_jax_options.py``).
+
+Any version text of jax stands for the release that ``versions.resolve_among`` names. What jax would refuse or misread
+is refused here with a sentence: ``jax.config.update("jax_enable_pgle", "false")`` would turn it on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from .tables import DATA
+from .versions import resolve_among
+
+__all__ = ["OptionSpec", "closest", "env_text", "known", "life", "names", "option", "parse", "releases"]
+
+Moment = Literal["import", "backend", "distributed", "any"]
+
+_TRUE = ("y", "yes", "t", "true", "on", "1")
+_FALSE = ("n", "no", "f", "false", "off", "0")
+
+_MOMENTS: dict[str, Moment] = {
+    **dict.fromkeys(
+        (
+            "jax_backend_target",
+            "jax_cpu_collectives_implementation",
+            "jax_cpu_enable_async_dispatch",
+            "jax_cpu_enable_gloo_collectives",
+            "jax_cpu_get_global_topology_timeout_minutes",
+            "jax_cpu_get_local_topology_timeout_minutes",
+            "jax_cross_host_transfer_socket_address",
+            "jax_cross_host_transport_addresses",
+            "jax_cuda_visible_devices",
+            "jax_force_dcn_cross_host_transfers",
+            "jax_mock_gpu_topology",
+            "jax_num_cpu_devices",
+            "jax_oneapi_visible_devices",
+            "jax_pjrt_client_create_options",
+            "jax_platform_name",
+            "jax_platforms",
+            "jax_rocm_visible_devices",
+            "jax_sort_devices_by_process_index",
+            "jax_xla_backend",
+            "mock_num_gpu_processes",
+            "mock_num_gpus",
+            "use_mock_gpu_client",
+        ),
+        "backend",
+    ),
+    **dict.fromkeys(
+        ("jax_check_proxy_envs", "jax_enable_preemption_service", "jax_enable_recoverability"), "distributed"
+    ),
+}
+"""Until when an option counts, where that is not any time: read off the places in jax that ask for it."""
+
+
+class OptionSpec(NamedTuple):
+    """One option in one release of jax.
+
+    ``type``: bool, int, float, string, enum or object (a text, or what jax's own code passes). ``values``: what an enum
+    allows. ``optional``: None may be set. ``default``: as jax defines it. ``env``: ``import jax`` reads the variable
+    of the upper-cased name. ``moment``: until when it counts: "backend": the backend's start, "distributed":
+    ``jax.distributed.initialize()``, "import": ``import jax``, "any": always.
+    """
+
+    name: str
+    type: Literal["bool", "int", "float", "string", "enum", "object"]
+    values: tuple[str, ...] = ()
+    optional: bool = False
+    default: bool | float | str | None = None
+    env: bool = True
+    moment: Moment = "any"
+
+
+def releases() -> tuple[str, ...]:
+    """Every known release of jax, oldest first."""
+    return tuple(_data()["releases"])
+
+
+def option(name: str, version: str | None) -> OptionSpec | None:
+    """The option as that version of jax has it; None if it has none of that name. No version: the newest release."""
+    history = _data()["options"].get(name)
+    return _spec(name, _release(version)) if history else None
+
+
+def known(name: str) -> bool:
+    """Whether any release has an option of that name."""
+    return name in _data()["options"]
+
+
+def names(version: str | None) -> tuple[str, ...]:
+    """Return every option of a version of jax, in alphabetical order."""
+    release = _release(version)
+    return tuple(name for name in _data()["options"] if _spec(name, release))
+
+
+def closest(name: str, version: str | None) -> str | None:
+    """The option of that version that was probably meant, None if none is near."""
+    from difflib import get_close_matches
+
+    there = names(version)
+    plain = name.lower().replace("-", "_").lstrip("_")
+    guesses = (plain, f"jax_{plain}")
+    exact = next((guess for guess in guesses if guess in there), None)
+    return exact or next((near for guess in guesses for near in get_close_matches(guess, there, 1, 0.75)), None)
+
+
+def life(name: str) -> tuple[tuple[str, str | None], ...]:
+    """The spans of releases that have the option: (first, last), last None where the newest has it."""
+    spans: list[tuple[str, str | None]] = []
+    for release, change in _data()["options"].get(name, ()):
+        if change is None:
+            spans[-1] = (spans[-1][0], releases()[releases().index(release) - 1])
+        elif not spans or spans[-1][1]:
+            spans.append((release, None))
+    return tuple(spans)
+
+
+def parse(spec: OptionSpec, value: Any) -> Any:
+    """The value that jax.config should get for ``value``, which may be a text as from the environment.
+
+    Raises ValueError, with a sentence, for what jax would refuse or misread.
+    """
+    if value is None:
+        if spec.optional:
+            return None
+        raise ValueError(f"{spec.name} cannot be None; it takes {_allowed(spec)}.")
+    return _PARSERS[spec.type](spec, value)
+
+
+def env_text(spec: OptionSpec, value: Any) -> str:
+    """The text that the option's variable takes for a value as ``parse`` returns it.
+
+    Raises ValueError for None, which no text says: the variable has to be unset.
+    """
+    if value is None:
+        raise ValueError(f"No text of {spec.name.upper()} says None; the variable has to be unset.")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return ";".join(f"{key}:{text}" for key, text in value.items())
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _bool(spec: OptionSpec, value: Any) -> bool:
+    text = str(value).lower()
+    if isinstance(value, (bool, int, str)) and text in _TRUE + _FALSE:
+        return text in _TRUE
+    raise _refused(spec, value)
+
+
+def _int(spec: OptionSpec, value: Any) -> int:
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    raise _refused(spec, value)
+
+
+def _float(spec: OptionSpec, value: Any) -> float:
+    if isinstance(value, (float, int, str)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            pass
+    raise _refused(spec, value)
+
+
+def _enum(spec: OptionSpec, value: Any) -> str:
+    if isinstance(value, str) and value in spec.values:
+        return str(value)
+    raise _refused(spec, value)
+
+
+def _string(spec: OptionSpec, value: Any) -> str:
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    raise _refused(spec, value)
+
+
+def _object(spec: OptionSpec, value: Any) -> Any:
+    """Texts, and mappings of texts. Anything else would not reach a child process, whose variable holds text only."""
+    if isinstance(value, Mapping) and all(isinstance(member, str) for pair in value.items() for member in pair):
+        return dict(value)
+    return _string(spec, value)
+
+
+_PARSERS: dict[str, Callable[[OptionSpec, Any], Any]] = {
+    "bool": _bool,
+    "int": _int,
+    "float": _float,
+    "enum": _enum,
+    "string": _string,
+    "object": _object,
+}
+
+_KINDS = {
+    "bool": "true or false (also y, yes, t, on, 1, n, no, f, off, 0)",
+    "int": "a whole number",
+    "float": "a number",
+    "string": "a text",
+    "object": "a text, or a mapping of texts to texts (its variable holds text only)",
+}
+
+
+def _allowed(spec: OptionSpec) -> str:
+    allowed = _KINDS.get(spec.type) or f"one of {', '.join(spec.values)}"
+    return f"{allowed}, or None" if spec.optional else allowed
+
+
+def _refused(spec: OptionSpec, value: Any) -> ValueError:
+    return ValueError(f"{spec.name} takes {_allowed(spec)}, not {value!r}. {_near(spec, value)}".rstrip())
+
+
+def _near(spec: OptionSpec, value: Any) -> str:
+    from difflib import get_close_matches
+
+    by_lower = {choice.lower(): choice for choice in spec.values or ("true", "false")}
+    candidates = list(by_lower) if spec.type in ("enum", "bool") else []
+    near = get_close_matches(str(value).lower(), candidates, 1)
+    return f"Did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+@cache
+def _spec(name: str, release: str) -> OptionSpec | None:
+    known_releases, state = _data()["index"], None
+    for since, change in _data()["options"][name]:
+        if known_releases[since] > known_releases[release]:
+            break
+        state = None if change is None else {**(state or {}), **change}
+    if state is None:
+        return None
+    values = tuple(state.get("values", ()))
+    return OptionSpec(name=name, **{**state, "values": values}, moment=_MOMENTS.get(name, "any"))
+
+
+def _release(version: str | None) -> str:
+    return releases()[-1] if version is None else _resolved(version)
+
+
+@cache
+def _resolved(version: str) -> str:
+    return resolve_among(releases(), version).release
+
+
+@cache
+def _data() -> dict[str, Any]:
+    with open(os.path.join(DATA, "jax_options.json"), encoding="utf-8") as file:
+        data: dict[str, Any] = json.load(file)
+    data["index"] = {release: at for at, release in enumerate(data["releases"])}
+    return data
