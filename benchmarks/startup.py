@@ -32,15 +32,15 @@ def main() -> int:
     """Measure, print, write; the exit code."""
     given = arguments()
     with tempfile.TemporaryDirectory() as folder:
-        python = installed(Path(folder), given.extra, given.jax)
+        python = given.python or installed(Path(folder), given.extra, given.jax)
         times = measure(python, given.repeats)
         machine = json.loads(output(python, FACTS))
     result = summary(times, machine)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"startup-{given.name}.json"
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / f"startup-{given.name}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     show(result)
-    print(f"written: {path.relative_to(ROOT)}")
+    print(f"written: {path.name}")
     return 0 if result["ratio"] <= result["limit"] else 1
 
 
@@ -50,6 +50,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--extra", default="cpu", help="which JAX: cpu, cuda12 or cuda13")
     parser.add_argument("--jax", default="", help="a release of jax and jaxlib, such as 0.5.1; by default the newest")
+    parser.add_argument("--python", type=Path, help="an interpreter that has this package as a wheel already, and jax")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--name", default="cpu", help="of the machine, for the result's file")
     return parser.parse_args()
 

@@ -24,7 +24,18 @@ GOOD = {
     "xla_gpu_all_reduce_combine_threshold_bytes": ("0", "33554432"),
     "xla_force_host_platform_device_count": ("1", "4"),
     "xla_gpu_auto_spmd_partitioning_memory_budget_ratio": ("0.5", "1e1"),
-    "xla_dump_to": ("", "/tmp/a b", "it's", "tab\there", "new\nline", "a=b", 'say "no"', "back\\slash\\", "\u00fc\u2014\u65e5", "'q"),
+    "xla_dump_to": (
+        "",
+        "/tmp/a b",
+        "it's",
+        "tab\there",
+        "new\nline",
+        "a=b",
+        'say "no"',
+        "back\\slash\\",
+        "\u00fc\u2014\u65e5",
+        "'q",
+    ),
     "xla_dump_hlo_module_re": (".*", "jit_(f|g)", "a,b;c", "--x", "-", "#1", " lead", '"'),
     "xla_gpu_cuda_data_dir": ("/usr/local/cuda", "./cuda sdk"),
     "xla_disable_hlo_passes": ("", "a", "a,b", "rematerialization"),
@@ -40,7 +51,25 @@ VALUED = tuple(name for name in GOOD if name not in BOOLS)
 _BAD_VALUES = ("abc", "2x", "1e6", "yes", "true,", "JUNK", "")
 _STRANGERS = ("xla_typo", "xla_gpu_ftzz", "help", "model", "xla_tpu_x", "a.b", "\u00fc", "-", "=x", "", "X_Y-z")
 _GAPS = (" ", "  ", "\t", "\n", "\r\n", " \t\n", "\x0c", "\xa0", "", ",", ", ", ";", " \\\n", "\\\n", "\\n")
-_WORDS = ("foo", "# note", "#", "\\", "=1", "true", "5", "-5", "''", '"', "'x y'", "\u2013", ",", "--", "-", "a=b", "\u201cx\u201d")
+_WORDS = (
+    "foo",
+    "# note",
+    "#",
+    "\\",
+    "=1",
+    "true",
+    "5",
+    "-5",
+    "''",
+    '"',
+    "'x y'",
+    "\u2013",
+    ",",
+    "--",
+    "-",
+    "a=b",
+    "\u201cx\u201d",
+)
 
 
 def good_pairs(random: Random, most: int = 4) -> list[tuple[str, str]]:
@@ -67,7 +96,9 @@ def _written(random: Random, value: str) -> str:
         return "'" + value.replace("'", "") + "'"
     if form < 8:
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return random.choice(('"{}', "'{}", '"{}\\', "\u201c{}\u201d", '{}"x y"', "'{}'z", " {}", '"\\{}"', "a'{}'", '"{}"\'')).format(value)
+    return random.choice(
+        ('"{}', "'{}", '"{}\\', "\u201c{}\u201d", '{}"x y"', "'{}'z", " {}", '"\\{}"', "a'{}'", '"{}"\'')
+    ).format(value)
 
 
 def text(random: Random) -> str:

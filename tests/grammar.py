@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +78,9 @@ def repairs(oracle: Oracle, build: Build, texts: Sequence[str], folder: Path) ->
     single = {_plainly(flag): flag for flags in known for flag in flags}
     good = dict(zip(single, (answer.accepted for answer in oracle.ask(list(single))), strict=True))
     kept = [[flag for flag in flags if good[_plainly(flag)]] for flags in known]
-    answers = oracle.ask([_joined(f.text for f in flags) for flags in kept] + [_joined(map(_plainly, flags)) for flags in kept])
+    answers = oracle.ask(
+        [_joined(f.text for f in flags) for flags in kept] + [_joined(map(_plainly, flags)) for flags in kept]
+    )
     cases = zip(texts, fixed, kept, answers[: len(texts)], answers[len(texts) :], strict=True)
     return [_repair_verdict(build, *case) for case in cases]
 
@@ -92,8 +94,8 @@ def _plainly(flag: InheritedFlag) -> str:
     return f"--{flag.name}" if flag.value is None else quote(flag.name, flag.value)
 
 
-def _joined(texts: object) -> str:
-    return " ".join(texts)  # type: ignore[call-overload, no-any-return]
+def _joined(texts: Iterable[str]) -> str:
+    return " ".join(texts)
 
 
 def _repair_verdict(

@@ -103,7 +103,7 @@ class Reader(ValueReader):
 
     def _read_flag(self, dashes: str) -> None:
         start = self._at
-        written = span(NAME, self._text, start + len(dashes))
+        written = self._name_at(start + len(dashes))
         self._at = start + len(dashes) + len(written)
         if not written:
             self._leave_nameless(start)
@@ -115,6 +115,14 @@ class Reader(ValueReader):
         self._wrapped_at = -1
         if readable:
             self._add(start, spelling, value, dashes, before)
+
+    def _name_at(self, at: int) -> str:
+        name = span(NAME, self._text, at)
+        first, _, second = name.partition("--")
+        if not first or not self._words.known(second):
+            return name
+        self._note("missing-blank", "no blank stands between two flags", name, f"{first} --{second}")
+        return first
 
     def _leave_nameless(self, start: int) -> None:
         if self._text[self._at : self._at + 1] == "=":

@@ -137,7 +137,9 @@ class ValueReader:
         if rest := self._rest_of_list(spelling, value) or self._rest_within_wrapper(spelling):
             return value + rest
         if (mark := self._open_quote(value)) and (closed := self._closing(mark)):
-            self._at, given = closed, self._text[start:closed]
+            self._at = closed
+            self._at = self._end_of_word()
+            given = self._text[start : self._at]
             value = given.replace(mark, "")
             self._note("quote-within", "quotes count only right after '='", given, emitted(spelling.name, value))
         if _NUMBER.fullmatch(value) and value[0] != "-":

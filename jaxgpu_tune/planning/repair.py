@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["InheritedFlag", "Repaired", "repair"]
 
 
-_PLAIN = re.compile(r"--[a-z0-9_]+=(?!.*(?:--|,-|,$))[A-Za-z0-9_./:+,%=-]*")
+_PLAIN = r"--[a-z0-9_]+=(?!.*(?:--|,-|,$))[A-Za-z0-9_./:+,%=-]*"
 
 
 class InheritedFlag(NamedTuple):
@@ -74,7 +74,7 @@ def repair(
 
 def _sound(token: Token, words: Vocabulary) -> bool:
     """Whether nothing about this token can be damage; most are like that, and need no Reader."""
-    return token.name is not None and _PLAIN.fullmatch(token.text) is not None and words.known(token.name)
+    return token.name is not None and re.fullmatch(_PLAIN, token.text) is not None and words.known(token.name)
 
 
 def _reader(text: str, words: Vocabulary) -> Reader:
@@ -125,7 +125,7 @@ def _misplaced(piece: Piece, words: Vocabulary) -> Note | None:
         return Note("tpu-flag", "a flag of the TPU runtime, which reads LIBTPU_INIT_ARGS, not XLA_FLAGS", piece.written)
     if piece.name.startswith("tf_"):
         return Note("tensorflow-flag", "a flag of TensorFlow, which reads TF_XLA_FLAGS", piece.written)
-    if piece.name.startswith("xla_") and piece.text:
+    if words.is_xla(piece.name) and piece.text:
         return None
     near = words.closest(piece.name)
     guess = f" (the closest XLA flag is --{near})" if near else ""

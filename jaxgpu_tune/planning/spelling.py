@@ -44,7 +44,7 @@ class Vocabulary(NamedTuple):
 
     def is_xla(self, name: str) -> bool:
         """Whether the name is a known flag's, or looks like one of XLA's."""
-        return self.known(name) or name.startswith("xla_")
+        return self.known(name) or plain_name(name).startswith("xla_")
 
 
 class Spelling(NamedTuple):
@@ -64,7 +64,7 @@ def spell(written: str, *, bare: bool, words: Vocabulary) -> Spelling:
     if words.known(plain):
         return Spelling(plain, known=True, wrong=_how(written, plain))
     within = _value_within(plain, words) if bare else None
-    return within or Spelling(plain if plain.startswith("xla_") else written, known=False)
+    return within or Spelling(written, known=False)
 
 
 def plain_name(written: str) -> str:

@@ -8,7 +8,6 @@ that does not begin with ``-``; quotes count only right after ``=``; a value tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -18,11 +17,8 @@ BLANKS = " \t\r\n"
 """What separates flags. Form feed, vertical tab and the blanks beyond ASCII do not."""
 
 # A NUL can stand in a file only; strchr() finds it in every set, so it passes for a name character and for a quote.
-_HEAD = re.compile(r"[-_0-9A-Za-z\0]*")
-_WORD = re.compile(r"[^ \t\r\n]*")
-_NAME = re.compile(r"--([^-=][^=]*)(?:=(.*))?", re.DOTALL)
-_FLAG_NAME = re.compile(r"[0-9A-Za-z_][-_0-9A-Za-z]*")
-_BARE = re.compile(r"(?!.*(?:--|,-+xla_|,\Z))[\w./:+%@=*,^$|()\[\]{}~!?<>&#-]*")
+_HEAD = frozenset("-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ\0")
+_BARE = "_./:+%@=*,^$|()[]{}~!?<>&#-"
 
 
 class Token(NamedTuple):
@@ -75,29 +71,30 @@ def scan(text: str) -> Scan:
 
 def scan_file_text(text: str) -> Scan:
     """Read the content of a flag file as XLA does: the same syntax; no comments, no files within."""
-    tokens, end = [], _skip_blanks(text, 0)
+    tokens, end = [], _run(text, 0, BLANKS.__contains__)
     while text.startswith("-", end):
         token = _token_at(text, end)
         tokens.append(token)
-        end = _skip_blanks(text, token.end)
+        end = _run(text, token.end, BLANKS.__contains__)
     if end == len(text):
         return Scan(tuple(tokens))
     return Scan(tuple(tokens), stopped_at=end, lost=text[end:])
 
 
-def _skip_blanks(text: str, start: int) -> int:
-    while start < len(text) and text[start] in BLANKS:
+def _run(text: str, start: int, belongs: Callable[[str], bool]) -> int:
+    """Where the run of characters that belong together ends."""
+    while start < len(text) and belongs(text[start]):
         start += 1
     return start
 
 
 def _token_at(text: str, start: int) -> Token:
-    head = _HEAD.match(text, start).end()  # type: ignore[union-attr]  # it matches everywhere
+    head = _run(text, start, _HEAD.__contains__)
     if text[head : head + 1] == "=" and text[head + 1 : head + 2] in ("'", '"', "\0"):
         value, end, closed = read_quoted(text, head + 1)
         argument = text[start : head + 1] + value
     else:
-        end, closed = _WORD.match(text, head).end(), True  # type: ignore[union-attr]
+        end, closed = _run(text, head, lambda character: character not in BLANKS), True
         argument = text[start:end]
     argument = argument.partition("\0")[0]
     name, decoded = split_argument(argument)
@@ -121,8 +118,10 @@ def read_quoted(text: str, start: int) -> tuple[str, int, bool]:
 
 def split_argument(argument: str) -> tuple[str | None, str | None]:
     """(name, value) of ``--name`` or ``--name=value``; the name is None for any other form."""
-    match = _NAME.fullmatch(argument)
-    return (match[1], match[2]) if match else (None, None)
+    name, equals, value = argument[2:].partition("=")
+    if not argument.startswith("--") or name[:1] in ("", "-"):
+        return None, None
+    return name, value if equals else None
 
 
 def quote(name: str, value: str) -> str:
@@ -130,11 +129,18 @@ def quote(name: str, value: str) -> str:
 
     Raises ValueError for a NUL and for a name that is not a flag's.
     """
-    if not _FLAG_NAME.fullmatch(name):
+    if not name or name[0] == "-" or not _HEAD.issuperset(name) or "\0" in name:
         raise ValueError(f"{name!r} is not the name of a flag")
     if "\0" in value:
         raise ValueError(f"--{name}: a value cannot hold a NUL character")
-    return f"--{name}={value if _BARE.fullmatch(value) else _quoted(value)}"
+    return f"--{name}={value if _is_plain(value) else _quoted(value)}"
+
+
+def _is_plain(value: str) -> bool:
+    """Whether it can stand without quotes: for XLA no blank and no quote at its head would do."""
+    if value.endswith(",") or "--" in value or ",-xla_" in value.lower():
+        return False
+    return all(character.isalnum() or character in _BARE for character in value)
 
 
 def _quoted(value: str) -> str:

@@ -11,10 +11,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from oracle import Oracle
 
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.specifier import version_key
+from oracle import Oracle
 from tools.read_flags import wire
 from tools.read_flags.texts import random_text
 

@@ -36,6 +36,9 @@ SAMPLES: dict[str, list[Any]] = {
     "string": ["cpu"],
     "object": ["cpu"],
 }
+LATER = ("experimental_xmap_", "jax_mosaic_", "jax_pallas_", "mosaic_")
+"""In older releases ``import jax`` does not load the modules that define these; using them does."""
+
 UNTRIED = {"jax_default_device", "jax_num_cpu_devices"}
 """Their values mean devices of this machine."""
 
@@ -75,8 +78,10 @@ def test_a_default_is_a_value_that_the_option_takes(name: str, release: str) -> 
     assert found.optional or found.default is not None
 
 
-def test_the_installed_jax_has_these_options_and_no_others(live: dict[str, Any]) -> None:
-    assert set(options.names(live["version"])) == set(live["values"])
+def test_the_installed_jax_has_these_options(live: dict[str, Any]) -> None:
+    there = set(options.names(live["version"]))
+    assert set(live["values"]) <= there
+    assert [name for name in there - set(live["values"]) if not name.startswith(LATER)] == []
 
 
 def test_the_installed_jax_has_these_defaults_types_and_choices(live: dict[str, Any]) -> None:
@@ -114,7 +119,8 @@ def test_what_jax_refuses_we_refuse() -> None:
         *(("jax_optimization_level", text) for text in ("O1", "o1")),
     ]
     for name, text in tried:
-        ended = child.run(f"import jax; tell(jax.config.values[{name!r}])", **{name.upper(): text})
+        variable: dict[str, Any] = {name.upper(): text}
+        ended = child.run(f"import jax; tell(jax.config.values[{name!r}])", **variable)
         try:
             expected = options.parse(spec(name), text)
         except ValueError:
