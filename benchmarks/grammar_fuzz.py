@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import tempfile
 from collections import Counter
@@ -30,7 +29,7 @@ BATCH = 250
 def main() -> int:
     """Ask each interpreter; exit code 1 if anything disagrees."""
     args = _arguments()
-    out = {"texts": args.texts, "seed": args.seed, "machine": platform.platform(), "jaxlib": {}}
+    out = {"texts": args.texts, "seed": args.seed, "jaxlib": {}}
     for python in args.python or [sys.executable]:
         version, result = _ask(python, args.texts, args.seed)
         out["jaxlib"][version] = result

@@ -63,6 +63,9 @@ COMPUTED = {
 }
 """Defaults that jax computes, and what comes out with the jaxlib of the same release in a program that did nothing else."""
 
+OVERWRITTEN = tuple(f"jax_transfer_guard_{way}" for way in ("host_to_device", "device_to_device", "device_to_host"))
+"""Options whose variable is read in vain: jax_transfer_guard, defined after them, sets all three to its own value or None."""
+
 USUAL = {"values": [], "optional": False}
 """What goes without saying where an option begins."""
 
@@ -149,7 +152,8 @@ def _option(call: ast.Call, function: str, kind: str, module: Module, where: str
     except (KeyError, ValueError) as unread:
         message = f"{where}: {name}: not understood: {unread}"
         raise ValueError(message) from None
-    facts = {"type": kind, "default": default, "env": _reads(words["default"], name) or _is_state(function, default)}
+    env = name not in OVERWRITTEN and (_reads(words["default"], name) or _is_state(function, default))
+    facts = {"type": kind, "default": default, "env": env}
     optional = default is None or function.startswith("optional")
     return name, facts | {"values": values, "optional": optional}
 

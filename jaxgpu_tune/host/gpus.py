@@ -16,6 +16,7 @@ NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 NVLINKS = 18
 SWITCH = "switch"
 Value = TypeVar("Value")
+Bus = tuple[int, int, int]
 
 
 class Found(NamedTuple):
@@ -38,7 +39,7 @@ def find_gpus(environ: Mapping[str, str], nvml: Any = None) -> Found:
             return Found(())
         try:
             import pynvml as nvml
-        except ImportError:
+        except Exception:  # noqa: BLE001 - missing, broken, or the deprecated package of that name, which warns
             return Found(None)
     if _asked(nvml.nvmlInit, default=_FAILED) is _FAILED:
         return Found(None)
@@ -63,7 +64,8 @@ def _found(nvml: Any, environ: Mapping[str, str]) -> Found:
 
 def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> list[Any]:
     """NVML counts by PCI bus, CUDA by default from the fastest; equal GPUs stay in PCI order."""
-    if environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
+    names = {_asked(lambda h=handle: nvml.nvmlDeviceGetName(h)) for handle in handles}
+    if environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or len(names) == 1:
         return handles
     return sorted(handles, key=lambda handle: _speed(nvml, handle), reverse=True)
 
@@ -78,7 +80,7 @@ def _speed(nvml: Any, handle: Any) -> tuple[tuple[int, int], int, int]:
 
 def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterator[Gpu]:
     by_uuid = {_uuid(nvml, handle, number): handle for number, handle in enumerate(handles)}
-    gpus = [Device(uuid) for uuid in by_uuid]
+    gpus = [Device(uuid, cut=_in_mig_mode(nvml, handle)) for uuid, handle in by_uuid.items()]
     pieces = [piece for uuid, handle in by_uuid.items() for piece in _slices(nvml, handle, uuid)]
     by_uuid |= {device.uuid: handle for device, handle in pieces}
     chosen = visible(gpus, [device for device, _ in pieces], environ.get("CUDA_VISIBLE_DEVICES"))
@@ -95,10 +97,15 @@ def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterat
         yield gpu
 
 
+def _in_mig_mode(nvml: Any, handle: Any) -> bool:
+    return bool(_asked(lambda: nvml.nvmlDeviceGetMigMode(handle)[0], default=0))
+
+
 def _slices(nvml: Any, handle: Any, uuid: str) -> Iterator[tuple[Device, Any]]:
     """The MIG slices of a GPU, each with its own handle."""
-    mode = _asked(lambda: nvml.nvmlDeviceGetMigMode(handle)[0], default=0)
-    for number in range(_asked(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle), default=0) if mode else 0):
+    if not _in_mig_mode(nvml, handle):
+        return
+    for number in range(_asked(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle), default=0)):
         piece = _asked(lambda n=number: nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, n))
         name = None if piece is None else _text(_asked(lambda p=piece: nvml.nvmlDeviceGetUUID(p)))
         if name:
@@ -132,6 +139,7 @@ def _uuid(nvml: Any, handle: Any, number: int) -> str:
 def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
     """The GPUs that each reaches by NVLink, directly or through a switch; None where it could not be learned."""
     buses = {_bus(_asked(lambda h=h: nvml.nvmlDeviceGetPciInfo(h))): uuid for uuid, h in handles.items()}
+    buses.pop(None, None)
     ends = {uuid: _remote_ends(nvml, handle) for uuid, handle in handles.items()}
     switched = {uuid for uuid, found in ends.items() if found and SWITCH in found}
 
@@ -139,14 +147,14 @@ def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
         found = ends[uuid]
         if found is None:
             return None
-        direct = {buses[bus] for bus in found if bus in buses}
+        direct = {uuid for bus, uuid in buses.items() if bus in found}
         return (direct | (switched if uuid in switched else set())) - {uuid}
 
     return {uuid: peers(uuid) for uuid in handles}
 
 
-def _remote_ends(nvml: Any, handle: Any) -> set[str] | None:
-    ends = set()
+def _remote_ends(nvml: Any, handle: Any) -> set[str | Bus | None] | None:
+    ends: set[str | Bus | None] = set()
     for link in range(NVLINKS):
         state = _asked(lambda n=link: nvml.nvmlDeviceGetNvLinkState(handle, n), default=_FAILED)
         if state is _FAILED and link == 0:
@@ -159,11 +167,9 @@ def _remote_ends(nvml: Any, handle: Any) -> set[str] | None:
     return ends
 
 
-def _bus(info: Any) -> str:
-    if info is None:
-        return ""
-    # busId has eight digits of domain, busIdLegacy four; the last part is the same.
-    return (_text(info.busId) or "").lower()[-7:]
+def _bus(info: Any) -> Bus | None:
+    """With the domain: on some clouds each GPU is device 00:00.0 of a domain of its own."""
+    return None if info is None else (info.domain, info.bus, info.device)
 
 
 def _text(value: Any) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..model import NOTHING
@@ -33,25 +33,46 @@ class Installed(NamedTuple):
 
 def installed_versions(path: list[str] | None = None) -> Installed:
     """What ``import`` would find along ``path`` (default: sys.path); the first folder that has a thing wins."""
-    folders = [folder or os.curdir for folder in (sys.path if path is None else path)]
+    folders = {folder or os.curdir: _metadata(folder or os.curdir) for folder in (sys.path if path is None else path)}
     found: dict[str, str] = {}
-    for name, version in (item for folder in folders for item in _metadata(folder)):
-        found.setdefault(name, version)
+    for metadata in folders.values():
+        found = {name: versions[0] for name, versions in metadata.items()} | found
     return Installed(
-        jax=found.get("jax") or _from_source(folders, "jax"),
-        jaxlib=found.get("jaxlib") or _from_source(folders, "jaxlib"),
-        nccl=next((version for name, version in found.items() if NCCL.fullmatch(name)), None),
+        jax=_imported(folders, "jax"),
+        jaxlib=_imported(folders, "jaxlib"),
+        nccl=_nccl(found),
         plugins={name: version for name, version in sorted(found.items()) if PLUGIN.fullmatch(name)},
     )
 
 
-def _metadata(folder: str) -> Iterator[tuple[str, str]]:
+def _imported(folders: Mapping[str, Mapping[str, list[str]]], package: str) -> str | None:
+    """By metadata; by ``version.py`` where a source tree comes first, or an interrupted upgrade left the metadata of two."""
+    for folder, metadata in folders.items():
+        versions = metadata.get(package, [])
+        source = _from_source(folder, package) if len(versions) != 1 else None
+        version = next((v for v in versions if source is None or v.partition("+")[0] == source), source)
+        if version:
+            return version
+    return None
+
+
+def _nccl(found: Mapping[str, str]) -> str | None:
+    """Of several NCCLs the one for the CUDA of the one JAX plugin; None where that leaves it open."""
+    versions = {name: version for name, version in found.items() if NCCL.fullmatch(name)}
+    cudas = {name.split("-")[1].removeprefix("cuda") for name in found if name.startswith("jax-cuda")}
+    fitting = [version for name, version in versions.items() if name.removeprefix("nvidia-nccl-cu") in cudas]
+    choice = fitting or list(versions.values())
+    return choice[0] if len(choice) == 1 else None
+
+
+def _metadata(folder: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
     for entry in sorted(_entries(folder)):
-        if not entry.lower().startswith(WANTED):
-            continue
-        parts = FOLDER.fullmatch(entry)
+        parts = FOLDER.fullmatch(entry) if entry.lower().startswith(WANTED) else None
         if parts:
-            yield re.sub(r"[-_.]+", "-", parts["name"]).lower(), parts["version"].replace("_", "+")
+            name = re.sub(r"[-_.]+", "-", parts["name"]).lower()
+            found.setdefault(name, []).append(parts["version"].replace("_", "+"))
+    return found
 
 
 def _entries(folder: str) -> list[str]:
@@ -61,13 +82,14 @@ def _entries(folder: str) -> list[str]:
         return []
 
 
-def _from_source(folders: list[str], package: str) -> str | None:
+def _from_source(folder: str, package: str) -> str | None:
     """The version in ``version.py``, for builds without metadata (source trees, some containers)."""
-    for folder in folders:
-        try:
-            with open(os.path.join(folder, package, "version.py"), encoding="utf-8") as file:
-                lines = dict(VERSION_LINE.findall(file.read()))
-        except OSError:
-            continue
-        return lines.get("release_version") or lines.get("version")
-    return None
+    try:
+        with open(os.path.join(folder, package, "version.py"), encoding="utf-8") as file:
+            lines: dict[str, str] = dict(VERSION_LINE.findall(file.read()))
+    except (OSError, ValueError):
+        return None
+    if "release_version" in lines:
+        return lines["release_version"]
+    # A source tree names the release that is to come; what is built before it is a development version of that.
+    return f"{lines['version']}.dev0" if "version" in lines else None

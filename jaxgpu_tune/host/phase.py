@@ -18,9 +18,15 @@ def phase() -> Phase:
     ``xla_bridge._backends`` is there in every jax from 0.4.16 on; ``backends_are_initialized()`` would take a lock that
     another thread may hold for as long as it starts a backend (semantics 3.3).
     """
-    if getattr(sys.modules.get(BRIDGE), "_backends", None):
+    bridge = sys.modules.get(BRIDGE)
+    if getattr(bridge, "_backends", None) or _is_held(getattr(bridge, "_backend_lock", None)):
         return "started"
     return "imported" if "jax" in sys.modules else "not-imported"
+
+
+def _is_held(lock: Any) -> bool:
+    """Held: another thread is starting a backend just now. An RLock can say so from Python 3.14 on."""
+    return hasattr(lock, "locked") and bool(lock.locked())
 
 
 def live_options() -> frozenset[str] | None:

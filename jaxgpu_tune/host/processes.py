@@ -37,13 +37,23 @@ def _slurm(environ: Environ) -> Processes | None:
 def _slurm_local_count(environ: Environ, count: int | None) -> int | None:
     """Of ``4(x2),2``: the tasks on this node, which SLURM_NODEID counts from 0."""
     layout = environ.get("SLURM_STEP_TASKS_PER_NODE") or environ.get("SLURM_TASKS_PER_NODE") or ""
-    tasks = [int(n) for n, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", layout) for _ in range(int(times or 1))]
+    tasks = [int(n) for n, times in re.findall(r"(\d{1,6})(?:\(x(\d{1,6})\))?", layout) for _ in range(int(times or 1))]
     node = _number(environ, "SLURM_NODEID")
     if node is not None and node < len(tasks):
         return tasks[node]
     if len(set(tasks)) == 1:
         return tasks[0]
     return _number(environ, "SLURM_NTASKS_PER_NODE") or (count if _number(environ, "SLURM_NNODES") == 1 else None)
+
+
+def _torch_elastic(environ: Environ) -> Processes | None:
+    """torchrun's workers inherit the variables of the launcher that started torchrun once a node: those speak of torchrun."""
+    return _torchrun(environ) if "TORCHELASTIC_RUN_ID" in environ else None
+
+
+def _hydra(environ: Environ) -> Processes | None:
+    """MPICH's and Intel MPI's launcher, which starts one proxy a node by srun: SLURM_PROCID is the proxy's."""
+    return _pmi(environ) if "MPI_LOCALRANKID" in environ else None
 
 
 def _torchrun(environ: Environ) -> Processes | None:
@@ -63,8 +73,8 @@ def _kubernetes(environ: Environ) -> Processes | None:
     return Processes(_number(environ, "JOB_COMPLETION_INDEX"), 0, None, 1, "kubernetes")
 
 
-LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (_openmpi, _slurm, _torchrun, _pmi, _kubernetes)
-"""In the order in which JAX itself looks for clusters (jax/_src/clusters), then those that JAX does not know."""
+LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (_torch_elastic, _openmpi, _hydra, _slurm, _torchrun, _pmi, _kubernetes)
+"""Innermost first: what other launchers start comes before them."""
 
 
 def _named(environ: Environ, launcher: str, rank: str, local_rank: str, count: str, local_count: str) -> Processes | None:
@@ -76,13 +86,14 @@ def _named(environ: Environ, launcher: str, rank: str, local_rank: str, count: s
 def _number(environ: Environ, *names: str) -> int | None:
     """The first of the variables that is there; None if it is no count."""
     text = next((environ[name] for name in names if environ.get(name)), "").strip()
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
 
 
 def _checked(found: Processes) -> Processes:
     """A rank that is not below its count contradicts it: neither is known then."""
     wrong = found.rank is not None and found.count is not None and found.rank >= found.count
     locally = found.local_rank is not None and found.local_count is not None and found.local_rank >= found.local_count
+    locally = locally or (found.count is not None and found.local_count is not None and found.local_count > found.count)
     return Processes(
         rank=None if wrong else found.rank,
         local_rank=None if locally else found.local_rank,

@@ -39,6 +39,14 @@ class Reader(ValueReader):
         while self._skip_gaps():
             self._read_one()
 
+    def settled(self) -> list[Piece]:
+        """The pieces with texts that read the same alone: what is taken for damage depends on what stands beside it."""
+        return [self._alone(piece) for piece in self.pieces] if self.notes else self.pieces
+
+    def _alone(self, piece: Piece) -> Piece:
+        noted = Reader(piece.text, self._words).notes
+        return piece._replace(text=emitted(piece.name, piece.value)) if noted else piece
+
     # --- between the flags
 
     def _skip_gaps(self) -> bool:
@@ -118,11 +126,8 @@ class Reader(ValueReader):
 
     def _name_at(self, at: int) -> str:
         name = span(NAME, self._text, at)
-        first, _, second = name.partition("--")
-        if not first or not self._words.known(second):
-            return name
-        self._note("missing-blank", "no blank stands between two flags", name, f"{first} --{second}")
-        return first
+        cut = name.find("--", 1)
+        return name[:cut] if cut > 0 and self._glued(at, at + cut) else name
 
     def _leave_nameless(self, start: int) -> None:
         if self._text[self._at : self._at + 1] == "=":

@@ -20,8 +20,10 @@ _GAP = re.compile(
 )
 NAME = re.compile(rf"[^{BLANKS}{ODD_BLANKS}=,;\\{QUOTES}]*")
 WORD = re.compile(f"[^{BLANKS}]*")
-_FLAG = re.compile(rf"([{DASHES}]{{1,3}})([A-Za-z][A-Za-z0-9_{DASHES[1:]}-]*)(?=[={BLANKS}{ODD_BLANKS},;\\{QUOTES}]|$)")
-_SUSPECT = re.compile(rf"{_ODD}+|[,;]+|(?:\\[nt])+|\\$|--|[{QUOTES}]")
+_FLAG = re.compile(
+    rf"([{DASHES}]{{1,3}})([A-Za-z](?:[{DASHES}]?[A-Za-z0-9_])*)(?=[={BLANKS}{ODD_BLANKS}{INVISIBLE},;\\{QUOTES}]|--|$)"
+)
+_SUSPECT = re.compile(rf"(?:{_ODD}|[,;]|\\[nt])+\\?|\\$|--(?!-)|[{QUOTES}]")
 _NUMBER = re.compile(rf"[{DASHES}]\d+(?:\.\d+)?(?=[{BLANKS}]|$)")
 _JOINT = re.compile(f"[{BLANKS}]*(?:=[{BLANKS}]*)?")
 _NEXT_MEMBER = re.compile(r",[ \t]+(?=[A-Za-z0-9_+-])")
@@ -159,22 +161,25 @@ class ValueReader:
     def _ends_value(self, suspect: re.Match[str], end: int) -> bool:
         mark = suspect[0][0]
         if mark == "-":
-            return self._glued(suspect.start())
+            return self._glued(self._at, suspect.start())
         if mark in QUOTES:
             return self._closes(suspect.start())
         if suspect[0] == "\\":
-            return self._text[end:].lstrip(" \t\r").startswith("\n")
+            return self._continues(end)
         if suspect.end() == end:
-            return mark != "\\"
+            return mark != "\\" and not (suspect[0].endswith("\\") and not self._continues(end))
         return self._starts_flag(suspect.end()) or self._closes(suspect.end())
 
-    def _glued(self, at: int) -> bool:
+    def _continues(self, end: int) -> bool:
+        return self._text[end:].lstrip(" \t\r").startswith("\n")
+
+    def _glued(self, start: int, at: int) -> bool:
+        """Whether a flag begins here, where no blank parts it from what began at ``start``."""
         match = _FLAG.match(self._text, at)
         if match is None or match[1] != "--" or not self._words.known(match[2]):
             return False
-        before = self._text[self._at : at]
-        if before and self._gap(at - 1) is None:
-            self._note("missing-blank", "no blank stands between two flags", before + match[0], f"{before} {match[0]}")
+        before = self._text[start:at]
+        self._note("missing-blank", "no blank stands between two flags", before + match[0], f"{before} {match[0]}")
         return True
 
     def _rest_of_list(self, spelling: Spelling, value: str) -> str:

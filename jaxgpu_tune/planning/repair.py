@@ -102,7 +102,7 @@ def _no_file(text: str, read: Scan, words: Vocabulary) -> Repaired:
 def _from(reader: Reader, words: Vocabulary) -> Repaired:
     notes = list(reader.notes)
     flags = []
-    for piece in reader.pieces:
+    for piece in reader.settled():
         if misplaced := _misplaced(piece, words):
             notes.append(misplaced)
         else:

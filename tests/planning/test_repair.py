@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, text
 from grammar import repairs
 from jaxgpu_tune.planning.repair import Repaired, repair
-from jaxgpu_tune.planning.xla_flags import render
+from jaxgpu_tune.planning.xla_flags import render, scan
 from oracle import Oracle
 
 LHS, DUMP = "xla_gpu_enable_latency_hiding_scheduler", "xla_dump_hlo_as_text"
@@ -196,6 +196,43 @@ class TestSound:
     def test_what_we_write_stays_whatever_the_value(self, pairs: list[tuple[str, str]]) -> None:
         result = read(render(pairs))
         assert [(flag.name, flag.value) for flag in result.flags] == pairs and result.findings == ()
+
+
+ATOMS = (
+    "--",
+    "-",
+    "\u2013",
+    "=",
+    '"',
+    "'",
+    "\u201c",
+    "\u201d",
+    LHS,
+    LEVEL,
+    TO,
+    " ",
+    "\n",
+    "\\",
+    ",",
+    ";",
+    "#",
+    "\xa0",
+    "\ufeff",
+    "\\n",
+)
+WORDS = ("foo", "1", "true", "no", "XLA_FLAGS=", f"--{TO}=", f"--{LHS}", "xla_q", "help", "'--", "\x0c")
+
+
+class TestLaws:
+    @settings(max_examples=300, deadline=None)
+    @given(st.lists(st.sampled_from(ATOMS + WORDS), max_size=14).map("".join))
+    def test_the_result_is_sound_and_means_what_it_says(self, given_text: str) -> None:
+        result = read(given_text)
+        joined = " ".join(texts(result))
+        assert [(t.name, t.value) for t in scan(joined).tokens] == [(flag.name, flag.value) for flag in result.flags]
+        again = read(joined)
+        assert texts(again) == texts(result) and again.findings == ()
+        assert result.findings or texts(result) == [token.text for token in scan(given_text).tokens]
 
 
 class TestReports:

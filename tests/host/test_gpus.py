@@ -1,0 +1,111 @@
+"""GPUs from NVML: a working one, one that fails in every way, and the real library where there is no device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from host.fake_nvml import GIB, BrokenNvml, Card, FakeNvml
+from jaxgpu_tune.host import gpus as module
+from jaxgpu_tune.host.gpus import Found, find_gpus
+
+
+def switched(count: int) -> list[Card]:
+    """GPUs joined by NVSwitch, at one bus each."""
+    return [Card(f"GPU-{i:08x}", bus=(0, 6 + i, 0), links=["switch"] * 18) for i in range(count)]
+
+
+def peers(*cards: Card, **environ: str) -> list[tuple[int, ...] | None]:
+    """NVLink peers of each visible GPU."""
+    return [gpu.nvlink_peers for gpu in find_gpus(environ, FakeNvml(*cards)).gpus or ()]
+
+
+def test_facts_of_each_gpu() -> None:
+    """Name, UUID, capability and memory as NVML tells them; the versions of driver and CUDA."""
+    found = find_gpus({}, FakeNvml(*switched(2)))
+    assert (found.driver, found.cuda_driver) == ("580.159.04", "13.0")
+    gpu = (found.gpus or ())[1]
+    assert (gpu.index, gpu.uuid, gpu.compute_capability, gpu.mig) == (1, "GPU-00000001", "9.0", False)
+    assert (gpu.memory_bytes, gpu.free_bytes) == (80 * GIB, 79 * GIB)
+
+
+def test_r56_index_is_the_processes_own_and_the_uuid_tells_which_gpu_it_is() -> None:
+    """CUDA renumbers from 0."""
+    found = find_gpus({"CUDA_VISIBLE_DEVICES": "2,1"}, FakeNvml(*switched(4)))
+    assert [(gpu.index, gpu.uuid) for gpu in found.gpus or ()] == [(0, "GPU-00000002"), (1, "GPU-00000001")]
+
+
+def test_peers_through_a_switch_are_the_visible_ones() -> None:
+    """All GPUs at switches reach each other; only visible ones count."""
+    assert peers(*switched(3)) == [(1, 2), (0, 2), (0, 1)]
+    assert peers(*switched(3), CUDA_VISIBLE_DEVICES="2,0") == [(1,), (0,)]
+
+
+def test_peers_by_direct_links_where_each_gpu_has_a_pci_domain_of_its_own() -> None:
+    """As on some clouds' virtual machines: device 00:00.0 of domains 1 to 3."""
+    a, b, c = (Card(f"GPU-{i}", bus=(i, 0, 0)) for i in (1, 2, 3))
+    a.links, b.links = [b, b, None], [a, a, c]
+    c.links = [None, b]
+    assert peers(a, b, c) == [(1,), (0, 2), (1,)]
+
+
+def test_no_nvlink() -> None:
+    """PCI Express only: no peers, and that is known."""
+    assert peers(Card("GPU-1"), Card("GPU-2")) == [(), ()]
+
+
+def test_r55_a_slice_has_its_own_memory_and_no_peers() -> None:
+    """A GPU in MIG mode stands for one slice."""
+    parts = [Card(f"MIG-{i}", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, 10 * GIB, instance=(i, 0)) for i in (7, 8)]
+    (gpu,) = find_gpus({}, FakeNvml(Card("GPU-1", mig=True, slices=parts), Card("GPU-2"))).gpus or ()
+    assert (gpu.uuid, gpu.memory_bytes, gpu.mig, gpu.compute_capability, gpu.nvlink_peers) == ("MIG-7", 10 * GIB, True, "9.0", ())
+
+
+def test_r54_different_gpus_come_fastest_first_unless_pci_order_is_asked_for() -> None:
+    """CUDA_DEVICE_ORDER decides what an index means."""
+    old, new = Card("GPU-1", "NVIDIA GeForce GTX 1080 Ti", (6, 1), 11 * GIB, 3584), Card("GPU-2", "NVIDIA RTX PRO 6000", (12, 0))
+    for order, expected in (({}, ["12.0", "6.1"]), ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, ["6.1", "12.0"])):
+        assert [gpu.compute_capability for gpu in find_gpus(order, FakeNvml(old, new)).gpus or ()] == expected
+
+
+def test_equal_gpus_keep_their_pci_order() -> None:
+    """A little less memory on one (retired pages) moves nothing."""
+    cards = [Card(f"GPU-{i}", memory=80 * GIB + i) for i in range(4)]
+    assert [gpu.uuid for gpu in find_gpus({}, FakeNvml(*cards)).gpus or ()] == ["GPU-0", "GPU-1", "GPU-2", "GPU-3"]
+
+
+def test_unified_memory_is_unknown() -> None:
+    """GB10: NVML states no memory."""
+    (gpu,) = find_gpus({}, FakeNvml(Card("GPU-1", "NVIDIA GB10", (12, 1), None))).gpus or ()
+    assert (gpu.memory_bytes, gpu.free_bytes, gpu.compute_capability) == (None, None, "12.1")
+
+
+def test_a_broken_driver_is_a_fact() -> None:
+    """Nothing is learned, nothing is raised."""
+    assert find_gpus({}, BrokenNvml()) == Found(None)
+
+
+@pytest.mark.parametrize("dead", sorted(FakeNvml().answers))
+def test_any_one_call_may_fail(dead: str) -> None:
+    """Whichever function a driver lacks, the others' answers stay."""
+    good = FakeNvml(*switched(2))
+    found = find_gpus({}, BrokenNvml(good, tuple(name for name in good.answers if name != dead)))
+    assert found.gpus is None or len(found.gpus) == 2
+
+
+def test_nvml_is_shut_down() -> None:
+    """Whatever was learned."""
+    nvml = FakeNvml(*switched(1))
+    find_gpus({}, nvml)
+    assert nvml.calls[-1] == "nvmlShutdown"
+
+
+def test_r51_each_kind_of_device_node_counts(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """WSL has /dev/dxg alone; without any node NVML is not touched and there is no GPU."""
+    assert "/dev/dxg" in module.NODES
+    monkeypatch.setattr(module, "NODES", (str(tmp_path / "none"),))
+    assert find_gpus({}) == Found(())
+    (tmp_path / "dxg").touch()
+    monkeypatch.setattr(module, "NODES", (str(tmp_path / "dxg"),))
+    assert module.has_device_node()
