@@ -23,14 +23,14 @@ from typing import Any
 import jaxgpu_tune
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = ROOT / "examples"
+FOLDERS = [str(ROOT / "examples"), str(ROOT / "benchmarks")]
 TRAIN = """
 import json, sys, time
-sys.path.insert(0, {examples!r})
+sys.path[:0] = {folders!r}
 import jaxgpu_tune
 report = jaxgpu_tune.configure({preset!r}, **{arguments!r})
 import os
-import sharded_transformer as training
+import {workload} as training
 started = time.perf_counter()
 result = training.train(training.size_from({size!r}))
 import jax
@@ -43,11 +43,11 @@ FORMS = {
     "script": TRAIN,
     "decorator": """
 import json, sys
-sys.path.insert(0, {examples!r})
+sys.path[:0] = {folders!r}
 import jaxgpu_tune
 @jaxgpu_tune.configured({preset!r}, **{arguments!r})
 def main():
-    import sharded_transformer as training
+    import {workload} as training
     result = training.train(training.size_from({size!r}))
     again = jaxgpu_tune.configure({preset!r}, **{arguments!r})
     print("\\x01" + json.dumps({{"report": again.to_dict(), "losses": result.losses}}))
@@ -59,9 +59,9 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 def cell(code):
     shell.run_cell(code).raise_error()
-cell("import sys, json; sys.path.insert(0, {examples!r})")
+cell("import sys, json; sys.path[:0] = {folders!r}")
 cell("import jaxgpu_tune; report = jaxgpu_tune.configure({preset!r}, **{arguments!r}); report")
-cell("import sharded_transformer as training; result = training.train(training.size_from({size!r}))")
+cell("import {workload} as training; result = training.train(training.size_from({size!r}))")
 cell("print(chr(1) + json.dumps({{'report': report.to_dict(), 'losses': result.losses}}))")
 """,
 }
@@ -91,6 +91,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--small", default="--layers 4 --steps 8", help="the example's size where speed does not count")
     parser.add_argument("--large", default="--layers 24 --width 2048 --steps 30", help="its size where speed counts")
+    parser.add_argument("--workload", default="sharded_transformer", help="the module to time: this or recurrent_scan")
     parser.add_argument("--timed", nargs="+", default=["none", "fsdp", "auto"], help="presets to time; none: no flags")
     return parser.parse_args()
 
@@ -163,7 +164,7 @@ def timing(given: argparse.Namespace) -> dict[str, Any]:
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in given.timed}
     for _ in range(given.repeats):
         for name in given.timed:
-            runs[name].append(_child(TRAIN, name, size))
+            runs[name].append(_child(TRAIN, name, size, workload=given.workload))
     failures = [
         f"{name}: {one['error'][-300:]}" for name, all_runs in runs.items() for one in all_runs if "error" in one
     ]
@@ -174,7 +175,7 @@ def timing(given: argparse.Namespace) -> dict[str, Any]:
         print(
             f"{name:>12} {row['step_ms']:8.2f} ms  {row['against_none']:.3f}  loss {row['last_loss']:.4f}", flush=True
         )
-    return {"size": size, "rows": rows, "failures": failures}
+    return {"workload": given.workload, "size": size, "rows": rows, "failures": failures}
 
 
 def _row(good: list[dict[str, Any]], runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -195,9 +196,11 @@ def _row(good: list[dict[str, Any]], runs: dict[str, list[dict[str, Any]]]) -> d
     }
 
 
-def _child(code: str, preset: str, size: list[str], environ: dict[str, str] | None = None) -> dict[str, Any]:
+def _child(
+    code: str, preset: str, size: list[str], environ: dict[str, str] | None = None, workload: str = "sharded_transformer"
+) -> dict[str, Any]:
     """What one training process told; ``error`` holds the end of its stderr if it failed."""
-    values = {"arguments": {"prefer": "preset"}, "size": size, "examples": str(EXAMPLES), "preset": preset}
+    values = {"arguments": {"prefer": "preset"}, "size": size, "folders": FOLDERS, "preset": preset, "workload": workload}
     if preset == "none":
         values |= {"preset": "single_gpu"}
     text = code.format(**values)

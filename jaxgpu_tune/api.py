@@ -16,7 +16,7 @@ from .knowledge.presets import all_presets
 from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report, Setting
 from .planning import memory
 from .planning.adapt import adapt
-from .planning.assemble import environ_changes, flags_text, option_values, ordered
+from .planning.assemble import environ_changes, flags_text, option_values, ordered, unreachable
 from .planning.check import check as check_hazards
 from .planning.inherit import inherit, read_flags
 from .planning.merge import merge
@@ -29,6 +29,7 @@ __all__ = ["check", "compiler_options", "configure", "configured", "detect", "en
 
 OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
+FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated"})
 STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {"unknown-flag": UnknownFlag, "flag-translated": UnknownFlag, "bad-flag-value": BadFlagValue}
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -108,8 +109,9 @@ def presets() -> tuple[Preset, ...]:
 def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Finding, ...]:
     """What is wrong with a text of XLA flags (default: the environment's) for a jaxlib (default: the installed one)."""
     given = dict(os.environ) if xla_flags is None else {"XLA_FLAGS": xla_flags}
-    request = make_request(devices=None)
-    return make_plan(request, _observe_fresh(request, given, jaxlib), NOTHING).findings
+    request = make_request()
+    findings = make_plan(request, _observe_fresh(request, given, jaxlib), NOTHING).findings
+    return tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in findings)
 
 
 def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> dict[str, Any]:
@@ -190,7 +192,7 @@ def _report(request: Request, observation: Observation, target: Target, merged: 
         environ=environ_changes(merged.wishes, decisions, flags, changed, before, target.jax_release),
         jax_config=changed,
         decisions=decisions,
-        findings=findings,
+        findings=(*findings, *unreachable(changed, target.jax_release, observation.machine.phase != "not-imported")),
         inputs={"arguments": request.arguments, "environ": _relevant(before)},
     )
 

@@ -156,13 +156,12 @@ class Observation(NamedTuple):
 
     ``environ`` is what was set before this library touched it (what we set earlier is taken back out);
     ``jax_config`` the options of a live jax that differ from jax's defaults (None: jax is not imported);
-    ``jax_options`` the names a live jax knows; ``flag_file`` the text of the file XLA_FLAGS names.
+    ``flag_file`` the text of the file XLA_FLAGS names; ``modules`` other users of the GPU that are imported here.
     """
 
     machine: Machine
     environ: Mapping[str, str] = NOTHING
     jax_config: Mapping[str, Any] | None = None
-    jax_options: frozenset[str] | None = None
     flag_file: str | None = None
     modules: frozenset[str] = frozenset()
 

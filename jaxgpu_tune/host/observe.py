@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..model import Machine, Observation
 from .detect import detect_machine
 from .marker import before_us
-from .phase import live_config, live_options, phase
+from .phase import live_config, phase
 
 __all__ = ["observe"]
 
@@ -25,7 +25,6 @@ def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bo
         machine=seen,
         environ=before,
         jax_config=live_config(seen.jax) if live else None,
-        jax_options=live_options() if live else None,
         flag_file=_flag_file(before.get("XLA_FLAGS", "")),
         modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules),
     )

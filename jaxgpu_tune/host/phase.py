@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import Phase
 
-__all__ = ["live_config", "live_options", "phase"]
+__all__ = ["live_config", "phase"]
 
 BRIDGE = "jax._src.xla_bridge"
 
@@ -29,12 +29,6 @@ def _is_held(lock: Any) -> bool:
     return hasattr(lock, "locked") and bool(lock.locked())
 
 
-def live_options() -> frozenset[str] | None:
-    """The names of the options that a live jax has; None: jax is not imported."""
-    values = _values()
-    return None if values is None else frozenset(values)
-
-
 def live_config(jax: str | None) -> dict[str, Any] | None:
     """The options of a live jax that differ from jax's own defaults; None: jax is not imported."""
     values = _values()
@@ -43,7 +37,7 @@ def live_config(jax: str | None) -> dict[str, Any] | None:
     from ..knowledge.options import option
 
     specs = {name: option(name, jax) for name in values} if jax else {}
-    return {name: values[name] for name, spec in specs.items() if spec is not None and _plain(values[name]) and values[name] != spec.default}
+    return {name: values[name] for name, spec in specs.items() if spec is not None and _is_changed(values[name], spec.default)}
 
 
 def _values() -> dict[str, Any] | None:
@@ -51,5 +45,6 @@ def _values() -> dict[str, Any] | None:
     return None if config is None else dict(getattr(config, "values", {}))
 
 
-def _plain(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, str))
+def _is_changed(value: Any, default: Any) -> bool:
+    """Whether a plain value is not the default; an empty text is none, and enum members (x64 modes) are jax's own."""
+    return type(value) in (bool, int, float, str) and value != default and not (value == "" and default is None)

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..knowledge import options
-from ..model import Decision
+from ..model import Decision, Finding
 from .repair import Repaired
+from .request import GUARD_OPTIONS
 from .wish import Wish
 from .xla_flags import quote
 
-__all__ = ["environ_changes", "flags_text", "ordered", "option_values"]
+__all__ = ["environ_changes", "flags_text", "option_values", "ordered", "unreachable"]
 
 FLAGS = "XLA_FLAGS"
+GUARD_VARIABLE = "JAX_TRANSFER_GUARD"
 KINDS = ("xla_flag", "env", "jax_config")
 
 
@@ -42,10 +44,29 @@ def environ_changes(
         spec = options.option(name, jax) if jax else None
         if spec is not None and spec.env:
             found[name.upper()] = None if value is None else options.env_text(spec, value)
+    found.update(_umbrella(changed))
     if flags or FLAGS in environ:
         found[FLAGS] = flags or None
     same = [name for name, value in found.items() if environ.get(name) == value and (name != FLAGS or not flags)]
     return {name: value for name, value in sorted(found.items()) if name not in same}
+
+
+def _umbrella(changed: Mapping[str, Any]) -> dict[str, str | None]:
+    """The three transfer guards as a variable: the umbrella's, since jax overwrites theirs with it when it is imported."""
+    levels = {changed.get(name) for name in GUARD_OPTIONS}
+    return {GUARD_VARIABLE: levels.pop()} if len(levels) == 1 and None not in levels else {}
+
+
+def unreachable(changed: Mapping[str, Any], jax: str | None, imported: bool) -> tuple[Finding, ...]:
+    """A finding for options that no variable carries into a process that has not imported jax yet."""
+    if imported or jax is None or _umbrella(changed):
+        return ()
+    specs = [options.option(name, jax) for name, value in changed.items() if value is not None]
+    names = [spec.name for spec in specs if spec is not None and not spec.env]
+    if not names:
+        return ()
+    message = f"No variable carries {', '.join(names)} into a process that imports jax later, so nothing is set for it yet."
+    return (Finding("option-without-variable", "warning", message, "Call configure() after `import jax` (before the first array)."),)
 
 
 def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:

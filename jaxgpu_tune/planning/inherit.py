@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from ..knowledge import flags as known
 from ..knowledge import options
-from ..model import Decision, Finding, Observation, Setting
+from ..model import Decision, Observation, Setting
 from . import memory
 from .adapt import adapt, adapt_flag
-from .repair import InheritedFlag, Repaired, repair
+from .repair import Repaired, repair
 from .target import Target
 from .wish import Stream, Wish
 
@@ -29,12 +29,9 @@ def _flags(observation: Observation, target: Target) -> Stream:
     repaired = read_flags(observation, target)
     yield from repaired.findings
     for flag in repaired.flags:
-        value = "true" if flag.value is None and _is_bool(flag, target) else flag.value
-        setting = Setting("xla_flag", flag.name, "" if value is None else value, "set already", "XLA_FLAGS")
-        if value is None and target.flag(flag.name) is not None:
-            yield from _bare(flag)
-        else:
-            yield from adapt_flag(setting, "existing", target, text=flag.text)
+        value = "true" if flag.value is None else flag.value
+        setting = Setting("xla_flag", flag.name, value, "set already", "XLA_FLAGS")
+        yield from adapt_flag(setting, "existing", target, text=flag.text)
 
 
 def read_flags(observation: Observation, target: Target) -> Repaired:
@@ -45,18 +42,14 @@ def read_flags(observation: Observation, target: Target) -> Repaired:
         known=lambda name: target.flag(name) is not None or known.known(name),
         closest=lambda name: known.closest(name, release),
         flag_file=observation.flag_file,
+        boolean=lambda name: _is_bool(name, target),
     )
 
 
-def _is_bool(flag: InheritedFlag, target: Target) -> bool:
-    spec = target.flag(flag.name)
-    return spec is None or spec.type == "bool"
-
-
-def _bare(flag: InheritedFlag) -> Stream:
-    problem = f"--{flag.name} stands without a value, which XLA calls an unknown flag."
-    yield Decision("xla_flag", flag.name, None, "dropped", problem, "XLA_FLAGS")
-    yield Finding("bad-flag-value", "error", f"{problem} It is left out.", f"Write --{flag.name}=VALUE.")
+def _is_bool(name: str, target: Target) -> bool | None:
+    """Whether a flag is a bool, by this build or by any that has it; None: no release knows it."""
+    spec = target.flag(name) or next((found for r in known.releases() if (found := known.flag(name, r))), None)
+    return None if spec is None else spec.type == "bool"
 
 
 def _variables(observation: Observation, wanted: frozenset[str], target: Target) -> Stream:
