@@ -197,10 +197,20 @@ def _row(good: list[dict[str, Any]], runs: dict[str, list[dict[str, Any]]]) -> d
 
 
 def _child(
-    code: str, preset: str, size: list[str], environ: dict[str, str] | None = None, workload: str = "sharded_transformer"
+    code: str,
+    preset: str,
+    size: list[str],
+    environ: dict[str, str] | None = None,
+    workload: str = "sharded_transformer",
 ) -> dict[str, Any]:
     """What one training process told; ``error`` holds the end of its stderr if it failed."""
-    values = {"arguments": {"prefer": "preset"}, "size": size, "folders": FOLDERS, "preset": preset, "workload": workload}
+    values = {
+        "arguments": {"prefer": "preset"},
+        "size": size,
+        "folders": FOLDERS,
+        "preset": preset,
+        "workload": workload,
+    }
     if preset == "none":
         values |= {"preset": "single_gpu"}
     text = code.format(**values)

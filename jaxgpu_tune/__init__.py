@@ -1,7 +1,7 @@
 """Set JAX up right on NVIDIA GPUs: one call before JAX touches the GPU.
 
-    import jaxgpu_tune; jaxgpu_tune.configure("fsdp")
-    import jax
+import jaxgpu_tune; jaxgpu_tune.configure("fsdp")
+import jax
 """
 
 from .api import check, compiler_options, configure, configured, detect, environ, explain, migrate, plan, presets

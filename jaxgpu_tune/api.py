@@ -25,13 +25,28 @@ from .planning.select import compose, facts_of, select
 from .planning.target import Target, target_of
 from .planning.wish import Adapted, Problem, collect
 
-__all__ = ["check", "compiler_options", "configure", "configured", "detect", "environ", "explain", "migrate", "plan", "presets"]
+__all__ = [
+    "check",
+    "compiler_options",
+    "configure",
+    "configured",
+    "detect",
+    "environ",
+    "explain",
+    "migrate",
+    "plan",
+    "presets",
+]
 
 OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated"})
-STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {"unknown-flag": UnknownFlag, "flag-translated": UnknownFlag, "bad-flag-value": BadFlagValue}
+STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
+    "unknown-flag": UnknownFlag,
+    "flag-translated": UnknownFlag,
+    "bad-flag-value": BadFlagValue,
+}
 Function = TypeVar("Function", bound=Callable[..., Any])
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 _announced: set[Finding] = set()
@@ -56,7 +71,11 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
 
 
 def plan(
-    preset: str | os.PathLike[str] = "auto", *, environ: Mapping[str, str] | None = None, jaxlib: str | None = None, **arguments: Any
+    preset: str | os.PathLike[str] = "auto",
+    *,
+    environ: Mapping[str, str] | None = None,
+    jaxlib: str | None = None,
+    **arguments: Any,
 ) -> Report:
     """The same decisions for a fresh process, applying nothing. ``jaxlib``: plan for that release instead of the installed one."""
     request = make_request(preset, **arguments)
@@ -64,7 +83,9 @@ def plan(
     return probed_plan(request, _observe_fresh(request, given, jaxlib))
 
 
-def environ(preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any) -> dict[str, str]:
+def environ(
+    preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any
+) -> dict[str, str]:
     """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
     request = make_request(preset, **arguments)
     observation = _observe_fresh(request, os.environ if base is None else base, None)
@@ -151,11 +172,15 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     if found is None:
         near = closest(name, target)
         hint = f"Did you mean {near}?" if near else ""
-        raise UnknownFlag.of([Finding("unknown-name", "error", f"{name!r} is no flag, variable or option that is known.", hint)])
+        raise UnknownFlag.of(
+            [Finding("unknown-name", "error", f"{name!r} is no flag, variable or option that is known.", hint)]
+        )
     return found
 
 
-def make_plan(request: Request, observation: Observation, preset: Preset | None = None, refused: frozenset[str] = frozenset()) -> Report:
+def make_plan(
+    request: Request, observation: Observation, preset: Preset | None = None, refused: frozenset[str] = frozenset()
+) -> Report:
     """know -> select -> merge -> check -> report: the stages in order, each from values to values."""
     machine, environ = observation.machine, observation.environ
     preset = preset or compose(request)
@@ -174,14 +199,22 @@ def make_plan(request: Request, observation: Observation, preset: Preset | None 
     _raise(stated.problems)
     merged = collect(merge(stated.wishes, target, request.prefer))
     chosen = collect((*selected, *asked))
-    findings = (*target.findings, *chosen.findings, *stated.findings, *merged.findings, *check_hazards(merged.wishes, facts))
+    findings = (
+        *target.findings,
+        *chosen.findings,
+        *stated.findings,
+        *merged.findings,
+        *check_hazards(merged.wishes, facts),
+    )
     if request.strict:
         _raise_strict(findings)
     decisions = ordered((*chosen.decisions, *stated.decisions, *merged.decisions))
     return _report(request, observation, target, merged, decisions, tuple(dict.fromkeys(findings)))
 
 
-def _report(request: Request, observation: Observation, target: Target, merged: Adapted, decisions: Any, findings: Any) -> Report:
+def _report(
+    request: Request, observation: Observation, target: Target, merged: Adapted, decisions: Any, findings: Any
+) -> Report:
     before = observation.environ
     flags = flags_text(merged.wishes, read_flags(observation, target), before.get("XLA_FLAGS", ""))
     changed = option_values(merged.wishes, decisions)
@@ -215,7 +248,8 @@ def probed_plan(request: Request, observation: Observation) -> Report:
 
 
 for _call in (configure, configured, compiler_options):
-    _call.__wrapped__ = make_request  # type: ignore[attr-defined]  # help() and editors show the arguments, which are those
+    # help() and editors show the arguments, which are make_request's
+    vars(_call)["__wrapped__"] = make_request
 
 
 def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from typing_extensions import Self
+
     from .model import Finding
 
 __all__ = [
@@ -33,11 +35,13 @@ class JaxGpuTuneError(Exception):
         self.findings: tuple[Finding, ...] = tuple(findings)
 
     @classmethod
-    def of(cls, findings: Iterable[Finding]) -> JaxGpuTuneError:
+    def of(cls, findings: Iterable[Finding]) -> Self:
         """The error of this class that tells all ``findings``, one a line with its hint."""
         found = tuple(findings)
         lines = [f"{f.message} {f.hint}".rstrip() for f in found]
-        text = lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} problems:", *(f"  - {line}" for line in lines)])
+        text = (
+            lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} problems:", *(f"  - {line}" for line in lines)])
+        )
         return cls(text, found)
 
 

@@ -52,7 +52,13 @@ GPU_KEYS: dict[str, Rule] = {
     "nvlink_peers": (_indices, "a list of GPU indices"),
     "count": (lambda value: _count(value) and 1 <= value <= MOST_GPUS, f"a whole number from 1 to {MOST_GPUS}"),
 }
-PROCESS_KEYS: dict[str, Rule] = {"rank": NUMBER, "local_rank": NUMBER, "count": NUMBER, "local_count": NUMBER, "launcher": TEXT}
+PROCESS_KEYS: dict[str, Rule] = {
+    "rank": NUMBER,
+    "local_rank": NUMBER,
+    "count": NUMBER,
+    "local_count": NUMBER,
+    "launcher": TEXT,
+}
 MACHINE_KEYS: dict[str, Rule] = {
     "gpus": (lambda value: isinstance(value, (list, tuple)), "a list of tables"),
     "driver": TEXT,

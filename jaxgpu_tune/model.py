@@ -98,7 +98,7 @@ class Preset(NamedTuple):
 class Gpu(NamedTuple):
     """One GPU that this process may use. None: could not be learned. Memory in bytes."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # the field's name, not tuple.index
     uuid: str | None = None
     name: str | None = None
     compute_capability: str | None = None
@@ -113,7 +113,7 @@ class Processes(NamedTuple):
 
     rank: int | None = None
     local_rank: int | None = None
-    count: int | None = None
+    count: int | None = None  # type: ignore[assignment]  # the field's name, not tuple.count
     local_count: int | None = None
     launcher: str | None = None
 

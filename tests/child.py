@@ -30,7 +30,9 @@ def clean_environ(**extra: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **extra}
 
 
-def run(code: str, *, timeout: float = 120, argv: tuple[str, ...] = (), cwd: Path | None = None, **environ: str) -> Ended:
+def run(
+    code: str, *, timeout: float = 120, argv: tuple[str, ...] = (), cwd: Path | None = None, **environ: str
+) -> Ended:
     """Run Python ``code`` in a child; it may call ``tell(value)`` once."""
     prelude = "import json\ndef tell(value):\n    print('\\x01' + json.dumps(value))\n"
     child = subprocess.run(

@@ -182,10 +182,18 @@ def test_reexec_starts_the_program_again_once_with_the_same_argv_and_folder(tmp_
     from tests.child import clean_environ
 
     child = subprocess.run(
-        [sys.executable, str(program), "a b", "--c"], cwd=tmp_path, env=clean_environ(), capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(program), "a b", "--c"],
+        cwd=tmp_path,
+        env=clean_environ(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     lines = child.stdout.splitlines()
-    assert [line for line in lines if line.startswith("start")] == [f"start ['a b', '--c'] {tmp_path}"] * 2, child.stderr
+    assert [line for line in lines if line.startswith("start")] == [f"start ['a b', '--c'] {tmp_path}"] * 2, (
+        child.stderr
+    )
     assert lines[-1] == "configured --xla_gpu_autotune_level=2"
 
 
@@ -217,7 +225,11 @@ def test_the_preset_variable_overrides_the_preset_of_configure() -> None:
 
 def test_a_machine_file_replaces_detection_and_a_foreign_jaxlib_is_not_applied(tmp_path: Path) -> None:
     file = tmp_path / "machine.json"
-    file.write_text(json.dumps({"gpus": [{"compute_capability": "9.0", "memory_bytes": 85899345920, "count": 8}], "jaxlib": "0.5.1"}))
+    file.write_text(
+        json.dumps(
+            {"gpus": [{"compute_capability": "9.0", "memory_bytes": 85899345920, "count": 8}], "jaxlib": "0.5.1"}
+        )
+    )
     code = """
 import os, jaxgpu_tune
 report = jaxgpu_tune.configure("fsdp")
@@ -234,7 +246,14 @@ def test_findings_reach_stderr_without_any_set_up_and_once() -> None:
 
 def test_only_the_first_process_of_a_host_speaks() -> None:
     code = "import jaxgpu_tune; jaxgpu_tune.configure()"
-    slurm = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "n1", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS_PER_NODE": "2"}
+    slurm = {
+        "SLURM_JOB_ID": "1",
+        "SLURM_STEP_ID": "0",
+        "SLURM_STEP_NODELIST": "n1",
+        "SLURM_NTASKS": "2",
+        "SLURM_STEP_NUM_TASKS": "2",
+        "SLURM_NTASKS_PER_NODE": "2",
+    }
     quiet = run(code, XLA_FLAGS="--xla_gpu_no_such_thing=1", SLURM_PROCID="1", SLURM_LOCALID="1", **slurm)
     loud = run(code, XLA_FLAGS="--xla_gpu_no_such_thing=1", SLURM_PROCID="0", SLURM_LOCALID="0", **slurm)
     assert "no_such_thing" not in quiet.stderr and "no_such_thing" in loud.stderr

@@ -57,7 +57,11 @@ def test_prefer_preset_swaps_the_two_and_warns() -> None:
 
 
 def test_r17_an_explicit_argument_beats_what_is_inherited_names_both_and_strict_raises() -> None:
-    given = {"machine": machine(), "environ": {"XLA_FLAGS": "--xla_dump_to=/tmp/a"}, "flags": {"--xla_dump_to": "/tmp/b"}}
+    given = {
+        "machine": machine(),
+        "environ": {"XLA_FLAGS": "--xla_dump_to=/tmp/a"},
+        "flags": {"--xla_dump_to": "/tmp/b"},
+    }
     report = plan("auto", **given)
     assert report.xla_flags.split().count("--xla_dump_to=/tmp/b") == 1 and "/tmp/a" not in report.xla_flags
     (finding,) = [f for f in report.findings if f.code == "overruled"]
@@ -137,7 +141,9 @@ def test_r08_r09_gating_is_by_the_planned_release() -> None:
 
 def test_lists_that_add_up_are_joined_inherited_first() -> None:
     inherited = {"XLA_FLAGS": "--xla_disable_hlo_passes=constant_folding,dce"}
-    report = plan("auto", machine=machine(count=1), environ=inherited, flags={"xla_disable_hlo_passes": "rematerialization,dce"})
+    report = plan(
+        "auto", machine=machine(count=1), environ=inherited, flags={"xla_disable_hlo_passes": "rematerialization,dce"}
+    )
     assert report.xla_flags == "--xla_disable_hlo_passes=constant_folding,dce,rematerialization"
     assert decision(report, "xla_disable_hlo_passes").status == "merged"
 
@@ -172,7 +178,9 @@ def test_r80_a_value_that_is_the_default_is_not_emitted_and_the_order_is_canonic
 
 def test_none_removes_what_is_inherited() -> None:
     given = {"XLA_FLAGS": "--xla_dump_to=a --xla_gpu_autotune_level=2", "NCCL_DEBUG": "INFO"}
-    report = plan("auto", machine=machine(count=1), environ=given, flags={"xla_dump_to": None}, env={"NCCL_DEBUG": None})
+    report = plan(
+        "auto", machine=machine(count=1), environ=given, flags={"xla_dump_to": None}, env={"NCCL_DEBUG": None}
+    )
     assert report.xla_flags == "--xla_gpu_autotune_level=2" and report.environ["NCCL_DEBUG"] is None
     assert {d.name for d in report.decisions if d.status == "removed"} == {"xla_dump_to", "NCCL_DEBUG"}
 
@@ -202,10 +210,20 @@ def test_r52_platform_cpu_sets_jax_platforms_and_no_gpu_setting() -> None:
 
 def test_every_problem_of_the_arguments_comes_at_once() -> None:
     with pytest.raises(jaxgpu_tune.BadSetting) as caught:
-        plan("auto", prefer="me", late="never", devices=0, memory_fraction="lots", cuda_graphs="yes", flags={"a": object()})
+        plan(
+            "auto",
+            prefer="me",
+            late="never",
+            devices=0,
+            memory_fraction="lots",
+            cuda_graphs="yes",
+            flags={"a": object()},
+        )
     assert len(caught.value.findings) == 6
     with pytest.raises(jaxgpu_tune.BadSetting) as both:
-        plan("auto", machine=machine(), environ={}, flags={"xla_gpu_autotune_levle": 1, "xla_gpu_autotune_level": "four"})
+        plan(
+            "auto", machine=machine(), environ={}, flags={"xla_gpu_autotune_levle": 1, "xla_gpu_autotune_level": "four"}
+        )
     assert {f.code for f in both.value.findings} == {"unknown-flag", "bad-flag-value"}
 
 
@@ -228,7 +246,9 @@ def test_r14_an_option_this_jax_lacks_is_a_warning_and_a_name_no_jax_has_an_erro
 def test_options_come_typed_and_as_variables() -> None:
     report = plan("auto", machine=machine(count=1), environ={}, pgle="auto", jax_config={"jax_pgle_profiling_runs": 5})
     assert report.jax_config == {"jax_enable_pgle": True, "jax_pgle_profiling_runs": 5}
-    assert report.environ["JAX_ENABLE_PGLE"].lower() in ("true", "1") and report.environ["JAX_PGLE_PROFILING_RUNS"] == "5"
+    assert (
+        report.environ["JAX_ENABLE_PGLE"].lower() in ("true", "1") and report.environ["JAX_PGLE_PROFILING_RUNS"] == "5"
+    )
 
 
 def test_transfer_guard_is_three_options_and_beats_an_inherited_umbrella() -> None:
@@ -241,13 +261,18 @@ def test_transfer_guard_is_three_options_and_beats_an_inherited_umbrella() -> No
 
 def test_r82_nothing_disallows_transfers_unasked() -> None:
     for preset in jaxgpu_tune.presets():
-        assert "disallow" not in plan(preset.name, machine=machine(count=1), environ={}).jax_config.values() or preset.kind == "published"
+        assert (
+            "disallow" not in plan(preset.name, machine=machine(count=1), environ={}).jax_config.values()
+            or preset.kind == "published"
+        )
 
 
 def test_a_report_round_trips_to_json_and_replays() -> None:
     first = plan("fsdp", machine=machine(), environ={"XLA_FLAGS": "--xla_dump_to=a"}, layer_bytes=1000)
     told = json.loads(json.dumps(first.to_dict()))
-    again = plan(machine=Machine.from_dict(told["machine"]), environ=told["inputs"]["environ"], **told["inputs"]["arguments"])
+    again = plan(
+        machine=Machine.from_dict(told["machine"]), environ=told["inputs"]["environ"], **told["inputs"]["arguments"]
+    )
     assert again.to_dict()["decisions"] == told["decisions"] and again.xla_flags == first.xla_flags
 
 
@@ -276,7 +301,9 @@ def test_check_tells_what_is_wrong_with_a_text() -> None:
 
 def test_environ_is_the_whole_environment_of_a_fresh_process() -> None:
     made = jaxgpu_tune.environ("fsdp", base={"PATH": "/bin", "XLA_FLAGS": "--xla_dump_to=a"}, machine=machine())
-    assert made["PATH"] == "/bin" and "--xla_dump_to=a" in made["XLA_FLAGS"] and "pipeline_all_gather" in made["XLA_FLAGS"]
+    assert (
+        made["PATH"] == "/bin" and "--xla_dump_to=a" in made["XLA_FLAGS"] and "pipeline_all_gather" in made["XLA_FLAGS"]
+    )
     assert jaxgpu_tune.environ("fsdp", base=made, machine=machine()) == made
 
 

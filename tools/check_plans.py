@@ -79,7 +79,12 @@ def translated(release: str) -> Iterator[str]:
 def machine(card: str, count: int, release: str) -> jaxgpu_tune.Machine:
     """GPUs of one kind, joined by NVLink, with one release of jax and jaxlib."""
     capability, gib = CARDS[card]
-    gpu = {"name": card, "compute_capability": capability, "memory_bytes": gib * 2**30, "nvlink_peers": list(range(count))}
+    gpu = {
+        "name": card,
+        "compute_capability": capability,
+        "memory_bytes": gib * 2**30,
+        "nvlink_peers": list(range(count)),
+    }
     gpus = [{**gpu, "count": count}] if count else []
     return jaxgpu_tune.Machine.from_dict({"gpus": gpus, "jax": release, "jaxlib": release, "plugins": {}})
 

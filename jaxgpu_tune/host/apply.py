@@ -55,7 +55,9 @@ def _too_late(report: Report, observation: Observation) -> tuple[str, ...]:
     variables = [n for n in ours if not n.startswith("JAX_") and os.environ.get(n) != final.get(n)]
     release = report.machine.jax or report.machine.jaxlib
     config = _live_config()
-    frozen = [n for n, value in report.jax_config.items() if _is_frozen(n, release) and getattr(config, n, MISSING) != value]
+    frozen = [
+        n for n, value in report.jax_config.items() if _is_frozen(n, release) and getattr(config, n, MISSING) != value
+    ]
     return (*variables, *frozen)
 
 
@@ -66,7 +68,11 @@ def _is_frozen(name: str, release: str | None) -> bool:
 
 def _late_finding(names: tuple[str, ...]) -> Finding:
     message = f"JAX's backend has already started, so these can no longer take effect: {', '.join(names)}."
-    where = "Restart the kernel and make this the first cell" if in_notebook() else "Call configure() before the first use of a device"
+    where = (
+        "Restart the kernel and make this the first cell"
+        if in_notebook()
+        else "Call configure() before the first use of a device"
+    )
     return Finding("too-late", "warning", message, f"{where}; or pass late='warn' to apply what still can be.")
 
 
@@ -77,7 +83,11 @@ def _without(report: Report, behind: tuple[str, ...]) -> Report:
 
     def marked_late(decision: Decision) -> Decision:
         hit = decision.name in behind or (flags_late and decision.kind == "xla_flag")
-        return decision._replace(status="late", reason=f"{reason} ({decision.reason})") if hit and decision.status in ("set", "merged", "removed") else decision
+        return (
+            decision._replace(status="late", reason=f"{reason} ({decision.reason})")
+            if hit and decision.status in ("set", "merged", "removed")
+            else decision
+        )
 
     return report._replace(
         xla_flags=os.environ.get("XLA_FLAGS", "") if flags_late else report.xla_flags,
@@ -93,7 +103,9 @@ def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]
     reason = _why_not_again()
     if reason:
         finding = _late_finding(behind)
-        raise TooLate.of([finding._replace(message=f"{finding.message} Starting the program again is refused: {reason}.")])
+        raise TooLate.of(
+            [finding._replace(message=f"{finding.message} Starting the program again is refused: {reason}.")]
+        )
     sys.stdout.flush()
     sys.stderr.flush()
     environ = {**marked(observation.environ, report.environ), REEXECUTED: "1"}

@@ -45,7 +45,9 @@ def _from_file(path: str) -> Machine:
             data = json.load(file)
     except (OSError, ValueError) as error:
         message = f"{MACHINE_FILE}={path!r} cannot be read as JSON: {error}."
-        raise BadSetting.of([Finding("bad-machine", "error", message, "`jaxgpu-tune detect --json` writes such a file.")]) from error
+        raise BadSetting.of(
+            [Finding("bad-machine", "error", message, "`jaxgpu-tune detect --json` writes such a file.")]
+        ) from error
     return Machine.from_dict(data)
 
 

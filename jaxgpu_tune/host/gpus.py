@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from ..model import Gpu
 from .visible import Device, visible
@@ -15,7 +15,6 @@ NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 """One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's (R51)."""
 NVLINKS = 18
 SWITCH = "switch"
-Value = TypeVar("Value")
 Bus = tuple[int, int, int]
 
 
@@ -34,28 +33,33 @@ def has_device_node() -> bool:
 
 def find_gpus(environ: Mapping[str, str], nvml: Any = None) -> Found:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves to this process, in CUDA's order. ``nvml``: another NVML to ask."""
-    if nvml is None:
-        if not has_device_node():
-            return Found(())
-        try:
-            import pynvml as nvml
-        except Exception:  # noqa: BLE001 - missing, broken, or the deprecated package of that name, which warns
-            return Found(None)
-    if _asked(nvml.nvmlInit, default=_FAILED) is _FAILED:
+    if nvml is None and not has_device_node():
+        return Found(())
+    nvml = nvml or _library()
+    if _ask(nvml, "nvmlInit", default=_FAILED) is _FAILED:
         return Found(None)
     try:
         return _found(nvml, environ)
     finally:
-        _asked(nvml.nvmlShutdown)
+        _ask(nvml, "nvmlShutdown")
 
 
 _FAILED = object()
 
 
+def _library() -> Any:
+    """nvidia-ml-py; None, which answers nothing, if it is missing or broken, or is the deprecated package of that name."""
+    try:
+        import pynvml
+    except Exception:  # noqa: BLE001 - what a broken or foreign package raises is not ours to list
+        return None
+    return pynvml
+
+
 def _found(nvml: Any, environ: Mapping[str, str]) -> Found:
-    count = _asked(nvml.nvmlDeviceGetCount)
-    handles = [_asked(lambda i=i: nvml.nvmlDeviceGetHandleByIndex(i)) for i in range(count or 0)]
-    driver, cuda = _text(_asked(nvml.nvmlSystemGetDriverVersion)), _asked(nvml.nvmlSystemGetCudaDriverVersion_v2)
+    count = _ask(nvml, "nvmlDeviceGetCount")
+    handles = [_ask(nvml, "nvmlDeviceGetHandleByIndex", i) for i in range(count or 0)]
+    driver, cuda = _text(_ask(nvml, "nvmlSystemGetDriverVersion")), _ask(nvml, "nvmlSystemGetCudaDriverVersion_v2")
     version = None if not cuda else f"{cuda // 1000}.{cuda % 1000 // 10}"
     if count is None or None in handles:
         return Found(None, driver, version)
@@ -64,7 +68,7 @@ def _found(nvml: Any, environ: Mapping[str, str]) -> Found:
 
 def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> list[Any]:
     """NVML counts by PCI bus, CUDA by default from the fastest; equal GPUs stay in PCI order."""
-    names = {_asked(lambda h=handle: nvml.nvmlDeviceGetName(h)) for handle in handles}
+    names = {_ask(nvml, "nvmlDeviceGetName", handle) for handle in handles}
     if environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or len(names) == 1:
         return handles
     return sorted(handles, key=lambda handle: _speed(nvml, handle), reverse=True)
@@ -72,10 +76,10 @@ def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> li
 
 def _speed(nvml: Any, handle: Any) -> tuple[tuple[int, int], int, int]:
     """An estimate of CUDA's own, unpublished one: capability, then cores, then memory."""
-    capability = _asked(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle), default=(0, 0))
-    cores = _asked(lambda: nvml.nvmlDeviceGetNumGpuCores(handle), default=0)
-    memory = _asked(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total, default=0)
-    return tuple(capability), cores, memory
+    capability = _ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle, default=(0, 0))
+    cores = _ask(nvml, "nvmlDeviceGetNumGpuCores", handle, default=0)
+    memory = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
+    return tuple(capability), cores, 0 if memory is None else memory.total
 
 
 def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterator[Gpu]:
@@ -98,28 +102,28 @@ def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterat
 
 
 def _in_mig_mode(nvml: Any, handle: Any) -> bool:
-    return bool(_asked(lambda: nvml.nvmlDeviceGetMigMode(handle)[0], default=0))
+    return bool(_ask(nvml, "nvmlDeviceGetMigMode", handle, default=(0,))[0])
 
 
 def _slices(nvml: Any, handle: Any, uuid: str) -> Iterator[tuple[Device, Any]]:
     """The MIG slices of a GPU, each with its own handle."""
     if not _in_mig_mode(nvml, handle):
         return
-    for number in range(_asked(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle), default=0)):
-        piece = _asked(lambda n=number: nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, n))
-        name = None if piece is None else _text(_asked(lambda p=piece: nvml.nvmlDeviceGetUUID(p)))
+    for number in range(_ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, default=0)):
+        piece = _ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
+        name = None if piece is None else _text(_ask(nvml, "nvmlDeviceGetUUID", piece))
         if name:
-            gi = _asked(lambda p=piece: nvml.nvmlDeviceGetGpuInstanceId(p))
-            ci = _asked(lambda p=piece: nvml.nvmlDeviceGetComputeInstanceId(p))
+            gi = _ask(nvml, "nvmlDeviceGetGpuInstanceId", piece)
+            ci = _ask(nvml, "nvmlDeviceGetComputeInstanceId", piece)
             yield Device(name, uuid, f"MIG-{uuid}/{gi}/{ci}"), piece
 
 
 def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
-    memory = _asked(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+    memory = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
     return Gpu(
         index=index,
         uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else None,
-        name=_text(_asked(lambda: nvml.nvmlDeviceGetName(handle))),
+        name=_text(_ask(nvml, "nvmlDeviceGetName", handle)),
         compute_capability=_capability(nvml, handle),
         memory_bytes=None if memory is None else int(memory.total),
         free_bytes=None if memory is None else int(memory.free),
@@ -128,17 +132,17 @@ def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
 
 
 def _capability(nvml: Any, handle: Any) -> str | None:
-    found = _asked(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
+    found = _ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
     return None if found is None else f"{found[0]}.{found[1]}"
 
 
 def _uuid(nvml: Any, handle: Any, number: int) -> str:
-    return _text(_asked(lambda: nvml.nvmlDeviceGetUUID(handle))) or f"unknown-{number}"
+    return _text(_ask(nvml, "nvmlDeviceGetUUID", handle)) or f"unknown-{number}"
 
 
 def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
     """The GPUs that each reaches by NVLink, directly or through a switch; None where it could not be learned."""
-    buses = {_bus(_asked(lambda h=h: nvml.nvmlDeviceGetPciInfo(h))): uuid for uuid, h in handles.items()}
+    buses = {_bus(_ask(nvml, "nvmlDeviceGetPciInfo", h)): uuid for uuid, h in handles.items()}
     buses.pop(None, None)
     ends = {uuid: _remote_ends(nvml, handle) for uuid, handle in handles.items()}
     switched = {uuid for uuid, found in ends.items() if found and SWITCH in found}
@@ -156,13 +160,13 @@ def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
 def _remote_ends(nvml: Any, handle: Any) -> set[str | Bus | None] | None:
     ends: set[str | Bus | None] = set()
     for link in range(NVLINKS):
-        state = _asked(lambda n=link: nvml.nvmlDeviceGetNvLinkState(handle, n), default=_FAILED)
+        state = _ask(nvml, "nvmlDeviceGetNvLinkState", handle, link, default=_FAILED)
         if state is _FAILED and link == 0:
-            return set() if _asked(lambda: nvml.nvmlDeviceGetName(handle)) else None
+            return set() if _ask(nvml, "nvmlDeviceGetName", handle) else None
         if state in (_FAILED, 0):
             continue
-        kind = _asked(lambda n=link: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, n), default=None)
-        remote = _asked(lambda n=link: nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, n))
+        kind = _ask(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
+        remote = _ask(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
         ends.add(SWITCH if kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", 2) else _bus(remote))
     return ends
 
@@ -176,9 +180,9 @@ def _text(value: Any) -> str | None:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _asked(question: Callable[[], Value], default: Any = None) -> Any:
+def _ask(nvml: Any, function: str, *arguments: Any, default: Any = None) -> Any:
     """NVML's answer; ``default`` where it has none: a driver may lack any function, and fail in any way."""
     try:
-        return question()
+        return getattr(nvml, function)(*arguments)
     except Exception:  # noqa: BLE001 - nvidia-ml-py raises its own errors, and ctypes' for a function that is not there
         return default

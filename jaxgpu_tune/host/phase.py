@@ -37,7 +37,11 @@ def live_config(jax: str | None) -> dict[str, Any] | None:
     from ..knowledge.options import option
 
     specs = {name: option(name, jax) for name in values} if jax else {}
-    return {name: values[name] for name, spec in specs.items() if spec is not None and _is_changed(values[name], spec.default)}
+    return {
+        name: values[name]
+        for name, spec in specs.items()
+        if spec is not None and _is_changed(values[name], spec.default)
+    }
 
 
 def _values() -> dict[str, Any] | None:

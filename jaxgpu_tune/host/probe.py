@@ -38,11 +38,15 @@ def refused_flags(text: str) -> frozenset[str]:
 def _ask(text: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "XLA_FLAGS": text, "JAX_PLATFORMS": "cpu"}
     try:
-        return subprocess.run([sys.executable, "-c", CHILD], env=environ, capture_output=True, text=True, timeout=SECONDS, check=False)
+        return subprocess.run(
+            [sys.executable, "-c", CHILD], env=environ, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _failed(str(error)) from error
 
 
 def _failed(why: str) -> ProbeFailed:
     message = f"The installed jaxlib could not be asked which flags it accepts ({why})."
-    return ProbeFailed.of([Finding("probe-failed", "warning", message, "The nearest releases in the table are used instead.")])
+    return ProbeFailed.of(
+        [Finding("probe-failed", "warning", message, "The nearest releases in the table are used instead.")]
+    )

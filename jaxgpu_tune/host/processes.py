@@ -22,7 +22,14 @@ def find_processes(environ: Environ) -> Processes:
 
 
 def _openmpi(environ: Environ) -> Processes | None:
-    return _named(environ, "openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
+    return _named(
+        environ,
+        "openmpi",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+    )
 
 
 def _slurm(environ: Environ) -> Processes | None:
@@ -57,7 +64,11 @@ def _hydra(environ: Environ) -> Processes | None:
 
 
 def _torchrun(environ: Environ) -> Processes | None:
-    return _named(environ, "torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE") if "LOCAL_RANK" in environ else None
+    return (
+        _named(environ, "torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+        if "LOCAL_RANK" in environ
+        else None
+    )
 
 
 def _pmi(environ: Environ) -> Processes | None:
@@ -73,14 +84,30 @@ def _kubernetes(environ: Environ) -> Processes | None:
     return Processes(_number(environ, "JOB_COMPLETION_INDEX"), 0, None, 1, "kubernetes")
 
 
-LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (_torch_elastic, _openmpi, _hydra, _slurm, _torchrun, _pmi, _kubernetes)
+LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (
+    _torch_elastic,
+    _openmpi,
+    _hydra,
+    _slurm,
+    _torchrun,
+    _pmi,
+    _kubernetes,
+)
 """Innermost first: what other launchers start comes before them."""
 
 
-def _named(environ: Environ, launcher: str, rank: str, local_rank: str, count: str, local_count: str) -> Processes | None:
+def _named(
+    environ: Environ, launcher: str, rank: str, local_rank: str, count: str, local_count: str
+) -> Processes | None:
     if rank not in environ:
         return None
-    return Processes(*(_number(environ, name) for name in (rank, local_rank, count, local_count)), launcher)
+    return Processes(
+        rank=_number(environ, rank),
+        local_rank=_number(environ, local_rank),
+        count=_number(environ, count),
+        local_count=_number(environ, local_count),
+        launcher=launcher,
+    )
 
 
 def _number(environ: Environ, *names: str) -> int | None:

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..model import NOTHING, SettingKind, Severity
-
 from .tables import read_table, setting_kind
 
 __all__ = ["Hazard", "InForce", "Trigger", "hazards"]

@@ -7,7 +7,7 @@ that is known but absent and that no table covers has no translation: the caller
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxgpu_tune.model import SettingKind
 
@@ -18,7 +18,16 @@ from .tables import read_table, setting_kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Rule", "Translation", "all_rules", "changed_meaning", "member_rules", "rules", "translate", "translate_option"]
+__all__ = [
+    "Rule",
+    "Translation",
+    "all_rules",
+    "changed_meaning",
+    "member_rules",
+    "rules",
+    "translate",
+    "translate_option",
+]
 
 Target = tuple[SettingKind, str, Any]
 

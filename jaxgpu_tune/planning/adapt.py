@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import BadFlagValue, BadSetting, UnknownFlag
 from ..knowledge import flags as known
 from ..knowledge import options
-from ..model import Decision, Finding, Setting
+from ..model import Decision, Finding, Setting, Status
 from . import memory
 from .request import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target
@@ -67,13 +67,17 @@ def _translation(setting: Setting, target: Target) -> Translation | None:
 
 
 def _translated(setting: Setting, translation: Translation, origin: Origin, target: Target, depth: int) -> Stream:
-    became = " ".join(f"--{name}={value}" if kind == "xla_flag" else f"{name}={value}" for kind, name, value in translation.settings)
+    became = " ".join(
+        f"--{name}={value}" if kind == "xla_flag" else f"{name}={value}" for kind, name, value in translation.settings
+    )
     reason = f"{target.label}: {translation.intent}"
     yield Decision(setting.kind, setting.name, became or None, "translated", reason, setting.source)
     if origin != "preset":
         yield _finding_of(setting, became, target, translation.intent)
     for kind, name, value in translation.settings:
-        follow = Setting(kind, name, value, f"stands for --{setting.name}={setting.value} ({setting.reason})", setting.source)
+        follow = Setting(
+            kind, name, value, f"stands for --{setting.name}={setting.value} ({setting.reason})", setting.source
+        )
         if kind == "xla_flag":
             yield from adapt_flag(follow, origin, target, depth=depth + 1)
         else:
@@ -97,7 +101,7 @@ def _no_such_flag(setting: Setting, origin: Origin, target: Target) -> Stream:
         finding = Finding("unknown-flag", "error", f"--{setting.name}: {why}.", _closest_hint(setting.name, target))
         yield Problem(finding, UnknownFlag)
         return
-    status = "dropped" if origin == "existing" else "absent"
+    status: Status = "dropped" if origin == "existing" else "absent"
     yield Decision("xla_flag", setting.name, None, status, f"{why}; it would end the process", setting.source)
     if origin != "preset":
         message = f"--{setting.name} is left out: {why}; XLA would end the process."
@@ -123,7 +127,7 @@ def _refused(setting: Setting, origin: Origin, refusal: str) -> Stream:
     if origin == "argument":
         yield Problem(Finding("bad-flag-value", "error", refusal), BadFlagValue)
         return
-    status = "dropped" if origin == "existing" else "absent"
+    status: Status = "dropped" if origin == "existing" else "absent"
     yield Decision("xla_flag", setting.name, None, status, refusal, setting.source)
     if origin == "existing":
         hint = "Correct it where XLA_FLAGS is set."
@@ -184,7 +188,9 @@ def _no_such_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     if origin == "argument" and release and not options.known(name):
         near = options.closest(name, release)
         hint = f"Did you mean {near}?" if near else ""
-        yield Problem(Finding("unknown-option", "error", f"{name}: {reason}, nor has any other release.", hint), BadSetting)
+        yield Problem(
+            Finding("unknown-option", "error", f"{name}: {reason}, nor has any other release.", hint), BadSetting
+        )
         return
     yield Decision("jax_config", name, None, "absent", reason, setting.source)
     if origin == "argument" and release:

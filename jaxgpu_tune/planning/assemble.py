@@ -21,7 +21,11 @@ KINDS = ("xla_flag", "env", "jax_config")
 
 def flags_text(wishes: Iterable[Wish], inherited: Repaired, original: str) -> str:
     """The final XLA_FLAGS: the user's own text where nothing changes, else each flag in the wishes' (canonical) order."""
-    texts = [wish.text or quote(wish.name, wish.value) for wish in wishes if wish.kind == "xla_flag" and wish.value is not None]
+    texts = [
+        wish.text or quote(wish.name, wish.value)
+        for wish in wishes
+        if wish.kind == "xla_flag" and wish.value is not None
+    ]
     untouched = not inherited.findings and sorted(texts) == sorted(flag.text for flag in inherited.flags)
     return original if untouched else " ".join(texts)
 
@@ -33,7 +37,12 @@ def option_values(wishes: Iterable[Wish], decisions: Iterable[Decision]) -> dict
 
 
 def environ_changes(
-    wishes: Iterable[Wish], decisions: Iterable[Decision], flags: str, changed: Mapping[str, Any], environ: Mapping[str, str], jax: str | None
+    wishes: Iterable[Wish],
+    decisions: Iterable[Decision],
+    flags: str,
+    changed: Mapping[str, Any],
+    environ: Mapping[str, str],
+    jax: str | None,
 ) -> dict[str, str | None]:
     """Every variable set or changed with its final value; None: removed."""
     found: dict[str, str | None] = {w.name: w.value for w in wishes if w.kind == "env"}
@@ -65,8 +74,17 @@ def unreachable(changed: Mapping[str, Any], jax: str | None, imported: bool) -> 
     names = [spec.name for spec in specs if spec is not None and not spec.env]
     if not names:
         return ()
-    message = f"No variable carries {', '.join(names)} into a process that imports jax later, so nothing is set for it yet."
-    return (Finding("option-without-variable", "warning", message, "Call configure() after `import jax` (before the first array)."),)
+    message = (
+        f"No variable carries {', '.join(names)} into a process that imports jax later, so nothing is set for it yet."
+    )
+    return (
+        Finding(
+            "option-without-variable",
+            "warning",
+            message,
+            "Call configure() after `import jax` (before the first array).",
+        ),
+    )
 
 
 def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:

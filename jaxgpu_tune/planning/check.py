@@ -14,7 +14,9 @@ __all__ = ["check"]
 
 def check(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
     """A finding for each known hazard whose settings are in force and whose conditions hold."""
-    in_force = {(w.kind, w.name): text_of(w) if w.kind != "jax_config" else w.value for w in wishes if w.value is not None}
+    in_force = {
+        (w.kind, w.name): text_of(w) if w.kind != "jax_config" else w.value for w in wishes if w.value is not None
+    }
     if not in_force:
         return
     from ..knowledge.hazards import hazards

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxgpu_tune.knowledge.specifier import matches
 from jaxgpu_tune.knowledge.vocabulary import when_problems

@@ -56,10 +56,16 @@ def _kind_of(name: str) -> tuple[SettingKind | None, str]:
 def _here(kind: SettingKind, name: str, target: Target) -> str:
     if kind == "xla_flag":
         spec = target.flag(name)
-        return f"{target.label} has it; its default is {spec.default!r}." if spec else f"{target.label} has no such flag."
+        return (
+            f"{target.label} has it; its default is {spec.default!r}." if spec else f"{target.label} has no such flag."
+        )
     if kind == "jax_config" and target.jax_release:
         option = options.option(name, target.jax_release)
-        return f"jax {target.jax_release} has it; its default is {option.default!r}." if option else f"jax {target.jax_release} has no such option."
+        return (
+            f"jax {target.jax_release} has it; its default is {option.default!r}."
+            if option
+            else f"jax {target.jax_release} has no such option."
+        )
     return ""
 
 
@@ -77,6 +83,9 @@ def _build_facts(kind: SettingKind, name: str, target: Target) -> dict[str, Any]
 
 
 def _rule_text(rule: Any) -> str:
-    became = " ".join(f"{'--' if kind == 'xla_flag' else ''}{name}={value}" for kind, name, value in rule.targets) or "nothing"
+    became = (
+        " ".join(f"{'--' if kind == 'xla_flag' else ''}{name}={value}" for kind, name, value in rule.targets)
+        or "nothing"
+    )
     given = "any value" if rule.values is None else " or ".join(map(repr, rule.values))
     return f"{given} becomes {became}: {rule.intent}"

@@ -70,6 +70,12 @@ def _options(observation: Observation, target: Target) -> Stream:
         yield Wish("jax_config", name, value, "existing", "set already", "jax.config")
     for variable, text in sorted(observation.environ.items()):
         name = variable.lower()
-        if variable.startswith("JAX_") and text != "" and name not in (live or {}) and options.known(name) and variable == name.upper():
+        if (
+            variable.startswith("JAX_")
+            and text != ""
+            and name not in (live or {})
+            and options.known(name)
+            and variable == name.upper()
+        ):
             setting = Setting("jax_config", name, text, "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)

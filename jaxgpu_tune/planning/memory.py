@@ -12,7 +12,17 @@ from ..knowledge.specifier import matches
 from ..model import Decision, Finding, Machine, Setting
 from .request import Request
 
-__all__ = ["ALLOCATOR", "FRACTION_NAMES", "PREALLOCATE", "Checked", "check", "fraction_settings", "has_unified_memory", "one_fraction", "variables"]
+__all__ = [
+    "ALLOCATOR",
+    "FRACTION_NAMES",
+    "PREALLOCATE",
+    "Checked",
+    "check",
+    "fraction_settings",
+    "has_unified_memory",
+    "one_fraction",
+    "variables",
+]
 
 OLD_FRACTION, NEW_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"
 FRACTION_NAMES = (OLD_FRACTION, NEW_FRACTION)
@@ -96,7 +106,9 @@ def _check_preallocate(value: str) -> Checked:
     if value in ("false", "False", "0"):
         return Checked(value)
     if value.strip().lower() in MEANT_OFF:
-        note = f"{PREALLOCATE}={value!r} means true to jaxlib, which knows only 'false', 'False' and '0'; 'false' is used."
+        note = (
+            f"{PREALLOCATE}={value!r} means true to jaxlib, which knows only 'false', 'False' and '0'; 'false' is used."
+        )
         return Checked("false", note=note)
     return Checked(value)
 
@@ -164,7 +176,9 @@ def _auto(request: Request, machine: Machine, name: str) -> Iterator[Setting | D
     sizes = [size for size in totals if size]
     source = "argument memory_fraction"
     if not sizes or len(sizes) < len(totals):
-        yield Decision("env", name, None, "unmet", "the GPUs' memory is unknown, so no fraction can be computed", source)
+        yield Decision(
+            "env", name, None, "unmet", "the GPUs' memory is unknown, so no fraction can be computed", source
+        )
         return
     smallest = min(sizes)
     reserve = RESERVE_BYTES * (2 if len(sizes) > 1 else 1)

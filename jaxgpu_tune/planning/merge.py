@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ..model import Decision, Finding
+from ..model import Decision, Finding, Status
 from .memory import FRACTION_NAMES
 from .request import GUARD_OPTIONS
 from .target import Target, same
@@ -50,7 +50,9 @@ def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) ->
         members = [w for group in groups if group[0] & mine for w in group[1]]
         union = mine.union(*(group[0] for group in groups if group[0] & mine))
         groups = [*apart, (union, [*members, wish])]
-    return sorted((group for _, group in groups), key=lambda group: (KINDS.index(group[0].kind), min(w.name for w in group)))
+    return sorted(
+        (group for _, group in groups), key=lambda group: (KINDS.index(group[0].kind), min(w.name for w in group))
+    )
 
 
 KINDS = ("xla_flag", "env", "jax_config")
@@ -75,7 +77,9 @@ def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
         if not ours or wish.name != UMBRELLA:
             yield wish
             continue
-        yield from (wish._replace(name=option, reason=f"part of {UMBRELLA.upper()}, which is set") for option in GUARD_OPTIONS)
+        yield from (
+            wish._replace(name=option, reason=f"part of {UMBRELLA.upper()}, which is set") for option in GUARD_OPTIONS
+        )
         yield Wish("jax_config", UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
         yield wish
 
@@ -86,7 +90,13 @@ def _one_list(group: list[Wish], target: Target) -> list[Wish]:
     for wish in group:
         last = whole[-1] if whole else None
         spec = target.flag(wish.name) if wish.translated else None
-        if last and last.translated and (last.name, last.origin) == (wish.name, wish.origin) and spec is not None and spec.form == "list":
+        if (
+            last
+            and last.translated
+            and (last.name, last.origin) == (wish.name, wish.origin)
+            and spec is not None
+            and spec.form == "list"
+        ):
             members = dict.fromkeys([*last.value.split(","), *wish.value.split(",")])
             whole[-1] = last._replace(value=",".join(members), reason=f"{last.reason}; {wish.reason}")
         else:
@@ -122,9 +132,11 @@ def _join(group: list[Wish], target: Target) -> Stream:
     value = ",".join(members.values())
     if len(existing) == 1 and value == existing[0].value:
         yield existing[0]
-        yield Decision("xla_flag", existing[0].name, value, "kept", "already holds all that is wanted", existing[0].source)
+        yield Decision(
+            "xla_flag", existing[0].name, value, "kept", "already holds all that is wanted", existing[0].source
+        )
         return
-    status = "merged" if existing and ours else "kept" if existing else "set"
+    status: Status = "merged" if existing and ours else "kept" if existing else "set"
     sources = "; ".join(dict.fromkeys(w.source for w in (*existing, *ours)))
     reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in (*existing, *ours))
     yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
@@ -171,7 +183,9 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
         yield Finding("overruled", "warning", message, "Set it in one place only.")
     reason = winner.reason + _named(others, "wins over")
     if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
-        note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others, "wins over")
+        note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(
+            others, "wins over"
+        )
         yield Decision("xla_flag", winner.name, None, "default", note, winner.source)
         return
     yield winner

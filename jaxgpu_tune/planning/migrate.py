@@ -16,11 +16,17 @@ __all__ = ["restated"]
 def restated(flags: tuple[InheritedFlag, ...], target: Target) -> Iterator[InheritedFlag | Decision]:
     """Each flag as it has to be written so that it means there what it meant before."""
     for flag in flags:
-        found = changed_meaning("xla_flag", flag.name, flag.value, target.releases[0]) if target.releases and target.flag(flag.name) else None
+        found = (
+            changed_meaning("xla_flag", flag.name, flag.value, target.releases[0])
+            if target.releases and target.flag(flag.name)
+            else None
+        )
         if found is None:
             yield flag
             continue
         became = [(name, value) for kind, name, value in found.settings if kind == "xla_flag"]
         text = " ".join(quote(name, value) for name, value in became)
-        yield Decision("xla_flag", flag.name, text or None, "translated", f"{target.label}: {found.intent}", "XLA_FLAGS")
+        yield Decision(
+            "xla_flag", flag.name, text or None, "translated", f"{target.label}: {found.intent}", "XLA_FLAGS"
+        )
         yield from (flag._replace(name=name, value=value, text=quote(name, value)) for name, value in became)

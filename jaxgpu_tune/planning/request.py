@@ -69,7 +69,7 @@ def make_request(
     machine: Machine | Mapping[str, Any] | None = None,
 ) -> Request:
     """Check the arguments' own form. Raises BadSetting that lists every problem."""
-    arguments = {name: value for name, value in locals().items() if name not in ("machine",)}
+    arguments = {name: value for name, value in locals().items() if name != "machine"}
     problems: list[Finding] = []
     settings = (
         *_flag_settings(flags, problems),
@@ -89,16 +89,11 @@ def make_request(
         *_choice("late", late, ("raise", "warn", "reexec")),
         *_booleans(strict=strict, probe=probe),
     ]
-    if isinstance(machine, Mapping):
-        machine = Machine.from_dict(machine)
-    elif machine is not None and not isinstance(machine, Machine):
-        problems.append(_bad("machine", machine, "a Machine, or a mapping as Machine.to_dict() gives it"))
-    if not isinstance(preset, (str, os.PathLike)) or not str(preset):
-        problems.append(_bad("preset", preset, "a preset's name, several joined by '+', or the path of a TOML file"))
+    planned_for, name = _machine(machine, problems), _preset(preset, problems)
     if problems:
         raise BadSetting.of(problems)
     return Request(
-        preset=os.fspath(preset),
+        preset=name,
         settings=settings,
         memory_fraction=memory_fraction,
         processes_per_gpu=processes_per_gpu,
@@ -109,7 +104,7 @@ def make_request(
         strict=strict,
         probe=probe,
         late=late,
-        machine=machine,
+        machine=planned_for,
         arguments={k: _jsonable(v) for k, v in arguments.items() if v is not None},
     )
 
@@ -123,10 +118,27 @@ def flag_text(value: Any) -> str | None:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return ",".join(str(flag_text(v)) for v in value)
     raise TypeError(type(value).__name__)
+
+
+def _machine(given: Any, problems: list[Finding]) -> Machine | None:
+    if given is None or isinstance(given, Machine):
+        return given
+    try:
+        return Machine.from_dict(given)
+    except BadSetting as wrong:
+        problems += wrong.findings
+        return None
+
+
+def _preset(given: Any, problems: list[Finding]) -> str:
+    if isinstance(given, (str, os.PathLike)) and os.fspath(given):
+        return str(os.fspath(given))
+    problems.append(_bad("preset", given, "a preset's name, several joined by '+', or the path of a TOML file"))
+    return ""
 
 
 def _flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
@@ -134,17 +146,21 @@ def _flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> 
         try:
             text = flag_text(value)
         except TypeError as wrong:
-            problems.append(_bad(f"flags[{key!r}]", value, f"bool, int, float, str, a list of str, or None, not {wrong}"))
+            problems.append(
+                _bad(f"flags[{key!r}]", value, f"bool, int, float, str, a list of str, or None, not {wrong}")
+            )
             continue
         name = key.strip()
-        name = name[2:] if name.startswith("--") else name
+        name = name.removeprefix("--")
         yield Setting("xla_flag", name, text, "asked for", "argument flags")
 
 
 def _env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
     for key, value in _items("env", env, problems):
         if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike, type(None))):
-            problems.append(_bad(f"env[{key!r}]", value, "the variable's text (str, int or float), or None to remove it"))
+            problems.append(
+                _bad(f"env[{key!r}]", value, "the variable's text (str, int or float), or None to remove it")
+            )
         elif "=" in key or "\0" in key or not key:
             problems.append(_bad("env", key, "names without '='"))
         else:
@@ -236,7 +252,9 @@ def _fraction(value: Any, processes_per_gpu: Any) -> Iterable[Finding]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         yield _bad("memory_fraction", value, "a fraction of the GPU's memory such as 0.75, or 'auto'")
     elif processes_per_gpu is not None:
-        yield _bad("memory_fraction", value, "'auto' or nothing together with processes_per_gpu, which sets the fraction")
+        yield _bad(
+            "memory_fraction", value, "'auto' or nothing together with processes_per_gpu, which sets the fraction"
+        )
 
 
 def _counts(**values: Any) -> Iterable[Finding]:
@@ -246,7 +264,9 @@ def _counts(**values: Any) -> Iterable[Finding]:
 
 
 def _booleans(**values: Any) -> list[Finding]:
-    return [_bad(name, v, "True, False or None") for name, v in values.items() if v is not None and not isinstance(v, bool)]
+    return [
+        _bad(name, v, "True, False or None") for name, v in values.items() if v is not None and not isinstance(v, bool)
+    ]
 
 
 def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> list[Finding]:

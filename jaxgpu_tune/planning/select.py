@@ -108,5 +108,6 @@ def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ..
     threshold = -(-layer_bytes // MIB) * MIB
     reason = f"holds one layer of {layer_bytes} bytes (layer_bytes), in whole MiB"
     return tuple(
-        s._replace(value=str(threshold), reason=f"{reason}; {s.reason}") if s.name in THRESHOLD_FLAGS else s for s in settings
+        s._replace(value=str(threshold), reason=f"{reason}; {s.reason}") if s.name in THRESHOLD_FLAGS else s
+        for s in settings
     )

@@ -75,7 +75,9 @@ def target_of(machine: Machine, refused: frozenset[str] = frozenset(), unified_m
     resolved = {name: known.resolve(version) for name, version in builds.items()}
     releases = tuple(dict.fromkeys(release for found in resolved.values() for release in _stand_ins(found)))
     findings = tuple(_guess(name, builds[name], found) for name, found in resolved.items() if not found.exact)
-    return Target(releases, machine.jax or machine.jaxlib, machine.jaxlib, findings + _skew(builds), refused, unified_memory)
+    return Target(
+        releases, machine.jax or machine.jaxlib, machine.jaxlib, findings + _skew(builds), refused, unified_memory
+    )
 
 
 def _plugins(machine: Machine) -> dict[str, str]:
@@ -107,7 +109,9 @@ def _guess(name: str, version: str, found: Resolved) -> Finding:
 
 
 def _skew(builds: dict[str, str]) -> tuple[Finding, ...]:
-    others = {name: version for name, version in builds.items() if version.split("+")[0] != builds["jaxlib"].split("+")[0]}
+    others = {
+        name: version for name, version in builds.items() if version.split("+")[0] != builds["jaxlib"].split("+")[0]
+    }
     if not others:
         return ()
     named = ", ".join(f"{name} {version}" for name, version in others.items())

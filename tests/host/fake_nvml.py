@@ -32,7 +32,9 @@ class Card:
     def pci(self) -> SimpleNamespace:
         """As nvmlPciInfo_t."""
         domain, bus, device = self.bus
-        return SimpleNamespace(domain=domain, bus=bus, device=device, busId=f"{domain:08X}:{bus:02X}:{device:02X}.0".encode())
+        return SimpleNamespace(
+            domain=domain, bus=bus, device=device, busId=f"{domain:08X}:{bus:02X}:{device:02X}.0".encode()
+        )
 
 
 def known(value: Any) -> Any:

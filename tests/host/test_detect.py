@@ -32,7 +32,12 @@ def test_a_few_lines_are_enough_and_the_rest_is_unknown() -> None:
 
 def test_everything_wrong_comes_at_once() -> None:
     """Each wrong key and value is one finding; a near miss names the key."""
-    wrong = {"gpu": [], "jaxlib": 5, "gpus": [{"compute_capability": "9", "memory_bytes": -1, "mig": "no", "count": 0}], "phase": "up"}
+    wrong = {
+        "gpu": [],
+        "jaxlib": 5,
+        "gpus": [{"compute_capability": "9", "memory_bytes": -1, "mig": "no", "count": 0}],
+        "phase": "up",
+    }
     with pytest.raises(BadSetting, match="'gpus'") as caught:
         Machine.from_dict(wrong)
     assert len(caught.value.findings) == 7

@@ -59,12 +59,21 @@ def test_r55_a_slice_has_its_own_memory_and_no_peers() -> None:
     """A GPU in MIG mode stands for one slice."""
     parts = [Card(f"MIG-{i}", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, 10 * GIB, instance=(i, 0)) for i in (7, 8)]
     (gpu,) = find_gpus({}, FakeNvml(Card("GPU-1", mig=True, slices=parts), Card("GPU-2"))).gpus or ()
-    assert (gpu.uuid, gpu.memory_bytes, gpu.mig, gpu.compute_capability, gpu.nvlink_peers) == ("MIG-7", 10 * GIB, True, "9.0", ())
+    assert (gpu.uuid, gpu.memory_bytes, gpu.mig, gpu.compute_capability, gpu.nvlink_peers) == (
+        "MIG-7",
+        10 * GIB,
+        True,
+        "9.0",
+        (),
+    )
 
 
 def test_r54_different_gpus_come_fastest_first_unless_pci_order_is_asked_for() -> None:
     """CUDA_DEVICE_ORDER decides what an index means."""
-    old, new = Card("GPU-1", "NVIDIA GeForce GTX 1080 Ti", (6, 1), 11 * GIB, 3584), Card("GPU-2", "NVIDIA RTX PRO 6000", (12, 0))
+    old, new = (
+        Card("GPU-1", "NVIDIA GeForce GTX 1080 Ti", (6, 1), 11 * GIB, 3584),
+        Card("GPU-2", "NVIDIA RTX PRO 6000", (12, 0)),
+    )
     for order, expected in (({}, ["12.0", "6.1"]), ({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, ["6.1", "12.0"])):
         assert [gpu.compute_capability for gpu in find_gpus(order, FakeNvml(old, new)).gpus or ()] == expected
 

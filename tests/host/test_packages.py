@@ -23,11 +23,19 @@ def test_r57_r58_each_distribution_by_its_own_version(tmp_path: Path) -> None:
     """Mismatches are visible from metadata alone."""
     path = site(
         tmp_path,
-        *("jax-0.9.2.dist-info", "jaxlib-0.9.0.1.dist-info", "jax_cuda12_plugin-0.9.2.dist-info", "jax_cuda12_pjrt-0.9.2.dist-info"),
+        *(
+            "jax-0.9.2.dist-info",
+            "jaxlib-0.9.0.1.dist-info",
+            "jax_cuda12_plugin-0.9.2.dist-info",
+            "jax_cuda12_pjrt-0.9.2.dist-info",
+        ),
         *("nvidia_nccl_cu12-2.27.3.dist-info", "jaxtyping-0.3.dist-info", "jax_rocm60_plugin-0.9.1.post6.dist-info"),
     )
     assert installed_versions([path]) == Installed(
-        "0.9.2", "0.9.0.1", "2.27.3", {"jax-cuda12-pjrt": "0.9.2", "jax-cuda12-plugin": "0.9.2", "jax-rocm60-plugin": "0.9.1.post6"}
+        "0.9.2",
+        "0.9.0.1",
+        "2.27.3",
+        {"jax-cuda12-pjrt": "0.9.2", "jax-cuda12-plugin": "0.9.2", "jax-rocm60-plugin": "0.9.1.post6"},
     )
 
 
@@ -64,12 +72,21 @@ def test_the_first_folder_wins_metadata_or_source(tmp_path: Path) -> None:
     first = site(tmp_path / "a", "jaxlib-0.10.2.dist-info")
     second = site(tmp_path / "b", "jaxlib-0.11.2.dist-info")
     source = site(tmp_path / "c", jaxlib="_version = '0.12.0'\n_release_version = '0.12.0'\n")
-    assert [installed_versions(path).jaxlib for path in ([first, second], [second, first], [source, first])] == ["0.10.2", "0.11.2", "0.12.0"]
+    assert [installed_versions(path).jaxlib for path in ([first, second], [second, first], [source, first])] == [
+        "0.10.2",
+        "0.11.2",
+        "0.12.0",
+    ]
 
 
 def test_an_interrupted_upgrade_leaves_two_and_the_code_decides(tmp_path: Path) -> None:
     """Sorting names would take 0.10.2."""
-    path = site(tmp_path, "jaxlib-0.10.2.dist-info", "jaxlib-0.9.2.dist-info", jaxlib="_version = '0.9.2'\n_release_version = '0.9.2'\n")
+    path = site(
+        tmp_path,
+        "jaxlib-0.10.2.dist-info",
+        "jaxlib-0.9.2.dist-info",
+        jaxlib="_version = '0.9.2'\n_release_version = '0.9.2'\n",
+    )
     assert installed_versions([path]).jaxlib == "0.9.2"
 
 

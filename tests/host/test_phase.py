@@ -26,7 +26,11 @@ def test_phase(before: str, expected: str) -> None:
 def test_asking_imports_nothing() -> None:
     """Neither jax nor anything of it."""
     assert (
-        run(ASK + "import sys; phase(); live_config(None); tell(sorted(m for m in sys.modules if m.startswith('jax') and 'gpu' not in m))").value == []
+        run(
+            ASK
+            + "import sys; phase(); live_config(None); tell(sorted(m for m in sys.modules if m.startswith('jax') and 'gpu' not in m))"
+        ).value
+        == []
     )
 
 

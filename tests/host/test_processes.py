@@ -20,9 +20,23 @@ SLURM = {
     "SLURM_STEP_TASKS_PER_NODE": "4(x2),2",
 }
 TORCH = {"RANK": "5", "WORLD_SIZE": "16", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
-OPENMPI = {f"OMPI_COMM_WORLD_{name}": value for name, value in (("RANK", "3"), ("SIZE", "8"), ("LOCAL_RANK", "1"), ("LOCAL_SIZE", "2"))}
+OPENMPI = {
+    f"OMPI_COMM_WORLD_{name}": value
+    for name, value in (("RANK", "3"), ("SIZE", "8"), ("LOCAL_RANK", "1"), ("LOCAL_SIZE", "2"))
+}
 HYDRA = {"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
-NAMES = sorted({*SLURM, *TORCH, *OPENMPI, *HYDRA, "SLURM_NTASKS", "JOB_COMPLETION_INDEX", "KUBERNETES_SERVICE_HOST", "TORCHELASTIC_RUN_ID"})
+NAMES = sorted(
+    {
+        *SLURM,
+        *TORCH,
+        *OPENMPI,
+        *HYDRA,
+        "SLURM_NTASKS",
+        "JOB_COMPLETION_INDEX",
+        "KUBERNETES_SERVICE_HOST",
+        "TORCHELASTIC_RUN_ID",
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -44,18 +58,32 @@ def test_launchers(environ: dict[str, str], expected: Processes) -> None:
 
 def test_a_batch_shell_is_no_step() -> None:
     """sbatch and salloc state the job's tasks, and are one process."""
-    shell = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS_PER_NODE": "8"}
+    shell = {
+        "SLURM_JOB_ID": "7",
+        "SLURM_NTASKS": "8",
+        "SLURM_PROCID": "0",
+        "SLURM_LOCALID": "0",
+        "SLURM_NTASKS_PER_NODE": "8",
+    }
     assert find_processes(shell).count is None
 
 
-@pytest.mark.parametrize("inner", [TORCH | {"TORCHELASTIC_RUN_ID": "x"}, OPENMPI, HYDRA], ids=["torchrun", "openmpi", "hydra"])
+@pytest.mark.parametrize(
+    "inner", [TORCH | {"TORCHELASTIC_RUN_ID": "x"}, OPENMPI, HYDRA], ids=["torchrun", "openmpi", "hydra"]
+)
 def test_what_srun_starts_once_a_node_beats_sruns_own_numbers(inner: dict[str, str]) -> None:
     """The workers inherit SLURM_PROCID of the daemon or agent that started them."""
     assert find_processes(SLURM | inner) == find_processes(inner)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"SLURM_PROCID": "10"}, {"SLURM_PROCID": "x"}, {"SLURM_STEP_NUM_TASKS": "9" * 5000}, {"SLURM_STEP_NUM_TASKS": "1"}]
+    "wrong",
+    [
+        {"SLURM_PROCID": "10"},
+        {"SLURM_PROCID": "x"},
+        {"SLURM_STEP_NUM_TASKS": "9" * 5000},
+        {"SLURM_STEP_NUM_TASKS": "1"},
+    ],
 )
 def test_contradictions_are_unknown(wrong: dict[str, str]) -> None:
     """Never a rank that is not below its count, nor more local processes than there are."""
@@ -63,7 +91,12 @@ def test_contradictions_are_unknown(wrong: dict[str, str]) -> None:
     assert None in (found.rank, found.count)
 
 
-@given(st.dictionaries(st.sampled_from(NAMES), st.one_of(st.integers(-1, 20).map(str), st.text("019x-()+, \u0663", max_size=6), st.just("4(x2),2"))))
+@given(
+    st.dictionaries(
+        st.sampled_from(NAMES),
+        st.one_of(st.integers(-1, 20).map(str), st.text("019x-()+, \u0663", max_size=6), st.just("4(x2),2")),
+    )
+)
 def test_laws(environ: dict[str, str]) -> None:
     """Never raises, and what is known is consistent."""
     found = find_processes(environ)

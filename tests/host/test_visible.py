@@ -24,7 +24,9 @@ def test_reads_as_the_driver_does(text: str | None, expected: str) -> None:
     assert visible(GPUS, (), text) == tuple({"A": GPUS[0], "B": GPUS[1]}[letter] for letter in expected)
 
 
-@pytest.mark.parametrize("text", [None, "0", "0,1", A, "MIG-1", SLICES[0].uuid, f"MIG-{A}/1/0", f"{SLICES[0].uuid},{SLICES[1].uuid}"])
+@pytest.mark.parametrize(
+    "text", [None, "0", "0,1", A, "MIG-1", SLICES[0].uuid, f"MIG-{A}/1/0", f"{SLICES[0].uuid},{SLICES[1].uuid}"]
+)
 def test_one_slice_and_nothing_beside_it(text: str | None) -> None:
     """R55: one MIG slice a process, and no whole GPU with it."""
     assert visible((CUT, Device(B)), SLICES, text) == SLICES[:1]
@@ -47,7 +49,13 @@ def test_an_ambiguous_prefix_names_nothing() -> None:
     assert visible((Device("GPU-aa1"), Device("GPU-aa2")), (), "GPU-aa") == ()
 
 
-@given(st.one_of(st.text("0129+-, \tGPUMIabcfx/;.\u0663"), st.lists(st.sampled_from(PIECES), max_size=4).map(",".join), st.integers().map(str)))
+@given(
+    st.one_of(
+        st.text("0129+-, \tGPUMIabcfx/;.\u0663"),
+        st.lists(st.sampled_from(PIECES), max_size=4).map(",".join),
+        st.integers().map(str),
+    )
+)
 def test_laws(text: str) -> None:
     """Never raises; only what is there, each once; any text with a slice leaves that slice alone."""
     for gpus, slices in ((GPUS, ()), ((CUT, Device(B)), SLICES), ((), ())):

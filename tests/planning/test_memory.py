@@ -9,7 +9,10 @@ from jaxgpu_tune.planning.memory import ALLOCATOR, NEW_FRACTION, OLD_FRACTION, P
 from tests.fleet import codes, decision, machine
 
 
-@pytest.mark.parametrize(("given", "meant"), [("100", "0.75"), ("10", "0.1"), ("75%", "0.75"), ("nan", "0.75"), ("-1", "0.75"), ("0", "0.75"), ("inf", "0.75")])
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("100", "0.75"), ("10", "0.1"), ("75%", "0.75"), ("nan", "0.75"), ("-1", "0.75"), ("0", "0.75"), ("inf", "0.75")],
+)
 def test_r31_r32_a_fraction_that_is_none_is_taken_out_and_the_meant_value_named(given: str, meant: str) -> None:
     report = plan("auto", machine=machine(), environ={OLD_FRACTION: given})
     (finding,) = [f for f in report.findings if f.code == "bad-variable"]
@@ -80,4 +83,8 @@ def test_r43_auto_leaves_an_absolute_reserve_so_that_the_fraction_falls_with_the
 
 
 def test_r47_nothing_about_memory_changes_unasked() -> None:
-    assert not [n for n in plan("auto", machine=machine(), environ={}).environ if "MEM" in n or "PREALLOC" in n or "ALLOCATOR" in n]
+    assert not [
+        n
+        for n in plan("auto", machine=machine(), environ={}).environ
+        if "MEM" in n or "PREALLOC" in n or "ALLOCATOR" in n
+    ]
