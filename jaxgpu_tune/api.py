@@ -186,6 +186,7 @@ def make_plan(
     preset = preset or compose(request)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, _unified(request, environ))
+    preset = preset._replace(settings=(*preset.settings, *memory.preset_fraction(preset, machine, environ)))
     selected = tuple(select(preset, request, facts))
     asked = (*request.settings, *memory.fraction_settings(request, machine, environ))
     wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}

@@ -310,3 +310,42 @@ def test_environ_is_the_whole_environment_of_a_fresh_process() -> None:
 def test_r48_cuda_visible_devices_is_never_written() -> None:
     for preset in jaxgpu_tune.presets():
         assert not any(s.name == "CUDA_VISIBLE_DEVICES" for s in preset.settings)
+
+
+def test_r48_a_schedulers_assignment_beats_even_an_argument_and_says_so() -> None:
+    report = plan(
+        "auto", machine=machine(count=1), environ={"CUDA_VISIBLE_DEVICES": "2,3"}, env={"CUDA_VISIBLE_DEVICES": "0"}
+    )
+    assert "CUDA_VISIBLE_DEVICES" not in report.environ and "scheduler-assigned" in codes(report)
+
+
+def test_r21_what_an_image_bakes_in_is_told_as_inherited() -> None:
+    baked = {"XLA_FLAGS": "--xla_gpu_graph_level=0", "NCCL_IB_SL": "1", "CUDA_MODULE_LOADING": "EAGER", "PATH": "/bin"}
+    report = plan("auto", machine=machine(count=1), environ=baked)
+    assert {d.name for d in report.decisions if d.status == "kept"} >= {"NCCL_IB_SL", "CUDA_MODULE_LOADING"}
+    assert "flag-translated" in codes(report)
+
+
+def test_r44_user_buffers_with_nvls_switched_off_are_a_hazard() -> None:
+    report = plan(
+        "auto", machine=machine(), environ={"NCCL_NVLS_ENABLE": "0"}, flags={"xla_gpu_enable_nccl_user_buffers": True}
+    )
+    assert "user-buffers-without-nvls" in codes(report)
+
+
+def test_r49_the_platform_gpu_is_a_hazard() -> None:
+    assert "platform-gpu" in codes(plan("auto", machine=machine(count=1), environ={"JAX_PLATFORMS": "gpu"}))
+
+
+def test_xla_flags_as_an_explicit_variable_are_explicit_flags() -> None:
+    given = {"machine": machine(count=1), "environ": {"XLA_FLAGS": "--xla_dump_to=a --xla_gpu_autotune_level=1"}}
+    report = plan("auto", **given, env={"XLA_FLAGS": "--xla_dump_to=b"})
+    assert report.xla_flags == "--xla_dump_to=b --xla_gpu_autotune_level=1"
+    with pytest.raises(jaxgpu_tune.BadSetting, match="XLA_FLAGS"):
+        plan("auto", **given, env={"XLA_FLAGS": "--xla_dump_to=b stray"})
+
+
+def test_a_preset_may_state_a_fraction_which_yields_to_what_is_set() -> None:
+    (name,) = [n for n in plan("jax-toolbox", machine=machine(), environ={}).environ if "MEM_FRACTION" in n]
+    kept = plan("jax-toolbox", machine=machine(), environ={name: "0.5"})
+    assert name not in kept.environ and decision(kept, name).status == "kept"

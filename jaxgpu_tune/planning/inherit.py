@@ -16,10 +16,12 @@ from .wish import Stream, Wish
 __all__ = ["inherit", "read_flags"]
 
 ENVIRONMENT = "environment"
+TOLD = ("NCCL_", "XLA_", "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "CUDA_MODULE_LOADING", "TF_FORCE_UNIFIED_MEMORY")
+"""The variables that are told as inherited whether or not anything is decided about them (R21), and that hazards see."""
 
 
 def inherit(observation: Observation, wanted: Iterable[str], target: Target) -> Stream:
-    """Everything that is set already and matters: all XLA flags, the memory variables, and the names in ``wanted``."""
+    """Everything that is set already and matters: XLA flags, variables of XLA, NCCL and CUDA, options, names in ``wanted``."""
     yield from _flags(observation, target)
     yield from _variables(observation, frozenset(wanted), target)
     yield from _options(observation, target)
@@ -58,8 +60,9 @@ def _variables(observation: Observation, wanted: frozenset[str], target: Target)
     yield from (item for item in gone if not isinstance(item, Setting))
     yield from adapt((item for item in gone if isinstance(item, Setting)), "existing", target)
     dropped = {item.name for item in gone if isinstance(item, Decision)}
-    for name in sorted(wanted | set(memory.variables())):
-        if name in environ and name not in dropped and name != "XLA_FLAGS":
+    for name in sorted(environ):
+        told = name in wanted or name.startswith(TOLD)
+        if told and name not in dropped and name != "XLA_FLAGS":
             setting = Setting("env", name, environ[name], "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)
 

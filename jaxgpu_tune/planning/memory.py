@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..knowledge.specifier import matches
-from ..model import Decision, Finding, Machine, Setting
+from ..model import Decision, Finding, Machine, Preset, Setting
 from .request import Request
 
 __all__ = [
@@ -159,7 +159,7 @@ def fraction_name(environ: Mapping[str, str], jaxlib: str | None) -> str:
 
 
 def fraction_settings(request: Request, machine: Machine, environ: Mapping[str, str]) -> Iterator[Setting | Decision]:
-    """The fraction that was asked for, as a variable."""
+    """The fraction that the call asks for, as a variable."""
     name = fraction_name(environ, machine.jaxlib)
     if request.memory_fraction == "auto":
         yield from _auto(request, machine, name)
@@ -169,6 +169,16 @@ def fraction_settings(request: Request, machine: Machine, environ: Mapping[str, 
         share = _floor(SHARED_BY_PROCESSES / request.processes_per_gpu)
         reason = f"{request.processes_per_gpu} processes share {SHARED_BY_PROCESSES:.0%} of each GPU's total memory"
         yield Setting("env", name, share, reason, "argument processes_per_gpu")
+
+
+def preset_fraction(preset: Preset, machine: Machine, environ: Mapping[str, str]) -> tuple[Setting, ...]:
+    """The fraction that a preset states, as one of its settings."""
+    name, wanted = fraction_name(environ, machine.jaxlib), preset.memory_fraction
+    if wanted is None:
+        return ()
+    if wanted == "auto":
+        return tuple(item for item in _auto(Request(), machine, name) if isinstance(item, Setting))
+    return (Setting("env", name, f"{float(wanted):g}", "part of the preset", f"preset {preset.name}"),)
 
 
 def _auto(request: Request, machine: Machine, name: str) -> Iterator[Setting | Decision]:

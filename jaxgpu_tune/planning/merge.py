@@ -20,6 +20,8 @@ RANKS = {
     "existing": {"preset": 0, "existing": 1, "argument": 2},
     "preset": {"existing": 0, "preset": 1, "argument": 2},
 }
+SCHEDULERS = "CUDA_VISIBLE_DEVICES"
+"""Which GPUs are this process's own is never ours to overwrite (R48)."""
 UMBRELLA = "jax_transfer_guard"
 
 
@@ -59,7 +61,11 @@ KINDS = ("xla_flag", "env", "jax_config")
 
 
 def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
-    winner = max(enumerate(group), key=lambda item: (rank[item[1].origin], item[0]))[1]
+    winner = max(enumerate(group), key=lambda item: (_rank(item[1], rank), item[0]))[1]
+    if winner.name == SCHEDULERS and len(group) > 1:
+        yield Finding(
+            "scheduler-assigned", "warning", f"{shown(winner)} is the scheduler's assignment and is never overwritten."
+        )
     if winner.value is None:
         yield from _remove(group, winner)
     elif _adds_up(group, target):
@@ -102,6 +108,10 @@ def _one_list(group: list[Wish], target: Target) -> list[Wish]:
         else:
             whole.append(wish)
     return whole
+
+
+def _rank(wish: Wish, rank: dict[str, int]) -> int:
+    return max(rank.values()) + 1 if wish.name == SCHEDULERS and wish.origin == "existing" else rank[wish.origin]
 
 
 def _remove(group: list[Wish], winner: Wish) -> Stream:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadSetting
 from ..model import NOTHING, Finding, Machine, Setting
+from .xla_flags import scan
 
 __all__ = ["Request", "make_request"]
 
@@ -161,11 +162,25 @@ def _env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Ite
             problems.append(
                 _bad(f"env[{key!r}]", value, "the variable's text (str, int or float), or None to remove it")
             )
+        elif key == "XLA_FLAGS" and value is not None:
+            yield from _flags_of(str(value), problems)
         elif "=" in key or "\0" in key or not key:
             problems.append(_bad("env", key, "names without '='"))
         else:
             text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
             yield Setting("env", key, text, "asked for", "argument env")
+
+
+def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:
+    """XLA_FLAGS given as a variable: the same as its flags given by name."""
+    read = scan(text)
+    wrong = read.fatal or read.file or read.lost or next((t.text for t in read.tokens if t.name is None), None)
+    if wrong:
+        problems.append(_bad("env['XLA_FLAGS']", text, "flags of the form --name=value, separated by blanks"))
+        return
+    for token in read.tokens:
+        value = "true" if token.value is None else token.value
+        yield Setting("xla_flag", token.name or "", value, "asked for", "argument env")
 
 
 def _config_settings(options: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
