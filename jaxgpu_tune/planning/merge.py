@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from ..knowledge.flag_spec import FlagSpec
 from ..model import Decision, Finding, Status
 from .memory import FRACTION_NAMES
 from .request import GUARD_OPTIONS
@@ -134,23 +135,44 @@ def _join(group: list[Wish], target: Target) -> Stream:
     spec = target.flag(group[0].name)
     existing = [w for w in group if w.origin == "existing"]
     ours = [w for w in group if w.origin != "existing" and w.value is not None]
-    members: dict[str, str] = {}
-    for wish in (*existing, *ours):
-        for item in (wish.value or "").split(","):
-            key = item.split("=", 1)[0] if spec is not None and spec.repeat == "merge" else item
-            members[key] = item
-    value = ",".join(members.values())
+    if spec is None or not spec.separator:
+        yield from _one_by_one(existing, ours)
+        return
+    value = _joined(existing, ours, spec)
     if len(existing) == 1 and value == existing[0].value:
         yield existing[0]
         yield Decision(
             "xla_flag", existing[0].name, value, "kept", "already holds all that is wanted", existing[0].source
         )
         return
-    status: Status = "merged" if existing and ours else "kept" if existing else "set"
-    sources = "; ".join(dict.fromkeys(w.source for w in (*existing, *ours)))
-    reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in (*existing, *ours))
     yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
-    yield Decision("xla_flag", group[0].name, value, status, reason, sources)
+    yield _of_join(existing, ours, value)
+
+
+def _joined(existing: list[Wish], ours: list[Wish], spec: FlagSpec) -> str:
+    """What is inherited as it is, then each member of ours that is new; in a map the last value of a key."""
+    members: list[str] = []
+    for wish in (*existing, *ours):
+        items = (wish.value or "").split(spec.separator)
+        members += items if wish.origin == "existing" or not members else [i for i in items if i not in members]
+    if spec.repeat == "merge":
+        members = list({member.split("=", 1)[0]: member for member in members}.values())
+    return spec.separator.join(members)
+
+
+def _one_by_one(existing: list[Wish], ours: list[Wish]) -> Stream:
+    """A flag that takes one member an occurrence is given several times."""
+    wishes = list({w.value: w for w in (*reversed(ours), *reversed(existing))}.values())[::-1]
+    yield from wishes
+    yield _of_join(existing, ours, " ".join(str(w.value) for w in wishes))
+
+
+def _of_join(existing: list[Wish], ours: list[Wish], value: str) -> Decision:
+    both = (*existing, *ours)
+    status: Status = "merged" if existing and ours else "kept" if existing else "set"
+    reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in both)
+    sources = "; ".join(dict.fromkeys(w.source for w in both))
+    return Decision("xla_flag", both[0].name, value, status, reason, sources)
 
 
 def _already(group: list[Wish], winner: Wish, target: Target) -> bool:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from effects import meaning
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.specifier import version_key
 from oracle import Oracle
-from tools.read_flags import wire
 from tools.read_flags.texts import random_text
 
 if TYPE_CHECKING:
@@ -24,22 +24,11 @@ if TYPE_CHECKING:
     from jaxgpu_tune.knowledge.flags import FlagSpec
 
 ALL = [(release, spec) for release in known.releases() for spec in known.flags(release).values()]
-EMPTY = (0, b"", bytes(4), bytes(8))
 TYPES = {"bool", "int32", "int64", "float", "string"}
 
 
 def told(name: str, text: str) -> str:
     return f'--{name}="{text}"'
-
-
-def meaning(effect: bytes) -> list[object]:
-    """The options less the fields that are stated but zero or empty, and the bits of not-a-number."""
-    fields = [(number, value) for number, _, value, _ in wire.entries(effect) if value not in EMPTY]
-    return [(number, "nan" if is_nan(value) else value) for number, value in fields]
-
-
-def is_nan(value: int | bytes) -> bool:
-    return isinstance(value, bytes) and len(value) == 4 and value[2:] in (b"\xc0\x7f", b"\xc0\xff")
 
 
 class TestLaws:

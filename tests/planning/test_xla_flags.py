@@ -203,9 +203,12 @@ class TestAgainstTheRealParser:
         assert once == "--xla_gpu_autotune_level=2 --xla_dump_to=b" and first.effect == last.effect != other.effect
 
     def test_the_order_of_aliases_matters(self, oracle: Oracle) -> None:
-        aliases = ("--xla_gpu_enable_command_buffer=", "--xla_gpu_graph_level=3")
-        if oracle.ask([aliases[1]])[0].unknown:
-            aliases = ("--xla_gpu_enable_pipelined_all_gather=true", "--xla_gpu_pipeline_all_gather=off")
+        pairs = (
+            ("--xla_gpu_enable_command_buffer=", "--xla_gpu_graph_level=3"),
+            ("--xla_gpu_graph_enable_concurrent_region=true", "--xla_gpu_command_buffer_scheduling_mode=SERIALIZE"),
+            ("--xla_gpu_enable_pipelined_all_gather=true", "--xla_gpu_pipeline_all_gather=off"),
+        )
+        aliases = next(pair for pair in pairs if oracle.ask([" ".join(pair)])[0].accepted)
         one, other = oracle.ask([" ".join(aliases), " ".join(reversed(aliases))])
         assert one.accepted and other.accepted and one.effect != other.effect
 

@@ -1,0 +1,116 @@
+"""Laws of merging, on random flags of the installed release: inherited, asked for, and from a preset."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxgpu_tune import detect, plan
+from jaxgpu_tune.knowledge import flags as known
+from jaxgpu_tune.planning.xla_flags import quote, render, scan
+from tests.effects import meaning
+from tests.fleet import machine
+from tests.oracle import Oracle
+from tools.read_flags.texts import random_text
+
+RELEASE = known.resolve(str(detect().jaxlib)).release
+NAMES = sorted(known.flags(RELEASE))
+PRESETS = ("fsdp", "simulation", "decode", "dreamerv3", "jax-toolbox", "debug")
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    with Oracle() as running:
+        yield running
+
+
+def good_flags(seed: int, most: int) -> list[tuple[str, str]]:
+    """Random flags with values that the release takes; names come again now and then."""
+    chooser = random.Random(seed)
+    found = []
+    for _ in range(chooser.randrange(most + 1)):
+        spec = known.flag(chooser.choice(NAMES), RELEASE)
+        assert spec is not None
+        text = random_text(spec, chooser)
+        if not spec.unstable and known.check_value(spec, text, RELEASE) is None:
+            found.append((spec.name, text))
+    return found
+
+
+inherited = st.builds(good_flags, st.integers(0, 10**9), st.just(6))
+asked = st.builds(good_flags, st.integers(0, 10**9), st.just(4)).map(dict)
+
+
+@settings(max_examples=120, deadline=None)
+@given(inherited, asked, st.sampled_from(PRESETS), st.sampled_from(["existing", "preset"]))
+def test_the_result_is_always_accepted_and_a_fixed_point(
+    oracle: Oracle, before: list[tuple[str, str]], wanted: dict[str, str], preset: str, prefer: str
+) -> None:
+    request = {"machine": machine(jaxlib=RELEASE), "flags": wanted, "prefer": prefer}
+    first = plan(preset, environ={"XLA_FLAGS": render(before)}, **request)
+    (answer,) = oracle.ask([first.xla_flags])
+    assert answer.accepted, answer.message
+    again = plan(preset, environ={"XLA_FLAGS": first.xla_flags}, **request)
+    assert again.xla_flags == first.xla_flags
+
+
+@settings(max_examples=120, deadline=None)
+@given(inherited, asked)
+def test_every_setting_has_exactly_one_decision_and_every_emitted_flag_one(
+    before: list[tuple[str, str]], wanted: dict[str, str]
+) -> None:
+    report = plan("fsdp", machine=machine(jaxlib=RELEASE), environ={"XLA_FLAGS": render(before)}, flags=wanted)
+    keys = [(d.kind, d.name) for d in report.decisions]
+    assert len(keys) == len(set(keys))
+    decided = {name for kind, name in keys if kind == "xla_flag"}
+    assert {name for name, _ in before} | set(wanted) <= decided
+    emitted = {token.name for token in scan(report.xla_flags).tokens}
+    assert emitted == {
+        d.name for d in report.decisions if d.kind == "xla_flag" and d.status in ("set", "kept", "merged")
+    }
+
+
+@settings(max_examples=120, deadline=None)
+@given(inherited)
+def test_without_anything_asked_the_effect_is_what_the_user_wrote(
+    oracle: Oracle, before: list[tuple[str, str]]
+) -> None:
+    text = render(before)
+    report = plan("single_gpu", machine=machine(count=1, jaxlib=RELEASE), environ={"XLA_FLAGS": text})
+    original, final = oracle.ask([text, report.xla_flags])
+    assert final.effect == original.effect
+
+
+@settings(max_examples=60, deadline=None)
+@given(asked, st.randoms())
+def test_the_order_of_arguments_does_not_matter_where_they_are_of_different_fields(
+    wanted: dict[str, str], chooser: random.Random
+) -> None:
+    fields: set[str] = set()
+    apart = {}
+    for name, value in wanted.items():
+        spec = known.flag(name, RELEASE)
+        assert spec is not None
+        if not fields & set(spec.fields):
+            apart[name] = value
+            fields |= set(spec.fields)
+    shuffled = list(apart.items())
+    chooser.shuffle(shuffled)
+    one = plan("single_gpu", machine=machine(count=1, jaxlib=RELEASE), environ={}, flags=apart)
+    two = plan("single_gpu", machine=machine(count=1, jaxlib=RELEASE), environ={}, flags=dict(shuffled))
+    assert one.xla_flags == two.xla_flags
+
+
+@settings(max_examples=100, deadline=None)
+@given(asked)
+def test_what_is_asked_for_takes_effect(oracle: Oracle, wanted: dict[str, str]) -> None:
+    report = plan("single_gpu", machine=machine(count=1, jaxlib=RELEASE), environ={}, flags=wanted)
+    one_each = {d.name for d in report.decisions if d.status in ("set", "default")}
+    kept = [(name, value) for name, value in wanted.items() if name in one_each]
+    final, plain = oracle.ask([report.xla_flags, " ".join(quote(name, value) for name, value in kept)])
+    assert final.accepted and plain.accepted
+    assert meaning(final.effect) == meaning(plain.effect)
