@@ -235,17 +235,37 @@ def probed_plan(request: Request, observation: Observation) -> Report:
     """The plan, and where the build is in no table (or ``probe=True``) the installed binary's own word on it."""
     report = make_plan(request, observation)
     unsure = any(finding.code == "unknown-build" for finding in report.findings)
-    if request.probe is False or not (unsure or request.probe) or _foreign(observation.machine, request):
+    if request.probe is False or not (unsure or request.probe):
         return report
-    from .host.probe import refused_flags
+    if observation.machine.jaxlib != installed_versions().jaxlib:
+        return _with(report, [_not_installed(observation.machine)] if request.probe else [])
+    from .host.probe import probe
 
+    refused: frozenset[str] = frozenset()
     try:
-        refused = refused_flags(report.xla_flags)
+        while (answer := probe(report.xla_flags)).refused - refused:
+            refused |= answer.refused
+            report = make_plan(request, observation, refused=refused)
     except ProbeFailed as failed:
         if request.probe:
             raise
-        return report._replace(findings=(*report.findings, *failed.findings))
-    return make_plan(request, observation, refused=refused) if refused else report
+        return _with(report, failed.findings)
+    return _with(report, answer.findings) if answer.findings else _asked(report)
+
+
+def _asked(report: Report) -> Report:
+    hint = "The installed binaries were asked: they accept what is set."
+    findings = (f._replace(hint=hint) if f.code == "unknown-build" else f for f in report.findings)
+    return report._replace(findings=tuple(findings))
+
+
+def _with(report: Report, findings: Iterable[Finding]) -> Report:
+    return report._replace(findings=(*report.findings, *findings))
+
+
+def _not_installed(machine: Machine) -> Finding:
+    message = f"The plan is for jaxlib {machine.jaxlib}, which is not installed here, so no binary was asked."
+    return Finding("not-probed", "warning", message, "Plan where it is installed, or leave out probe=True.")
 
 
 for _call in (configure, configured, compiler_options):

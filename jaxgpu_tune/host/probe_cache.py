@@ -1,0 +1,109 @@
+"""What installed binaries answered, kept in the user's cache folder: one whole file for each question.
+
+Files are put in place by renaming, so that no reader ever sees half of one. One process asks while the others that want
+the same wait for its answer. Whatever is wrong with the folder, the question is asked all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+__all__ = ["Question", "alone", "read", "write"]
+
+FORM = 1
+PAUSE = 0.05  # seconds between two looks at what another process is doing
+
+Question = Mapping[str, Any]
+"""JSON-ready; all that the answer depends on."""
+
+
+def read(question: Question) -> Any:
+    """The answer that was kept for exactly this question; None without one, or if the file is not whole."""
+    path = _path(question)
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)
+        if kept["form"] == FORM and kept["question"] == question and kept["digest"] == _digest(kept["answer"]):
+            return kept["answer"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return None
+
+
+def write(question: Question, answer: Any) -> None:
+    """Keep an answer; a folder that cannot be written to is left alone."""
+    path = _path(question)
+    if path is None:
+        return
+    text = json.dumps({"form": FORM, "question": question, "answer": answer, "digest": _digest(answer)})
+    ours = f"{path}.{os.getpid()}.{time.monotonic_ns()}"
+    with suppress(OSError):
+        try:
+            with open(ours, "x", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(ours, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(ours)
+
+
+@contextmanager
+def alone(question: Question, deadline: float) -> Iterator[None]:
+    """Hold the question, waiting until ``deadline`` (``time.monotonic``) for whoever holds it.
+
+    Gives up waiting at once where files cannot be locked, and when somebody's answer is there.
+    """
+    file = _lock_file(question)
+    try:
+        while file is not None and not _locked(file) and time.monotonic() < deadline and read(question) is None:
+            time.sleep(PAUSE)
+        yield
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def _lock_file(question: Question) -> int | None:
+    path = _path(question)
+    try:
+        return None if path is None else os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+
+
+def _locked(file: int) -> bool:
+    """Whether the lock is ours, or there is no such thing as a lock here."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return True
+    return True
+
+
+def _path(question: Question) -> str | None:
+    """Where the answer lies; makes the folder. None where there can be none."""
+    from platformdirs import user_cache_dir
+
+    folder = os.path.join(user_cache_dir("jaxgpu_tune"), "probe")
+    if not os.path.isabs(folder):  # no home
+        return None
+    with suppress(OSError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    return os.path.join(folder, f"{_digest(question)}.json")
+
+
+def _digest(value: Any) -> str:
+    from hashlib import sha256
+
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
