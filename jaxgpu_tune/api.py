@@ -18,7 +18,7 @@ from .planning import memory
 from .planning.adapt import adapt
 from .planning.assemble import environ_changes, flags_text, option_values, ordered, unreachable
 from .planning.check import check as check_hazards
-from .planning.inherit import inherit, read_flags
+from .planning.inherit import inherit, read_flags, unlisted_flags
 from .planning.merge import merge
 from .planning.request import Request, make_request
 from .planning.select import compose, facts_of, select
@@ -179,13 +179,20 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
 
 
 def make_plan(
-    request: Request, observation: Observation, preset: Preset | None = None, refused: frozenset[str] = frozenset()
+    request: Request,
+    observation: Observation,
+    preset: Preset | None = None,
+    refused: frozenset[str] = frozenset(),
+    accepted: frozenset[str] = frozenset(),
 ) -> Report:
-    """know -> select -> merge -> check -> report: the stages in order, each from values to values."""
+    """know -> select -> merge -> check -> report: the stages in order, each from values to values.
+
+    ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
+    """
     machine, environ = observation.machine, observation.environ
     preset = preset or compose(request)
     facts = facts_of(machine, request)
-    target = target_of(machine, refused, _unified(request, environ))
+    target = target_of(machine, refused, accepted, _unified(request, environ))
     preset = preset._replace(settings=(*preset.settings, *memory.preset_fraction(preset, machine, environ)))
     selected = tuple(select(preset, request, facts))
     asked = (*request.settings, *memory.fraction_settings(request, machine, environ))
@@ -233,24 +240,33 @@ def _report(
 
 def probed_plan(request: Request, observation: Observation) -> Report:
     """The plan, and where the build is in no table (or ``probe=True``) the installed binary's own word on it."""
-    report = make_plan(request, observation)
-    unsure = any(finding.code == "unknown-build" for finding in report.findings)
+    target = target_of(observation.machine)
+    unsure = any(finding.code == "unknown-build" for finding in target.findings)
     if request.probe is False or not (unsure or request.probe):
-        return report
+        return make_plan(request, observation)
     if observation.machine.jaxlib != installed_versions().jaxlib:
-        return _with(report, [_not_installed(observation.machine)] if request.probe else [])
-    from .host.probe import probe
-
-    refused: frozenset[str] = frozenset()
+        return _with(make_plan(request, observation), [_not_installed(observation.machine)] if request.probe else [])
     try:
-        while (answer := probe(report.xla_flags)).refused - refused:
-            refused |= answer.refused
-            report = make_plan(request, observation, refused=refused)
+        return _settled(request, observation, target)
     except ProbeFailed as failed:
         if request.probe:
             raise
-        return _with(report, failed.findings)
-    return _with(report, answer.findings) if answer.findings else _asked(report)
+        return _with(make_plan(request, observation), failed.findings)
+
+
+def _settled(request: Request, observation: Observation, target: Target) -> Report:
+    """Ask about the flags that no table has, then about each plan, until nothing new is refused."""
+    from .host.probe import probe
+
+    unlisted = dict(unlisted_flags(request, observation, target))
+    accepted = frozenset(unlisted) - probe(" ".join(unlisted.values())).refused
+    refused: frozenset[str] = frozenset()
+    while True:
+        report = make_plan(request, observation, refused=refused, accepted=accepted)
+        answer = probe(report.xla_flags)
+        if answer.refused <= refused:
+            return _with(report, answer.findings) if answer.findings else _asked(report)
+        refused |= answer.refused
 
 
 def _asked(report: Report) -> Report:

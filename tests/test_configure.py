@@ -290,11 +290,12 @@ def test_inherited_damage_does_not_end_the_process() -> None:
     assert ended.value == 1, ended.stderr
 
 
-def test_the_probe_has_the_last_word() -> None:
+def test_the_probe_has_the_last_word(tmp_path: Path) -> None:
     code = """
 import jaxgpu_tune
 report = jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2}, probe=True)
 from jaxgpu_tune.host.probe import refused_flags
 tell([report.xla_flags, sorted(refused_flags("--xla_gpu_autotune_level=2 --xla_no_such=1 --xla_other"))])
 """
-    assert told(code) == ["--xla_gpu_autotune_level=2", ["xla_no_such", "xla_other"]]
+    expected = ["--xla_gpu_autotune_level=2", ["xla_no_such", "xla_other"]]
+    assert told(code, XDG_CACHE_HOME=str(tmp_path)) == expected

@@ -46,7 +46,9 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
         setting = setting._replace(value=None if spec is None else spec.effective)
     refusal = None if setting.value is None else target.refusal(name, setting.value)
     translated = None if setting.value is None or depth > MAX_TRANSLATIONS else _translation(setting, target)
-    if translated is not None:
+    if name in target.accepted:
+        yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text)
+    elif translated is not None:
         yield from _translated(setting, translated, origin, target, depth)
     elif target.flag(name) is None:
         yield from _no_such_flag(setting, origin, target)

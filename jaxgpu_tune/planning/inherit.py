@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..knowledge import flags as known
 from ..knowledge import options
@@ -10,10 +10,12 @@ from ..model import Decision, Observation, Setting
 from . import memory
 from .adapt import adapt, adapt_flag
 from .repair import Repaired, repair
+from .request import Request
 from .target import Target
 from .wish import Stream, Wish
+from .xla_flags import quote
 
-__all__ = ["inherit", "read_flags"]
+__all__ = ["inherit", "read_flags", "unlisted_flags"]
 
 ENVIRONMENT = "environment"
 TOLD = ("NCCL_", "XLA_", "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "CUDA_MODULE_LOADING", "TF_FORCE_UNIFIED_MEMORY")
@@ -46,6 +48,13 @@ def read_flags(observation: Observation, target: Target) -> Repaired:
         flag_file=observation.flag_file,
         boolean=lambda name: _is_bool(name, target),
     )
+
+
+def unlisted_flags(request: Request, observation: Observation, target: Target) -> Iterator[tuple[str, str]]:
+    """(name, text) of the flags that are inherited or asked for and that no release in the tables has."""
+    inherited = [(flag.name, flag.text) for flag in read_flags(observation, target).flags]
+    asked = [(s.name, quote(s.name, s.value)) for s in request.settings if s.kind == "xla_flag" and s.value is not None]
+    yield from ((name, text) for name, text in (*inherited, *asked) if not known.known(name))
 
 
 def _is_bool(name: str, target: Target) -> bool | None:

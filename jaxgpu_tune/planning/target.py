@@ -16,13 +16,17 @@ PLUGIN = "-pjrt"
 
 
 class Target(NamedTuple):
-    """The releases whose parsers will all read XLA_FLAGS; empty if no jaxlib is known. ``refused``: names a probe saw refused."""
+    """The releases whose parsers will all read XLA_FLAGS; empty if no jaxlib is known.
+
+    ``refused`` and ``accepted``: names that the installed binaries themselves refused, and took though no table has them.
+    """
 
     releases: tuple[str, ...]
     jax_release: str | None = None
     jaxlib: str | None = None
     findings: tuple[Finding, ...] = ()
     refused: frozenset[str] = frozenset()
+    accepted: frozenset[str] = frozenset()
     unified_memory: bool = False
 
     @property
@@ -67,16 +71,27 @@ def same(spec: FlagSpec, left: str, right: str) -> bool:
         return False
 
 
-def target_of(machine: Machine, refused: frozenset[str] = frozenset(), unified_memory: bool = False) -> Target:
+def target_of(
+    machine: Machine,
+    refused: frozenset[str] = frozenset(),
+    accepted: frozenset[str] = frozenset(),
+    unified_memory: bool = False,
+) -> Target:
     """The target for a machine's jaxlib and CUDA plugins; builds in no table count as both their neighbours."""
     if machine.jaxlib is None:
-        return Target((), None, None, (_no_jaxlib(),), refused, unified_memory)
+        return Target((), findings=(_no_jaxlib(),), unified_memory=unified_memory)
     builds = {"jaxlib": machine.jaxlib, **_plugins(machine)}
     resolved = {name: known.resolve(version) for name, version in builds.items()}
     releases = tuple(dict.fromkeys(release for found in resolved.values() for release in _stand_ins(found)))
     findings = tuple(_guess(name, builds[name], found) for name, found in resolved.items() if not found.exact)
     return Target(
-        releases, machine.jax or machine.jaxlib, machine.jaxlib, findings + _skew(builds), refused, unified_memory
+        releases=releases,
+        jax_release=machine.jax or machine.jaxlib,
+        jaxlib=machine.jaxlib,
+        findings=findings + _skew(builds),
+        refused=refused,
+        accepted=accepted,
+        unified_memory=unified_memory,
     )
 
 

@@ -548,3 +548,24 @@ tell("platformdirs" in sys.modules)
 """
     assert told(code, XDG_CACHE_HOME=str(tmp_path / "cache")) is True
     assert count(tmp_path) == 1
+
+
+def test_a_flag_that_no_table_has_is_kept_where_the_binary_takes_it(tmp_path: Path) -> None:
+    """As in a nightly build that is newer than the tables; inherited and asked for."""
+    code = """
+from jaxgpu_tune.knowledge import flags as known
+for name in ("xla_gpu_shape_checks", "xla_gpu_ftz"):
+    del known._data()["flags"][name]
+environ = {"XLA_FLAGS": "--xla_gpu_shape_checks=IGNORE --xla_gpu_no_such_thing=1"}
+report = jaxgpu_tune.plan("auto", environ=environ, flags={"xla_gpu_ftz": True})
+try:
+    jaxgpu_tune.plan("auto", environ={}, flags={"xla_gpu_no_such_thing": True})
+except jaxgpu_tune.UnknownFlag as error:
+    tell([report.xla_flags, codes(report), "no_such_thing" in str(error)])
+"""
+    told_by_child = pretending(code, tmp_path)
+    assert told_by_child == [
+        "--xla_gpu_ftz=true --xla_gpu_shape_checks=IGNORE",
+        ["unknown-build", "unknown-flag"],
+        True,
+    ]
