@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
 
 from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
 from .host import apply as writer
@@ -24,6 +23,13 @@ from .planning.request import Request, make_request
 from .planning.select import compose, facts_of, select
 from .planning.target import Target, target_of
 from .planning.wish import Adapted, Problem, collect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
 
 __all__ = [
     "check",
@@ -47,7 +53,6 @@ STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
     "flag-translated": UnknownFlag,
     "bad-flag-value": BadFlagValue,
 }
-Function = TypeVar("Function", bound=Callable[..., Any])
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 _announced: set[Finding] = set()
 

@@ -6,14 +6,14 @@ lists them. Problems of several classes come as one :class:`BadSetting`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from typing_extensions import Self
 
     from .model import Finding
+
 
 __all__ = [
     "BadFlagValue",

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from .errors import BadSetting
 from .model import Finding, Gpu, Machine, Processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Rule = tuple[Callable[[Any], bool], str]
+
 
 __all__ = ["machine_from_dict"]
 
@@ -38,7 +44,6 @@ def _versions(value: Any) -> bool:
     return isinstance(value, Mapping) and all(_text(k) and _text(v) for k, v in value.items())
 
 
-Rule = tuple[Callable[[Any], bool], str]
 TEXT: Rule = (_text, "text")
 NUMBER: Rule = (_count, "a whole number, at least 0")
 GPU_KEYS: dict[str, Rule] = {

@@ -1,14 +1,37 @@
 """The frozen values that cross the stages: observe -> know -> select -> merge -> check -> apply -> report.
 
-They are named tuples, not dataclasses: importing dataclasses and making two dozen of them takes as long as everything
-else that this library does at start-up (benchmarks/startup.py).
+Importing this package is to cost nothing, so neither ``typing`` nor ``dataclasses`` is imported at run time: see ``values``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+
+from .values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Severity = Literal["error", "warning", "note"]
+    SettingKind = Literal["xla_flag", "env", "jax_config"]
+    Phase = Literal["not-imported", "imported", "started"]
+    Status = Literal[
+        "set",
+        "kept",
+        "merged",
+        "default",
+        "absent",
+        "unmet",
+        "translated",
+        "dropped",
+        "removed",
+        "late",
+    ]
+else:
+    Severity = SettingKind = Phase = Status = str
+
 
 __all__ = [
     "Decision",
@@ -27,24 +50,8 @@ __all__ = [
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 """The default of a frozen value's mapping."""
 
-Severity = Literal["error", "warning", "note"]
-SettingKind = Literal["xla_flag", "env", "jax_config"]
-Phase = Literal["not-imported", "imported", "started"]
-Status = Literal[
-    "set",
-    "kept",
-    "merged",
-    "default",
-    "absent",
-    "unmet",
-    "translated",
-    "dropped",
-    "removed",
-    "late",
-]
 
-
-class Finding(NamedTuple):
+class Finding(Value):
     """Something the user should know. ``code`` is stable kebab-case; ``hint`` says what to do next."""
 
     code: str
@@ -53,7 +60,7 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
-class Decision(NamedTuple):
+class Decision(Value):
     """What became of one setting, and why.
 
     ``name`` is the flag without dashes, the variable or the jax.config option; ``value`` the text
@@ -68,7 +75,7 @@ class Decision(NamedTuple):
     source: str = ""
 
 
-class Setting(NamedTuple):
+class Setting(Value):
     """A wish: one setting as a preset or an argument states it, before this machine is considered.
 
     ``value`` is the text of a flag or a variable, the typed value of an option; None removes. ``when`` maps the closed vocabulary of conditions (see
@@ -83,7 +90,7 @@ class Setting(NamedTuple):
     when: Mapping[str, Any] = NOTHING
 
 
-class Preset(NamedTuple):
+class Preset(Value):
     """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs."""
 
     name: str
@@ -95,10 +102,10 @@ class Preset(NamedTuple):
     memory_fraction: float | str | None = None
 
 
-class Gpu(NamedTuple):
+class Gpu(Value):
     """One GPU that this process may use. None: could not be learned. Memory in bytes."""
 
-    index: int  # type: ignore[assignment]  # the field's name, not tuple.index
+    index: int
     uuid: str | None = None
     name: str | None = None
     compute_capability: str | None = None
@@ -108,17 +115,17 @@ class Gpu(NamedTuple):
     nvlink_peers: tuple[int, ...] | None = None
 
 
-class Processes(NamedTuple):
+class Processes(Value):
     """The job's processes: this one's ``rank`` of ``count``, ``local_rank`` of ``local_count`` on this host."""
 
     rank: int | None = None
     local_rank: int | None = None
-    count: int | None = None  # type: ignore[assignment]  # the field's name, not tuple.count
+    count: int | None = None
     local_count: int | None = None
     launcher: str | None = None
 
 
-class Machine(NamedTuple):
+class Machine(Value):
     """What was learned of this machine; None: could not be learned, and conditions on it count as unmet.
 
     ``gpus`` holds only those that this process may use, in CUDA's order; ``plugins`` maps the
@@ -151,7 +158,7 @@ class Machine(NamedTuple):
         return machine_from_dict(data)
 
 
-class Observation(NamedTuple):
+class Observation(Value):
     """All that was seen of the world before a decision: the only input of planning beside the arguments.
 
     ``environ`` is what was set before this library touched it (what we set earlier is taken back out);
@@ -166,7 +173,7 @@ class Observation(NamedTuple):
     modules: frozenset[str] = frozenset()
 
 
-class Migration(NamedTuple):
+class Migration(Value):
     """XLA_FLAGS with the same intent for another jaxlib, and what became of each flag."""
 
     xla_flags: str
@@ -174,7 +181,7 @@ class Migration(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-class Explanation(NamedTuple):
+class Explanation(Value):
     """Everything known of one flag, variable or option. ``here``: what holds in the installed (or given) build.
 
     ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
@@ -217,7 +224,7 @@ class Explanation(NamedTuple):
         return "\n".join([self.name, *(f"  {key}: {text}" for key, text in rows.items() if text)])
 
 
-class Report(NamedTuple):
+class Report(Value):
     """Every decision of one call with its reason.
 
     ``xla_flags``: the final XLA_FLAGS text. ``environ``: every variable set or changed, final values,

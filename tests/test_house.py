@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
 
 LAYERS = (
-    {"errors", "model", "machine_file"},
+    {"values", "errors", "model", "machine_file"},
     {"knowledge"},
     {"planning"},
     {"host", "render"},

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..errors import TooLate
 from ..knowledge import options
 from ..model import Decision, Finding, Observation, Report
 from .marker import MARKER, before_us, marked, touched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["apply", "in_notebook", "restore"]
 

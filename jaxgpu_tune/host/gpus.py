@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
 
 from ..model import Gpu
+from ..values import Value
 from .visible import Device, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["Found", "find_gpus", "has_device_node"]
 
@@ -18,7 +23,7 @@ SWITCH = "switch"
 Bus = tuple[int, int, int]
 
 
-class Found(NamedTuple):
+class Found(Value):
     """What NVML said: the GPUs this process may use (None: it could not be asked), the driver and its newest CUDA."""
 
     gpus: tuple[Gpu, ...] | None

@@ -9,20 +9,20 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ..model import NOTHING
+from ..values import Value
 
 __all__ = ["Installed", "installed_versions"]
 
 FOLDER = re.compile(r"(?P<name>[A-Za-z0-9_.\-]+?)-(?P<version>\d[^-]*)(?:-py\d[\d.]*)?\.(?:dist-info|egg-info)")
-VERSION_LINE = re.compile(r"^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+VERSION_LINE = r"(?m)^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"]([^'\"]+)['\"]"
 WANTED = ("jax", "nvidia_nccl", "nvidia-nccl")
 PLUGIN = re.compile(r"jax-(cuda\d+|rocm\d+)-(pjrt|plugin)")
 NCCL = re.compile(r"nvidia-nccl(-cu\d+)?")
 
 
-class Installed(NamedTuple):
+class Installed(Value):
     """Versions as text, None where not installed. ``plugins``: distribution -> version."""
 
     jax: str | None = None
@@ -86,7 +86,7 @@ def _from_source(folder: str, package: str) -> str | None:
     """The version in ``version.py``, for builds without metadata (source trees, some containers)."""
     try:
         with open(os.path.join(folder, package, "version.py"), encoding="utf-8") as file:
-            lines: dict[str, str] = dict(VERSION_LINE.findall(file.read()))
+            lines: dict[str, str] = dict(re.findall(VERSION_LINE, file.read()))
     except (OSError, ValueError):
         return None
     if "release_version" in lines:

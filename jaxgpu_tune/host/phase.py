@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from ..model import Phase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["live_config", "phase"]
 

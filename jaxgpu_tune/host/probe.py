@@ -11,13 +11,18 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
 
 from ..errors import ProbeFailed
 from ..model import Finding
 from ..planning.xla_flags import scan
+from ..values import Value
 from . import probe_cache as cache
 from .packages import installed_versions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["Answer", "probe", "refused_flags"]
 
@@ -33,7 +38,7 @@ NO_GPU = {
 LIBRARY = "xla_cuda_plugin.so"
 
 
-class Answer(NamedTuple):
+class Answer(Value):
     """The names of the flags that some installed binary refuses, and which plugin could not be asked."""
 
     refused: frozenset[str] = frozenset()

@@ -11,15 +11,19 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Question = Mapping[str, Any]
+    """JSON-ready; all that the answer depends on."""
+
 
 __all__ = ["Question", "alone", "read", "write"]
 
 FORM = 1
 PAUSE = 0.05  # seconds between two looks at what another process is doing
-
-Question = Mapping[str, Any]
-"""JSON-ready; all that the answer depends on."""
 
 
 def read(question: Question) -> Any:

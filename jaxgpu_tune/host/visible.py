@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+from ..values import Value
 
 __all__ = ["Device", "visible"]
 
-NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,18})(?![0-9])")
-HEX = re.compile(r"[0-9A-Fa-f-]{0,36}")
+NUMBER = r"[ \t\n\v\f\r]*([+-]?[0-9]{1,18})(?![0-9])"
+HEX = r"[0-9A-Fa-f-]{0,36}"
 KINDS = ("GPU-", "MIG-")
 
 
-class Device(NamedTuple):
+class Device(Value):
     """A GPU, or with ``parent`` a MIG slice of one, as the variable may name it.
 
     ``legacy``: a slice's older name, ``MIG-GPU-uuid/gi/ci``. ``cut``: a GPU in MIG mode, of which only slices compute.
@@ -51,7 +52,7 @@ def _until_invalid(gpus: Sequence[Device], slices: Sequence[Device], value: str)
 
 def _by_number(entry: str, gpus: Sequence[Device]) -> Device | None:
     """C's strtol, cut to 32 bits: blanks and a sign may lead, and what follows the digits does not count."""
-    digits = NUMBER.match(entry)
+    digits = re.match(NUMBER, entry)
     number = int(digits[1]) & 0xFFFFFFFF if digits else len(gpus)
     return gpus[number] if number < len(gpus) else None
 
@@ -66,7 +67,7 @@ def _by_name(entry: str, kind: str, gpus: Sequence[Device], slices: Sequence[Dev
     for device in slices:
         if device.legacy and device.legacy.lower() == entry.strip().lower():
             return device
-    digits = HEX.match(entry, 4)
+    digits = re.compile(HEX).match(entry, 4)
     prefix = digits[0].lower() if digits else ""
     devices = gpus if kind == "GPU-" else [*slices, *(gpu for gpu in gpus if not gpu.cut)]
     found = [device for device in devices if prefix and device.uuid[4:].lower().startswith(prefix)]

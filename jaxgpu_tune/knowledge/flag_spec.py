@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from ..values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 __all__ = ["FlagSpec", "Rules"]
 
 
-class FlagSpec(NamedTuple):
+class FlagSpec(Value):
     """One flag in one release.
 
     ``type``: bool, int32, int64, float or string, as registered. ``form``: what its text means: the type, or for
@@ -51,7 +56,7 @@ class FlagSpec(NamedTuple):
     unstable: bool = False
 
 
-class Rules(NamedTuple):
+class Rules(Value):
     """How a release reads values in general, as its parser answered.
 
     ``bad_value_fatal``: a value that fails ends the process (else it is logged, and unknown flags go unreported).

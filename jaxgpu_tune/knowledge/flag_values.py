@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .flag_spec import FlagSpec, Rules
 
+
 __all__ = ["read", "refusal"]
 
 _BLANKS = " \t\n\v\f\r"
-_INT = re.compile(r"[+-]?[0-9]+")
-_FLOAT = re.compile(
-    r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]*)?"
-    r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?[0-9]*)?|inf|infinity|nan(\([a-z0-9_]*\))?)",
-    re.IGNORECASE,
+_INT = r"[+-]?[0-9]+"
+_FLOAT = (
+    r"(?i)[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]*)?"
+    r"|0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?[0-9]*)?|inf|infinity|nan(\([a-z0-9_]*\))?)"
 )
-_DURATION = re.compile(r"[+-]?(0|inf|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+)")
+_DURATION = r"[+-]?(0|inf|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h))+)"
 _BITS = {"int32": 32, "int64": 64}
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -96,7 +96,7 @@ def _bool(spec: FlagSpec, text: str) -> bool:
 
 
 def _int(spec: FlagSpec, text: str) -> int:
-    if not _INT.fullmatch(text.strip(_BLANKS)):
+    if not re.fullmatch(_INT, text.strip(_BLANKS)):
         raise _wrong(spec, text, "a whole number in decimal digits")
     value, top = int(text), 1 << (_BITS[spec.form] - 1)
     if not -top <= value < top:
@@ -107,7 +107,7 @@ def _int(spec: FlagSpec, text: str) -> int:
 def _float(spec: FlagSpec, text: str) -> object:
     """As XLA keeps it, in 32 bits. Not-a-number becomes a text, since it does not equal itself."""
     plain = text.strip(_BLANKS).lower()
-    if not _FLOAT.fullmatch(plain):
+    if not re.fullmatch(_FLOAT, plain):
         raise _wrong(spec, text, "a number such as 0.5 or 1e-3")
     if "nan" in plain:
         return "nan"
@@ -208,7 +208,7 @@ def _map(spec: FlagSpec, text: str) -> tuple[tuple[str, object], ...]:
 
 
 def _duration(spec: FlagSpec, text: str) -> str:
-    if not _DURATION.fullmatch(text):
+    if not re.fullmatch(_DURATION, text):
         raise _wrong(spec, text, "a time with its unit (ns, us, ms, s, m, h) such as 1h30m, or inf")
     return text
 
@@ -229,7 +229,7 @@ def _bounds(spec: FlagSpec, ends: list[str], text: str) -> tuple[int, int]:
 
 
 def _is_int64(text: str) -> bool:
-    return bool(_INT.fullmatch(text.strip(_BLANKS))) and _LEAST <= int(text) <= _MOST
+    return bool(re.fullmatch(_INT, text.strip(_BLANKS))) and _LEAST <= int(text) <= _MOST
 
 
 _READERS: dict[str, Callable[[FlagSpec, str], object]] = {

@@ -10,12 +10,16 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
 
 from . import flag_values
 from .flag_spec import FlagSpec, Rules
 from .tables import DATA
 from .versions import Resolved, resolve_among
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = [
     "FlagSpec",

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
 
 from ..model import NOTHING, SettingKind, Severity
+from ..values import Value
 from .tables import read_table, setting_kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    InForce = Mapping[tuple[SettingKind, str], Any]
+    """The settings in force: (kind, name) -> value, XLA's text for flags, the typed value for options."""
+
 
 __all__ = ["Hazard", "InForce", "Trigger", "hazards"]
 
-InForce = Mapping[tuple[SettingKind, str], Any]
-"""The settings in force: (kind, name) -> value, XLA's text for flags, the typed value for options."""
 
-
-class Trigger(NamedTuple):
+class Trigger(Value):
     """One setting that a hazard needs: any of ``names`` with a value as described (nothing described: any value)."""
 
     kind: SettingKind
@@ -40,7 +45,7 @@ class Trigger(NamedTuple):
         return self.at_least is None or _number(value) >= self.at_least
 
 
-class Hazard(NamedTuple):
+class Hazard(Value):
     """What can go wrong: ``severity``, ``message`` and ``hint`` are those of the Finding to make; ``source`` is public."""
 
     code: str

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
+from ..values import Value
 from .tables import KINDS, read_table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jaxgpu_tune.model import SettingKind
 
+
 __all__ = ["Note", "all_notes", "note"]
 
 
-class Note(NamedTuple):
+class Note(Value):
     """``does`` and ``traps`` are sentences (traps may be empty); ``source`` is a public page."""
 
     kind: SettingKind

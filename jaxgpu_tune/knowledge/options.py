@@ -10,14 +10,20 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple
 
+from ..values import Value
 from .tables import DATA
 from .versions import resolve_among
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Moment = Literal["import", "backend", "distributed", "any"]
+
+
 __all__ = ["OptionSpec", "closest", "env_text", "known", "life", "names", "option", "parse", "releases"]
 
-Moment = Literal["import", "backend", "distributed", "any"]
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")
 _FALSE = ("n", "no", "f", "false", "off", "0")
@@ -57,7 +63,7 @@ _MOMENTS: dict[str, Moment] = {
 """Until when an option counts, where that is not any time: read off the places in jax that ask for it."""
 
 
-class OptionSpec(NamedTuple):
+class OptionSpec(Value):
     """One option in one release of jax.
 
     ``type``: bool, int, float, string, enum or object (a text, or what jax's own code passes). ``values``: what an enum

@@ -9,21 +9,21 @@ A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``memory_fraction`
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.model import Finding, Preset, Setting
 
-from .tables import DATA, KINDS, closest, read_toml, setting_kind, text_of
+from .tables import KINDS, closest, read_table, read_toml, setting_kind, text_of
 from .vocabulary import when_problems
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
+
 
 __all__ = ["all_presets", "load_preset", "load_preset_file", "preset_names"]
 
-FOLDER = os.path.join(DATA, "presets")
-ENDING = ".toml"
 TOP_KEYS: dict[str, tuple[type, ...]] = {
     "summary": (str,),
     "kind": (str,),
@@ -40,7 +40,7 @@ USERS_KIND = "user"
 
 def preset_names() -> tuple[str, ...]:
     """Name the presets that come with the library, sorted."""
-    return tuple(sorted(name[: -len(ENDING)] for name in os.listdir(FOLDER) if name.endswith(ENDING)))
+    return tuple(sorted(read_table("presets")))
 
 
 def all_presets() -> tuple[Preset, ...]:
@@ -49,11 +49,11 @@ def all_presets() -> tuple[Preset, ...]:
 
 
 def load_preset(name: str) -> Preset:
-    """One preset of the library; reads its file alone. Raises UnknownPreset naming the closest one."""
-    path = os.path.join(FOLDER, name + ENDING)
-    if os.path.basename(name) != name or not os.path.isfile(path):
+    """One preset of the library. Raises UnknownPreset naming the closest one."""
+    tables = read_table("presets").get(name)
+    if tables is None:
         raise UnknownPreset.of([_unknown(name)])
-    return _preset(name, read_toml(path), ())
+    return _preset(name, tables, ())
 
 
 def load_preset_file(path: str | os.PathLike[str]) -> Preset:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 __all__ = ["is_specifier", "matches", "version_key"]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import cache
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from jaxgpu_tune.model import SettingKind
+
 
 __all__ = ["DATA", "closest", "read_table", "read_toml", "setting_kind", "text_of"]
 
@@ -29,9 +33,15 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     return tables
 
 
+@cache
 def read_table(name: str) -> dict[str, Any]:
-    """One of this library's own tables, such as "notes"."""
-    return read_toml(os.path.join(DATA, f"{name}.toml"))
+    """One of this library's own tables, such as "notes", or "presets" by name: authored in TOML, read from its JSON form.
+
+    ``tools/compile_tables.py`` makes the one of the other: importing a TOML parser takes longer than a whole plan.
+    """
+    with open(os.path.join(DATA, "authored", f"{name}.json"), encoding="utf-8") as file:
+        tables: dict[str, Any] = json.load(file)
+    return tables
 
 
 def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:

@@ -7,16 +7,21 @@ that is known but absent and that no table covers has no translation: the caller
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxgpu_tune.model import SettingKind
 
+from ..values import Value
 from . import flags, options
 from .specifier import matches
 from .tables import read_table, setting_kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
+
+    Target = tuple[SettingKind, str, Any]
+
 
 __all__ = [
     "Rule",
@@ -29,10 +34,8 @@ __all__ = [
     "translate_option",
 ]
 
-Target = tuple[SettingKind, str, Any]
 
-
-class Translation(NamedTuple):
+class Translation(Value):
     """The settings (kind, name, value) that stand for one; ``intent`` completes "… is not for this release: "."""
 
     settings: tuple[Target, ...]
@@ -40,7 +43,7 @@ class Translation(NamedTuple):
     lossless: bool = True
 
 
-class Rule(NamedTuple):
+class Rule(Value):
     """One table of the file. ``values`` None: any value; ``each`` maps members of a list to what stands for each."""
 
     kind: SettingKind
@@ -178,11 +181,8 @@ def _nothing_left(name: str, value: Any) -> Translation | None:
     return Translation((), "this jax has neither the option nor what stands for it", False)
 
 
-Loaded = tuple[dict[tuple[str, str], tuple[Rule, ...]], tuple[Rule, ...], dict[str, dict[str, tuple[str, ...]]]]
-
-
 @lru_cache(maxsize=1)
-def _load() -> Loaded:
+def _load() -> tuple[dict[tuple[str, str], tuple[Rule, ...]], tuple[Rule, ...], dict[str, dict[str, tuple[str, ...]]]]:
     tables = read_table("translations")
     by_name: dict[tuple[str, str], tuple[Rule, ...]] = {}
     for rule in (rule for table in tables["translate"] for rule in _read(table)):

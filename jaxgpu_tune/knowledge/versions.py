@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
 
+from ..values import Value
 from .specifier import version_key
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 __all__ = ["Resolved", "resolve_among"]
 
-_SAME_CODE = re.compile(r"(\.post\d+)?(\+.*)?$")
+_SAME_CODE = r"(\.post\d+)?(\+.*)?$"
 
 
-class Resolved(NamedTuple):
+class Resolved(Value):
     """``release`` stands for a version; ``exact``: it is that release, perhaps packed again.
 
     ``neighbours``: the known releases just before and after, one or two of them; where exact, the release alone.
@@ -33,7 +35,7 @@ def resolve_among(releases: Sequence[str], version: str) -> Resolved:
     ``0.4.25+cuda12.cudnn89`` and ``0.9.1.post6`` are the release that they name. ``0.6.1.dev20250514`` lies between
     0.6.0 and 0.6.1 and is nearest to the release that it leads to. A version that cannot be read counts as the newest.
     """
-    named = version if version in releases else _SAME_CODE.sub("", version)
+    named = version if version in releases else re.sub(_SAME_CODE, "", version)
     if named in releases:
         return Resolved(named, True, (named,))
     at = _place(releases, version)

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 from .specifier import is_specifier
 from .tables import closest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Demand = Literal["range", "bool", "platform"]
+
+
 __all__ = ["CONDITIONS", "when_problems"]
 
-Demand = Literal["range", "bool", "platform"]
 
 CONDITIONS: dict[str, Demand] = {
     "jaxlib": "range",

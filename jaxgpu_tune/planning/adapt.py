@@ -7,7 +7,6 @@ value that the build does not take is turned into one that it does, or stops.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..errors import BadFlagValue, BadSetting, UnknownFlag
 from ..knowledge import flags as known
@@ -18,8 +17,10 @@ from .request import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target
 from .wish import Origin, Problem, Stream, Wish
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..knowledge.translations import Translation
+
 
 __all__ = ["adapt", "adapt_flag"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..knowledge import options
 from ..model import Decision, Finding
@@ -11,6 +10,11 @@ from .repair import Repaired
 from .request import GUARD_OPTIONS
 from .wish import Wish
 from .xla_flags import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["environ_changes", "flags_text", "option_values", "ordered", "unreachable"]
 

@@ -8,13 +8,17 @@ unless it comes as text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..knowledge import flags as known
 from ..knowledge.flag_spec import FlagSpec
 from ..knowledge.specifier import matches
 from ..model import Decision, Report
 from .target import Target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["compile_options"]
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
 from jaxgpu_tune.knowledge.specifier import matches
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 
+from ..values import Value
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
+
 
 __all__ = ["EVALUATORS", "Facts", "Verdict", "all_met", "evaluate", "when_problems"]
 
 
-class Facts(NamedTuple):
+class Facts(Value):
     """What conditions may ask about; None: could not be learned.
 
     ``compute_capabilities`` are those of this process's GPUs ("9.0"), empty where there is no GPU; ``devices`` counts
@@ -32,7 +35,7 @@ class Facts(NamedTuple):
     wsl: bool | None = None
 
 
-class Verdict(NamedTuple):
+class Verdict(Value):
     """One condition's answer: ``met`` is None where the fact is unknown, and then counts as not met."""
 
     condition: str

@@ -7,8 +7,8 @@ pieces and notes into flags and findings.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from ..values import Value
 from .damaged_value import NAME, QUOTES, WORD, ValueReader, emitted, kind_of, span
 from .spelling import DASHES, INVISIBLE, ODD_BLANKS, Note, Spelling, Vocabulary, code_point, spell
 from .xla_flags import BLANKS, scan_file_text
@@ -20,7 +20,7 @@ _WRAPPED = re.compile(rf"[{BLANKS}{ODD_BLANKS}{INVISIBLE}]*[{DASHES}][^{BLANKS}]
 _LINE = re.compile("[^\r\n]*")
 
 
-class Piece(NamedTuple):
+class Piece(Value):
     """One flag as it was meant. ``written``: as it stands; ``text``: what XLA reads as was meant."""
 
     name: str

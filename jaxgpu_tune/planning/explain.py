@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..knowledge import flags as known
 from ..knowledge import options
 from ..knowledge.hazards import hazards
@@ -12,6 +10,11 @@ from ..knowledge.presets import all_presets
 from ..knowledge.translations import rules
 from ..model import Explanation, SettingKind
 from .target import Target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["explain"]
 

@@ -6,10 +6,10 @@ Facts: jaxlib/xla_client.py reads them when the backend starts (semantics 2.1 an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from ..knowledge.specifier import matches
 from ..model import Decision, Finding, Machine, Preset, Setting
+from ..values import Value
 from .request import Request
 
 __all__ = [
@@ -45,7 +45,7 @@ RESERVE_BYTES = 2**30
 HIGHEST_AUTO = 0.92
 
 
-class Checked(NamedTuple):
+class Checked(Value):
     """A variable's value as it may be emitted, or the ``problem`` that forbids it; ``note``: it was repaired."""
 
     value: str | None

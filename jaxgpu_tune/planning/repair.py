@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Finding
+from ..values import Value
 from .spelling import Note, Vocabulary
 from .xla_flags import Scan, Token, scan
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .damage import Piece, Reader
+
 
 __all__ = ["InheritedFlag", "Repaired", "repair"]
 
@@ -22,7 +24,7 @@ __all__ = ["InheritedFlag", "Repaired", "repair"]
 _PLAIN = r"--[a-z0-9_]+=(?!.*(?:--|,-|,$))[A-Za-z0-9_./:+,%=-]*"
 
 
-class InheritedFlag(NamedTuple):
+class InheritedFlag(Value):
     """One flag that the user's XLA_FLAGS holds.
 
     ``text``: as written, or as repaired (``repaired``). ``known`` False: the build has no such flag
@@ -37,7 +39,7 @@ class InheritedFlag(NamedTuple):
     closest: str | None = None
 
 
-class Repaired(NamedTuple):
+class Repaired(Value):
     """The flags in their order, the findings, and why the text as it stands ends the process whatever the build (or None)."""
 
     flags: tuple[InheritedFlag, ...] = ()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from ..errors import BadSetting
 from ..model import NOTHING, Finding, Machine, Setting
+from ..values import Value
 from .xla_flags import scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["Request", "make_request"]
 
@@ -28,7 +33,7 @@ BUILD_DEFAULT = "<the build's default>"
 """Stands for the value the installed build has by itself; resolved where the build is known."""
 
 
-class Request(NamedTuple):
+class Request(Value):
     """What a call asks for. ``settings`` are the explicit ones, in the order of the arguments."""
 
     preset: str = "auto"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+from ..values import Value
 
 __all__ = ["DASHES", "INVISIBLE", "ODD_BLANKS", "Note", "Spelling", "Vocabulary", "code_point", "spell"]
 
@@ -26,7 +27,7 @@ def _type_unknown(_name: str) -> bool | None:
     return None
 
 
-class Note(NamedTuple):
+class Note(Value):
     """One thing that was wrong: ``given`` as it stands in the text, ``used`` in its place ("": left out)."""
 
     code: str
@@ -35,7 +36,7 @@ class Note(NamedTuple):
     used: str = ""
 
 
-class Vocabulary(NamedTuple):
+class Vocabulary(Value):
     """What is known of names: whether a flag exists, which is closest, whether it is a bool (None: cannot be told)."""
 
     known: Callable[[str], bool]
@@ -47,7 +48,7 @@ class Vocabulary(NamedTuple):
         return self.known(name) or plain_name(name).startswith("xla_")
 
 
-class Spelling(NamedTuple):
+class Spelling(Value):
     """The flag that is meant; ``value`` where the name itself held one (``--noflag``); ``wrong`` says how it was written."""
 
     name: str

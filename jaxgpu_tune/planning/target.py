@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 from ..knowledge import flags as known
 from ..knowledge.flags import FlagSpec
 from ..knowledge.versions import Resolved
 from ..model import Finding, Machine
+from ..values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["Target", "target_of"]
 
 PLUGIN = "-pjrt"
 
 
-class Target(NamedTuple):
+class Target(Value):
     """The releases whose parsers will all read XLA_FLAGS; empty if no jaxlib is known.
 
     ``refused`` and ``accepted``: names that the installed binaries themselves refused, and took though no table has them.

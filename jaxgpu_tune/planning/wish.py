@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
 
 from ..errors import JaxGpuTuneError
 from ..model import Decision, Finding, SettingKind
+from ..values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Origin = Literal["argument", "existing", "preset"]
+else:
+    Origin = str
+
 
 __all__ = ["Adapted", "Origin", "Problem", "Stream", "Wish", "collect"]
 
-Origin = Literal["argument", "existing", "preset"]
 
-
-class Wish(NamedTuple):
+class Wish(Value):
     """One setting in the words of the build to plan for, and who wants it.
 
     ``value``: the decoded text of a flag or variable, the typed value of an option, None to remove;
@@ -30,17 +37,20 @@ class Wish(NamedTuple):
     translated: bool = False
 
 
-class Problem(NamedTuple):
+class Problem(Value):
     """An argument that is wrong: the call raises, with the ``error`` class if all its problems have one."""
 
     finding: Finding
     error: type[JaxGpuTuneError]
 
 
-Stream = Iterator[Wish | Decision | Finding | Problem]
+if TYPE_CHECKING:
+    Stream = Iterator[Wish | Decision | Finding | Problem]
+else:
+    Stream = Iterator
 
 
-class Adapted(NamedTuple):
+class Adapted(Value):
     """What a stage gives on: wishes that hold so far, and what was decided and found about the others."""
 
     wishes: tuple[Wish, ...] = ()

@@ -9,7 +9,8 @@ that does not begin with ``-``; quotes count only right after ``=``; a value tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+
+from ..values import Value
 
 __all__ = ["BLANKS", "Scan", "Token", "last_wins", "quote", "render", "scan", "scan_file_text"]
 
@@ -21,7 +22,7 @@ _HEAD = frozenset("-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 _BARE = "_./:+%@=*,^$|()[]{}~!?<>&#-"
 
 
-class Token(NamedTuple):
+class Token(Value):
     """One argument as XLA takes it from the text.
 
     ``text``: as written. ``name``: without the dashes; None where it is not ``--name`` or
@@ -40,7 +41,7 @@ class Token(NamedTuple):
     argument: str = ""
 
 
-class Scan(NamedTuple):
+class Scan(Value):
     """What XLA makes of a text.
 
     ``stopped_at``: where it stops reading although text is left, which is ``lost`` (and never

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from child import told
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.knowledge import flags, presets, tables
 from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_file, preset_names
@@ -65,7 +66,9 @@ def test_a_preset_says_what_it_is_and_where_it_comes_from(preset: Preset) -> Non
 def test_a_preset_keeps_the_vocabulary(preset: Preset) -> None:
     """Our files pass the same checks as users' files, and no setting stands twice."""
     own = {
-        key: value for key, value in tables.read_toml(f"{presets.FOLDER}/{preset.name}.toml").items() if key != "kind"
+        key: value
+        for key, value in tables.read_toml(f"{tables.DATA}/presets/{preset.name}.toml").items()
+        if key != "kind"
     }
     assert not list(presets._problems(own))
     assert not [problem for setting in preset.settings for problem in when_problems(dict(setting.when))]
@@ -154,17 +157,10 @@ def test_simulation_is_for_one_gpu() -> None:
     assert not met("simulation", EIGHT_H100)
 
 
-def test_one_preset_reads_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start-up: asking for fsdp touches no other table."""
-    read: list[str] = []
-
-    def reading(path: str) -> dict[str, Any]:
-        read.append(path)
-        return tables.read_toml(path)
-
-    monkeypatch.setattr(presets, "read_toml", reading)
-    load_preset("fsdp")
-    assert [Path(path).name for path in read] == ["fsdp.toml"]
+def test_a_preset_of_ours_needs_no_toml_parser() -> None:
+    """Start-up: a parser takes longer to import than a plan to make."""
+    code = "import sys, jaxgpu_tune; jaxgpu_tune.plan('fsdp', environ={}); tell('tomllib' in sys.modules)"
+    assert told(code) is False
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""Frozen values with named fields, made without importing anything.
+
+To a type checker they are frozen dataclasses. ``dataclasses`` itself (which imports ``inspect``), ``typing.NamedTuple``
+and the three dozen classes that they would generate take longer than all else that this library does at start-up.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, NoReturn
+
+    from typing_extensions import Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_: object) -> object:
+        """At run time nothing needs to be said."""
+        return lambda cls: cls
+
+
+@dataclass_transform(frozen_default=True)
+class Value:
+    """A frozen value: the annotated names of a subclass are its fields, in order, with their defaults.
+
+    Equal if of one class with equal fields; hashable if its fields are. ``_fields`` and ``_replace`` are as in named tuples.
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = tuple(cls.__annotations__)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        given = dict(zip(self._fields, values, strict=False))
+        wrong = [name for name in named if name in given or name not in self._fields]
+        if wrong or len(values) > len(self._fields):
+            raise TypeError(
+                f"{type(self).__name__}() takes each of {', '.join(self._fields)} once; wrong: {wrong or values}"
+            )
+        given |= named
+        self.__dict__.update({name: given[name] if name in given else self._default(name) for name in self._fields})
+
+    def _default(self, name: str) -> Any:
+        try:
+            return getattr(type(self), name)
+        except AttributeError:
+            raise TypeError(f"{type(self).__name__}() needs {name}") from None
+
+    def _replace(self, **changes: Any) -> Self:
+        """The same value with some fields changed."""
+        return type(self)(**{**self.__dict__, **changes})
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"

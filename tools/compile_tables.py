@@ -1,0 +1,51 @@
+"""Write the authored tables (TOML, for people) as JSON (for reading at start-up): knowledge/data/authored/*.json.
+
+    python -m tools.compile_tables [--check]
+
+One home for each fact stays the TOML file; ``--check`` exits 1 if a JSON file is not what its TOML says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from jaxgpu_tune.knowledge.tables import DATA, read_toml
+
+FOLDER = Path(DATA)
+TABLES = ("hazards", "notes", "translations")
+
+
+def compiled() -> dict[Path, str]:
+    """Each JSON file and its text."""
+    presets = {path.stem: read_toml(path) for path in sorted((FOLDER / "presets").glob("*.toml"))}
+    tables = {name: read_toml(FOLDER / f"{name}.toml") for name in TABLES}
+    return {
+        FOLDER / "authored" / f"{name}.json": _text(value) for name, value in {"presets": presets, **tables}.items()
+    }
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def main() -> int:
+    """Write what changed, or with ``--check`` only tell."""
+    parser = argparse.ArgumentParser(prog="python -m tools.compile_tables", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--check", action="store_true")
+    stale = {path: text for path, text in compiled().items() if not path.exists() or path.read_text() != text}
+    for path in stale:
+        print(f"differs from its TOML: {path.name}")
+    if parser.parse_args().check:
+        return 1 if stale else 0
+    for path, text in stale.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
