@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from .errors import BadSetting
@@ -18,6 +19,7 @@ __all__ = ["machine_from_dict"]
 
 PHASES = ("not-imported", "imported", "started")
 MOST_GPUS = 1024
+LONGEST_VERSION = 200
 
 
 def _text(value: Any) -> bool:
@@ -37,14 +39,19 @@ def _indices(value: Any) -> bool:
 
 
 def _capability(value: Any) -> bool:
-    return _text(value) and all(part.isdigit() for part in value.split(".")) and value.count(".") == 1
+    return _text(value) and re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", value) is not None
+
+
+def _version(value: Any) -> bool:
+    return _text(value) and value[:1].isdecimal() and len(value) < LONGEST_VERSION
 
 
 def _versions(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(_text(k) and _text(v) for k, v in value.items())
+    return isinstance(value, Mapping) and all(_text(k) and _version(v) for k, v in value.items())
 
 
 TEXT: Rule = (_text, "text")
+VERSION: Rule = (_version, 'a version such as "0.11.2"')
 NUMBER: Rule = (_count, "a whole number, at least 0")
 GPU_KEYS: dict[str, Rule] = {
     "index": NUMBER,
@@ -69,8 +76,8 @@ MACHINE_KEYS: dict[str, Rule] = {
     "driver": TEXT,
     "cuda_driver": TEXT,
     "nccl": TEXT,
-    "jax": TEXT,
-    "jaxlib": TEXT,
+    "jax": VERSION,
+    "jaxlib": VERSION,
     "plugins": (_versions, "a table of distributions and versions"),
     "phase": (lambda value: value in PHASES, ", ".join(PHASES)),
     "processes": (lambda value: isinstance(value, Mapping), "a table"),

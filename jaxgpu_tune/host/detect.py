@@ -1,7 +1,4 @@
-"""The machine, put together from its parts; or read from the file that JAXGPU_TUNE_MACHINE names.
-
-``python -m jaxgpu_tune.host.detect`` prints it as JSON.
-"""
+"""The machine, put together from its parts; or read from the file that JAXGPU_TUNE_MACHINE names."""
 
 from __future__ import annotations
 
@@ -22,9 +19,13 @@ MACHINE_FILE = "JAXGPU_TUNE_MACHINE"
 
 
 def detect_machine(environ: Mapping[str, str]) -> Machine:
-    """What is here, or what the file says is. Raises BadSetting for a file that cannot be used, never for facts."""
-    if environ.get(MACHINE_FILE):
-        return _from_file(environ[MACHINE_FILE])
+    """What is here, or what the file says is. Raises BadSetting for a file that cannot be used, never for facts.
+
+    The file that this process's own environment names counts also where another environment is planned for.
+    """
+    path = environ.get(MACHINE_FILE) or os.environ.get(MACHINE_FILE)
+    if path:
+        return _from_file(path)
     found, packages = find_gpus(environ), installed_versions()
     return Machine(
         gpus=found.gpus,
@@ -43,13 +44,9 @@ def _from_file(path: str) -> Machine:
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         message = f"{MACHINE_FILE}={path!r} cannot be read as JSON: {error}."
         raise BadSetting.of(
             [Finding("bad-machine", "error", message, "`jaxgpu-tune detect --json` writes such a file.")]
         ) from error
     return Machine.from_dict(data)
-
-
-if __name__ == "__main__":
-    print(json.dumps(detect_machine(os.environ).to_dict(), indent=1))  # noqa: T201 - this is a command

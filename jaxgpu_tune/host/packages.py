@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..model import NOTHING
 from ..values import Value
@@ -16,7 +16,7 @@ from ..values import Value
 __all__ = ["Installed", "installed_versions"]
 
 FOLDER = re.compile(r"(?P<name>[A-Za-z0-9_.\-]+?)-(?P<version>\d[^-]*)(?:-py\d[\d.]*)?\.(?:dist-info|egg-info)")
-VERSION_LINE = r"(?m)^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"]([^'\"]+)['\"]"
+VERSION_LINE = r"(?m)^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"](\d[^'\"]*)['\"]"
 WANTED = ("jax", "nvidia_nccl", "nvidia-nccl")
 PLUGIN = re.compile(r"jax-(cuda\d+|rocm\d+)-(pjrt|plugin)")
 NCCL = re.compile(r"nvidia-nccl(-cu\d+)?")
@@ -32,8 +32,13 @@ class Installed(Value):
 
 
 def installed_versions(path: list[str] | None = None) -> Installed:
-    """What ``import`` would find along ``path`` (default: sys.path); the first folder that has a thing wins."""
-    folders = {folder or os.curdir: _metadata(folder or os.curdir) for folder in (sys.path if path is None else path)}
+    """What ``import`` would find along ``path`` (default: sys.path); the first folder that has a thing wins.
+
+    As import does, it passes over what is no text.
+    """
+    places: Iterable[object] = sys.path if path is None else path
+    named = [place or os.curdir for place in places if isinstance(place, str)]
+    folders = {folder: _metadata(folder) for folder in named}
     found: dict[str, str] = {}
     for metadata in folders.values():
         found = {name: versions[0] for name, versions in metadata.items()} | found
@@ -78,7 +83,7 @@ def _metadata(folder: str) -> dict[str, list[str]]:
 def _entries(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:
+    except (OSError, ValueError):
         return []
 
 

@@ -44,13 +44,22 @@ def _slurm(environ: Environ) -> Processes | None:
 def _slurm_local_count(environ: Environ, count: int | None) -> int | None:
     """Of ``4(x2),2``: the tasks on this node, which SLURM_NODEID counts from 0."""
     layout = environ.get("SLURM_STEP_TASKS_PER_NODE") or environ.get("SLURM_TASKS_PER_NODE") or ""
-    tasks = [int(n) for n, times in re.findall(r"(\d{1,6})(?:\(x(\d{1,6})\))?", layout) for _ in range(int(times or 1))]
+    runs = [(int(tasks), int(nodes or 1)) for tasks, nodes in re.findall(r"(\d{1,6})(?:\(x(\d{1,6})\))?", layout)]
     node = _number(environ, "SLURM_NODEID")
-    if node is not None and node < len(tasks):
-        return tasks[node]
-    if len(set(tasks)) == 1:
-        return tasks[0]
+    here = None if node is None else _tasks_on(node, runs)
+    if here is not None:
+        return here
+    if len({tasks for tasks, _ in runs}) == 1:
+        return runs[0][0]
     return _number(environ, "SLURM_NTASKS_PER_NODE") or (count if _number(environ, "SLURM_NNODES") == 1 else None)
+
+
+def _tasks_on(node: int, runs: list[tuple[int, int]]) -> int | None:
+    for tasks, nodes in runs:
+        if node < nodes:
+            return tasks
+        node -= nodes
+    return None
 
 
 def _torch_elastic(environ: Environ) -> Processes | None:

@@ -139,10 +139,15 @@ def _join(group: list[Wish], target: Target) -> Stream:
         yield from _one_by_one(existing, ours)
         return
     value = _joined(existing, ours, spec)
-    if len(existing) == 1 and value == existing[0].value:
+    if len(existing) == 1 and same(spec, value, existing[0].value):
         yield existing[0]
         yield Decision(
-            "xla_flag", existing[0].name, value, "kept", "already holds all that is wanted", existing[0].source
+            "xla_flag",
+            existing[0].name,
+            existing[0].value,
+            "kept",
+            "already holds all that is wanted",
+            existing[0].source,
         )
         return
     yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
@@ -185,7 +190,7 @@ def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
     last = {w.name: w for w in existing}
     for wish in (w for w in existing if last[w.name] is w):
         losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
-        reason = "set already" + _named(losers, "wins over")
+        reason = (wish.reason if wish.translated else "set already") + _named(losers, "wins over")
         yield wish
         yield Decision(wish.kind, wish.name, text_of(wish), "kept", reason, wish.source)
     yield from _repeats(existing, last)

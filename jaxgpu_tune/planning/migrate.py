@@ -4,29 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..knowledge.translations import changed_meaning
+from ..knowledge import flags as known
+from ..knowledge.flag_spec import FlagSpec
+from ..knowledge.translations import changed_meaning, translate
 from ..model import Decision
 from .repair import InheritedFlag
 from .target import Target
 from .xla_flags import quote
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Restated = tuple[tuple[tuple[str, str], ...], str]
+    """The flags (name, value) that say it there, and why."""
+
+
 __all__ = ["restated"]
+
+WORDS = {"1": "true", "0": "false"}
 
 
 def restated(flags: tuple[InheritedFlag, ...], target: Target) -> Iterator[InheritedFlag | Decision]:
-    """Each flag as it has to be written so that it means there what it meant before."""
+    """Each flag as it has to be written so that it means there what it meant before.
+
+    Flags that the target does not have, or whose value it refuses, are left to the plan, which translates them.
+    """
     for flag in flags:
-        found = (
-            changed_meaning("xla_flag", flag.name, flag.value, target.releases[0])
-            if target.releases and target.flag(flag.name)
-            else None
-        )
+        spec = target.flag(flag.name)
+        found = None if spec is None or flag.value is None else _said_anew(flag, flag.value, spec, target)
         if found is None:
             yield flag
             continue
-        became = [(name, value) for kind, name, value in found.settings if kind == "xla_flag"]
+        became, why = found
         text = " ".join(quote(name, value) for name, value in became)
-        yield Decision(
-            "xla_flag", flag.name, text or None, "translated", f"{target.label}: {found.intent}", "XLA_FLAGS"
-        )
+        yield Decision("xla_flag", flag.name, text or None, "translated", f"{target.label}: {why}", "XLA_FLAGS")
         yield from (flag._replace(name=name, value=value, text=quote(name, value)) for name, value in became)
+
+
+def _said_anew(flag: InheritedFlag, value: str, spec: FlagSpec, target: Target) -> Restated | None:
+    moved = changed_meaning("xla_flag", flag.name, value, target.releases[0])
+    if moved is not None:
+        return tuple((name, said) for kind, name, said in moved.settings if kind == "xla_flag"), moved.intent
+    if spec.form == "bool" and value in WORDS and target.refusal(spec.name, value):
+        return ((spec.name, WORDS[value]),), "it takes true and false, but no digits"
+    whole = _whole_list(spec, value, target) if spec.first_only else None
+    if whole is not None:
+        return (
+            (spec.name, whole),
+        ), "of several changes to a list it applies only the first, so the whole list is said"
+    return None
+
+
+def _whole_list(spec: FlagSpec, value: str, target: Target) -> str | None:
+    """The list that ``+A,-B`` makes of the default, where XLA would stop after A."""
+    moved = translate(spec.name, value, target.releases[0])
+    if moved is not None and [name for _, name, _ in moved.settings] == [spec.name]:
+        value = str(moved.settings[0][2])
+    changes = [item.strip() for item in value.split(",")]
+    if len(changes) < 2 or not all(item[:1] in ("+", "-") for item in changes):
+        return None
+    try:
+        members = known.canonical(spec._replace(first_only=False), value)
+    except ValueError:
+        return None
+    return ",".join(map(str, members)) if isinstance(members, tuple) else None

@@ -10,8 +10,9 @@ from .table import table, wrapped
 
 __all__ = ["findings_text", "render_text", "terminal_width"]
 
-WIDE = 100
+WIDE = 140
 """From this width on, decisions stand in columns; below, each is a heading with its reason under it."""
+USUAL = 100
 
 
 def render_text(report: Report, width: int | None = None) -> str:
@@ -101,4 +102,4 @@ def terminal_width() -> int:
     """The terminal's columns, or COLUMNS; 100 where there is neither."""
     from shutil import get_terminal_size
 
-    return get_terminal_size((WIDE, 24)).columns
+    return get_terminal_size((USUAL, 24)).columns

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from child import told
 from host.fake_nvml import GIB, BrokenNvml, Card, FakeNvml
 from jaxgpu_tune.host import gpus as module
 from jaxgpu_tune.host.gpus import Found, find_gpus
@@ -118,3 +121,40 @@ def test_r51_each_kind_of_device_node_counts(tmp_path: Any, monkeypatch: pytest.
     (tmp_path / "dxg").touch()
     monkeypatch.setattr(module, "NODES", (str(tmp_path / "dxg"),))
     assert module.has_device_node()
+
+
+@given(
+    st.sets(st.sampled_from(sorted(FakeNvml().answers))), st.sampled_from([None, "", "0", "1,0", "MIG-7", "GPU-2", "x"])
+)
+def test_any_set_of_calls_may_fail(dead: set[str], text: str | None) -> None:
+    """Whatever a driver lacks: no exception, indices from 0, peers among what is visible and never itself."""
+    parts = [Card(f"MIG-{i}", memory=10 * GIB, instance=(i, 0)) for i in (7, 8)]
+    good = FakeNvml(
+        Card("GPU-1", mig=True, slices=parts), Card("GPU-2", links=["switch"]), Card("GPU-3", links=["switch"])
+    )
+    works = tuple(name for name in good.answers if name not in dead)
+    found = find_gpus({} if text is None else {"CUDA_VISIBLE_DEVICES": text}, BrokenNvml(good, works)).gpus
+    for index, gpu in enumerate(found or ()):
+        assert gpu.index == index
+        assert set(gpu.nvlink_peers or ()) <= set(range(len(found or ()))) - {index}
+
+
+def test_a_slice_is_chosen_by_its_uuid() -> None:
+    """By UUID, and by the older name, of two on one GPU."""
+    parts = [Card(f"MIG-{i}{i}", memory=i * GIB, instance=(i, 0)) for i in (7, 8)]
+    nvml = FakeNvml(Card("GPU-1", mig=True, slices=parts))
+    for text in ("MIG-88", "MIG-GPU-1/8/0"):
+        assert [gpu.memory_bytes for gpu in find_gpus({"CUDA_VISIBLE_DEVICES": text}, nvml).gpus or ()] == [8 * GIB]
+
+
+def test_a_device_node_but_no_driver_library(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real nvidia-ml-py where its library is not there or cannot be loaded, and where it is not installed itself."""
+    (tmp_path / "nvidiactl").touch()
+    (tmp_path / "libnvidia-ml.so.1").write_text("no library")
+    for broken in (
+        f"import ctypes; load = ctypes.CDLL; ctypes.CDLL = lambda name, *a, **k: load({str(tmp_path)!r} + '/' + name)",
+        "sys.modules['pynvml'] = None",
+        "import types; sys.modules['pynvml'] = types.ModuleType('pynvml')",
+    ):
+        code = f"import sys\n{broken}\nfrom jaxgpu_tune.host import gpus\ngpus.NODES = ({str(tmp_path / 'nvidiactl')!r},)\n"
+        assert told(code + "found = gpus.find_gpus({}); tell([found.gpus, found.driver])") == [None, None]

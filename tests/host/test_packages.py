@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,7 @@ def test_every_form_of_a_name(tmp_path: Path, folder: str, version: str) -> None
         ("_version = '0.6.1'\n_release_version: str | None = '0.6.1.dev20250514+abc'\n", "0.6.1.dev20250514+abc"),
         ('_version = "0.6.1"\n_release_version: str | None = None\n', "0.6.1.dev0"),
         ("nothing of the kind", None),
+        ("_version = 'unknown'\n", None),
     ],
 )
 def test_version_py_where_there_is_no_metadata(tmp_path: Path, text: str, version: str | None) -> None:
@@ -109,3 +112,36 @@ def test_agrees_with_importlib_metadata() -> None:
 
     here = installed_versions()
     assert (here.jax, here.jaxlib) == (version("jax"), version("jaxlib"))
+
+
+def test_what_import_passes_over(tmp_path: Path) -> None:
+    """Entries that are no text, and names that no folder can have."""
+    odd: list[Any] = [b".", None, 0, tmp_path, "a\0b", site(tmp_path, "jaxlib-0.11.2.dist-info")]
+    assert installed_versions(odd).jaxlib == "0.11.2"
+    assert installed_versions(odd[:-1]) == Installed()
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is passed over; root may read any, so the refusal is the system's answer to listing it."""
+    closed, other = site(tmp_path / "a", "jaxlib-0.10.2.dist-info"), site(tmp_path / "b", "jaxlib-0.11.2.dist-info")
+    listdir = os.listdir
+
+    def refusing(folder: str) -> list[str]:
+        if folder == closed:
+            raise PermissionError(folder)
+        return listdir(folder)
+
+    monkeypatch.setattr(os, "listdir", refusing)
+    assert installed_versions([closed, other]).jaxlib == "0.11.2"
+
+
+def test_an_empty_entry_is_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in ``python -c``."""
+    monkeypatch.chdir(site(tmp_path, "jaxlib-0.11.2.dist-info"))
+    assert installed_versions([""]).jaxlib == "0.11.2"
+
+
+def test_conda_has_metadata_and_no_plugin(tmp_path: Path) -> None:
+    """CUDA is inside jaxlib there."""
+    path = site(tmp_path, "jax-0.6.2.dist-info", "jaxlib-0.6.2.dist-info", jaxlib="_version = '0.6.2'\n")
+    assert installed_versions([path]) == Installed("0.6.2", "0.6.2", None, {})

@@ -44,3 +44,27 @@ def test_r85_asking_starts_no_backend() -> None:
     """jax.distributed.initialize() still works afterwards."""
     code = "import os, jax\nfrom jaxgpu_tune.host.detect import detect_machine\ndetect_machine(os.environ)\n"
     assert run(code + "from jax._src import xla_bridge as b; tell(b.backends_are_initialized())").value is False
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("", None),
+        ("import jax\n", {}),
+        ("import jax; jax.config.update('jax_enable_x64', True)\n", {"jax_enable_x64": True}),
+        (
+            "import jax; jax.config.update('jax_default_matmul_precision', 'highest')\n",
+            {"jax_default_matmul_precision": "highest"},
+        ),
+    ],
+)
+def test_live_options_are_those_that_differ_from_jaxs_own(before: str, expected: dict[str, object] | None) -> None:
+    """Of a real jax; None where it is not imported."""
+    ask = "from jaxgpu_tune.host.packages import installed_versions\ntell(live_config(installed_versions().jax))"
+    assert run(before + ASK + ask).value == expected
+
+
+def test_a_live_option_that_came_by_its_variable() -> None:
+    """jax has read it by then."""
+    ask = "from jaxgpu_tune.host.packages import installed_versions\ntell(live_config(installed_versions().jax))"
+    assert run("import jax\n" + ASK + ask, JAX_ENABLE_X64="1").value == {"jax_enable_x64": True}

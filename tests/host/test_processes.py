@@ -103,3 +103,24 @@ def test_laws(environ: dict[str, str]) -> None:
     for rank, count in ((found.rank, found.count), (found.local_rank, found.local_count)):
         assert rank is None or (rank >= 0 and (count is None or rank < count))
     assert found.count is None or found.local_count is None or found.local_count <= found.count
+
+
+@pytest.mark.parametrize(
+    ("node", "layout", "local_count"),
+    [("0", "4(x2),2", 4), ("1", "4(x2),2", 4), ("2", "4(x2),2", 2), ("3", "4(x2),2", None), ("1", "2,3,5", 3)],
+)
+def test_different_numbers_of_tasks_on_the_nodes(node: str, layout: str, local_count: int | None) -> None:
+    """SLURM_NODEID tells which number is this node's; beyond the layout there is none."""
+    step = SLURM | {
+        "SLURM_PROCID": "0",
+        "SLURM_LOCALID": "0",
+        "SLURM_NODEID": node,
+        "SLURM_STEP_TASKS_PER_NODE": layout,
+    }
+    assert find_processes(step).local_count == local_count
+
+
+def test_a_long_layout_is_not_written_out() -> None:
+    """Its text is short, its nodes may be many."""
+    layout = SLURM | {"SLURM_STEP_TASKS_PER_NODE": "1(x999999)," * 2000 + "2", "SLURM_NODEID": "1999998000"}
+    assert find_processes(layout).local_count == 2

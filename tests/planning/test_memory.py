@@ -88,3 +88,13 @@ def test_r47_nothing_about_memory_changes_unasked() -> None:
         for n in plan("auto", machine=machine(), environ={}).environ
         if "MEM" in n or "PREALLOC" in n or "ALLOCATOR" in n
     ]
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "warns"), [("0.4.21", False), ("0.4.22", True), ("0.4.23", True), ("0.4.24", False)]
+)
+def test_r33_a_release_that_ignores_the_memory_variables_is_named(jaxlib: str, warns: bool) -> None:
+    inherited = plan("single_gpu", machine=machine(jaxlib=jaxlib), environ={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+    asked = plan("single_gpu", machine=machine(jaxlib=jaxlib), environ={}, memory_fraction=0.5)
+    neither = plan("single_gpu", machine=machine(jaxlib=jaxlib), environ={})
+    assert ["memory-variables-ignored" in codes(r) for r in (inherited, asked, neither)] == [warns, warns, False]
