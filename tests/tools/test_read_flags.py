@@ -12,7 +12,7 @@ import pytest
 
 from jaxgpu_tune.knowledge import flags as known
 from tools.read_flags import merge, wire
-from tools.read_flags.wheels import order
+from tools.read_flags.wheels import Wheel, fetch, order
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +36,18 @@ def test_the_installed_jaxlib_reads_as_committed(tmp_path: Path) -> None:
     release, library = installed()
     if release not in known.releases():
         pytest.skip(f"jaxlib {release} is in no table")
-    out = tmp_path / "read.json"
+    assert_reads_as_committed(release, library, tmp_path / "read.json")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
+@pytest.mark.parametrize("release", ["0.4.18", "0.4.26", "0.4.30", "0.5.3", "0.6.2", "0.7.1", "0.8.1", "0.10.2"])
+def test_the_wheel_of_a_release_reads_as_committed(release: str, tmp_path: Path) -> None:
+    assert_reads_as_committed(release, fetch(Wheel("jaxlib", release), tmp_path), tmp_path / "read.json")
+
+
+def assert_reads_as_committed(release: str, library: Path, out: Path) -> None:
+    """Every flag of the binary is in the table with all that the binary answers about it, and no other is."""
     command = [sys.executable, "-m", "tools.read_flags.read", str(library), str(out)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     told = merge.flags_text({"jaxlib": {release: json.loads(out.read_text())}})
