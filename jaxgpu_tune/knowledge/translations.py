@@ -164,7 +164,7 @@ def _by_member(name: str, value: str, release: str) -> Translation | None:
         kept += [sign + one for one in (stand_ins[:1] if stand_ins[:1] == [member] else stand_ins)]
         lost += [] if stand_ins else [member]
     text = ",".join(dict.fromkeys(kept))
-    if not kept or not _fine(name, text, release):
+    if not kept or not _fine(name, text, release) or any(_is_foreign(name, member) for member in lost):
         return None
     intent = (
         f"this release has no {', '.join(lost)} in the list"
@@ -172,6 +172,13 @@ def _by_member(name: str, value: str, release: str) -> Translation | None:
         else "members of the list have other names in this release"
     )
     return Translation((("xla_flag", name, text),), intent, not lost)
+
+
+def _is_foreign(name: str, member: str) -> bool:
+    """Whether no release has a member of that name: it is a mistake, not another release's."""
+    specs = (flags.flag(name, release) for release in flags.releases())
+    known = {one.upper() for spec in specs if spec is not None for one in spec.members}
+    return member.upper() not in known and member.upper() not in member_rules(name)
 
 
 def _nothing_left(name: str, value: Any) -> Translation | None:

@@ -93,7 +93,7 @@ def _meant(value: str) -> str:
         percent = float(value.strip().rstrip("%"))
     except ValueError:
         return "Allowed: above 0 and at most 1, for example 0.75."
-    meant = percent / 100 if 1 < percent < 100 else 0.75
+    meant = percent / 100 if 2 <= percent < 100 else 0.75
     return f"Did you mean {meant:g}? It is a ratio: 0.75 is three quarters of the whole GPU."
 
 

@@ -21,6 +21,7 @@ RANKS = {
     "existing": {"preset": 0, "existing": 1, "argument": 2},
     "preset": {"existing": 0, "preset": 1, "argument": 2},
 }
+KINDS = ("xla_flag", "env", "jax_config")
 SCHEDULERS = "CUDA_VISIBLE_DEVICES"
 """Which GPUs are this process's own is never ours to overwrite (R48)."""
 UMBRELLA = "jax_transfer_guard"
@@ -29,8 +30,16 @@ UMBRELLA = "jax_transfer_guard"
 def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Stream:
     """Every wish that is emitted, in canonical order, with the decisions and findings of all."""
     rank = RANKS[prefer]
-    for group in _groups(_specific_guards(tuple(wishes)), lambda wish: fields_of(wish, target)):
-        yield from _resolve(_one_list(group, target), target, rank)
+    groups = _groups(_specific_guards(tuple(wishes)), lambda wish: fields_of(wish, target))
+    outcomes = [tuple(_resolve(_one_list(group, target), target, rank)) for group in groups]
+    for outcome in sorted(outcomes, key=_place):
+        yield from outcome
+
+
+def _place(outcome: tuple[object, ...]) -> tuple[int, str]:
+    """Canonical order: by kind, then by what is emitted, never by what lost."""
+    emitted = [(KINDS.index(item.kind), item.name) for item in outcome if isinstance(item, Wish)]
+    return min(emitted, default=(len(KINDS), ""))
 
 
 def fields_of(wish: Wish, target: Target) -> frozenset[str]:
@@ -53,12 +62,7 @@ def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) ->
         members = [w for group in groups if group[0] & mine for w in group[1]]
         union = mine.union(*(group[0] for group in groups if group[0] & mine))
         groups = [*apart, (union, [*members, wish])]
-    return sorted(
-        (group for _, group in groups), key=lambda group: (KINDS.index(group[0].kind), min(w.name for w in group))
-    )
-
-
-KINDS = ("xla_flag", "env", "jax_config")
+    return [group for _, group in groups]
 
 
 def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:

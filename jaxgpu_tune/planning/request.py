@@ -29,6 +29,9 @@ THRESHOLD_FLAGS = tuple(
 PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
 PROFILE_ENDINGS = (".pb", ".pbtxt")
 CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
+OWN_VARIABLES = ("JAXGPU_TUNE_STATE", "JAXGPU_TUNE_REEXECUTED")
+MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
+"""Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
 BUILD_DEFAULT = "<the build's default>"
 """Stands for the value the installed build has by itself; resolved where the build is known."""
 
@@ -156,6 +159,9 @@ def _flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> 
                 _bad(f"flags[{key!r}]", value, f"bool, int, float, str, a list of str, or None, not {wrong}")
             )
             continue
+        if "\0" in (text or ""):
+            problems.append(_bad(f"flags[{key!r}]", value, "text without a NUL"))
+            continue
         name = key.strip()
         name = name.removeprefix("--")
         yield Setting("xla_flag", name, text, "asked for", "argument flags")
@@ -169,8 +175,10 @@ def _env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Ite
             )
         elif key == "XLA_FLAGS" and value is not None:
             yield from _flags_of(str(value), problems)
-        elif "=" in key or "\0" in key or not key:
-            problems.append(_bad("env", key, "names without '='"))
+        elif "=" in key or "\0" in key or not key or key in OWN_VARIABLES:
+            problems.append(_bad("env", key, "names of variables without '=', other than this library's own"))
+        elif "\0" in str(value):
+            problems.append(_bad(f"env[{key!r}]", value, "text without a NUL"))
         else:
             text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
             yield Setting("env", key, text, "asked for", "argument env")
@@ -217,7 +225,7 @@ def _cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
         return
     if cache is False:
         yield Setting("jax_config", "jax_enable_compilation_cache", False, "asked for", "argument compilation_cache")
-    elif cache is True or not isinstance(cache, (str, os.PathLike)):
+    elif cache is True or not isinstance(cache, (str, os.PathLike)) or not os.fspath(cache) or "\0" in os.fspath(cache):
         problems.append(_bad("compilation_cache", cache, "the directory of the cache, or False"))
     else:
         folder = os.path.expandvars(os.path.expanduser(os.fspath(cache)))
@@ -279,8 +287,10 @@ def _fraction(value: Any, processes_per_gpu: Any) -> Iterable[Finding]:
 
 def _counts(**values: Any) -> Iterable[Finding]:
     for name, value in values.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            yield _bad(name, value, "a whole number of at least 1")
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST[name]
+        ):
+            yield _bad(name, value, f"a whole number from 1 to {MOST[name]}")
 
 
 def _booleans(**values: Any) -> list[Finding]:
@@ -295,7 +305,8 @@ def _choice(name: str, value: Any, allowed: tuple[str, ...]) -> list[Finding]:
     from difflib import get_close_matches
 
     near = get_close_matches(str(value), allowed, 1)
-    return [_bad(name, value, ", ".join(map(repr, allowed)), f"Did you mean {near[0]!r}?" if near else "")]
+    meant = {"gpu": "cuda"}.get(str(value), near[0] if near else "")
+    return [_bad(name, value, ", ".join(map(repr, allowed)), f"Did you mean {meant!r}?" if meant in allowed else "")]
 
 
 def _bad(name: str, given: Any, allowed: str, hint: str = "") -> Finding:

@@ -90,6 +90,11 @@ def select(preset: Preset, request: Request, facts: Facts) -> Iterator[Setting |
     if request.layer_bytes is not None and not any(s.name in THRESHOLD_FLAGS for s in settings):
         message = f"layer_bytes has no effect: preset {preset.name} sets no combine threshold."
         yield Finding("layer-bytes-unused", "warning", message, "It serves presets such as fsdp.")
+    if request.platform == "cuda" and facts.local_gpus == 0:
+        message = "platform='cuda' is asked for, but no NVIDIA GPU can be used here: JAX will fail to start."
+        yield Finding(
+            "no-gpu", "warning", message, "Look at CUDA_VISIBLE_DEVICES and nvidia-smi, or leave platform out."
+        )
     for setting in settings:
         reasons = _unmet(setting, facts)
         if reasons:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Target", "target_of"]
 
 PLUGIN = "-pjrt"
+AT_LEAST_ONE = ("xla_force_host_platform_device_count",)
+"""Flags whose parser takes numbers with which no backend starts."""
 
 
 class Target(Value):
@@ -48,6 +50,13 @@ class Target(Value):
 
     def refusal(self, name: str, text: str | None) -> str | None:
         """Why some parser would refuse this value of a flag that exists (a sentence), or None."""
+        if (
+            name in AT_LEAST_ONE
+            and (text or "").strip().lstrip("+").isdigit() is False
+            or text == "0"
+            and name in AT_LEAST_ONE
+        ):
+            return f"--{name}={text}: allowed are whole numbers of at least 1; JAX finds no device with any other."
         for release, spec in self._specs(name):
             if text is None and spec.type != "bool":
                 return f"--{name} needs a value (--{name}=…): without one XLA calls the flag unknown."
