@@ -15,9 +15,9 @@ from .knowledge.presets import all_presets
 from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report, Setting
 from .planning import memory
 from .planning.adapt import adapt
-from .planning.assemble import environ_changes, flags_text, option_values, ordered, unreachable
+from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
-from .planning.inherit import inherit, read_flags, unlisted_flags
+from .planning.inherit import ends_the_process, inherit, read_flags, unlisted_flags
 from .planning.merge import merge
 from .planning.request import Request, make_request
 from .planning.select import compose, facts_of, select
@@ -47,7 +47,7 @@ __all__ = [
 OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
-CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated"})
+CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated", "not-an-xla-flag", "tpu-flag", "help-flag"})
 STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
     "unknown-flag": UnknownFlag,
     "flag-translated": UnknownFlag,
@@ -69,7 +69,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
     foreign = _foreign(observation.machine, request)
     if foreign:
         report = report._replace(findings=(*report.findings, *foreign))
-    elif os.environ.get(OFF, "").lower() != "off":
+    elif not _is_off(os.environ):
         report = writer.apply(report, observation, request.late)
     _announce(report)
     return report
@@ -84,7 +84,7 @@ def plan(
 ) -> Report:
     """The same decisions for a fresh process, applying nothing. ``jaxlib``: plan for that release instead of the installed one."""
     request = make_request(preset, **arguments)
-    given = os.environ if environ is None else environ
+    given = os.environ if environ is None else _texts("environ", environ)
     return probed_plan(request, _observe_fresh(request, given, jaxlib))
 
 
@@ -92,11 +92,25 @@ def environ(
     preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any
 ) -> dict[str, str]:
     """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
-    request = make_request(preset, **arguments)
-    observation = _observe_fresh(request, os.environ if base is None else base, None)
-    report = probed_plan(request, observation)
+    report, final = fresh_environ(preset, os.environ if base is None else base, **arguments)
     _announce(report)
-    return marked(observation.environ, report.environ)
+    return final
+
+
+def fresh_environ(
+    preset: str | os.PathLike[str], base: Mapping[str, str], *, here: bool = False, **arguments: Any
+) -> tuple[Report, dict[str, str]]:
+    """The report, and the environment of a fresh process: ``base`` as it is under JAXGPU_TUNE=off.
+
+    ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either.
+    """
+    request = make_request(preset, **arguments)
+    observation = _observe_fresh(request, base, None)
+    report = probed_plan(request, observation)
+    foreign = _foreign(observation.machine, request) if here else ()
+    if foreign or _is_off(base):
+        return _with(report, foreign), dict(base)
+    return report, marked(observation.environ, report.environ)
 
 
 def configured(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Callable[[Function], Function]:
@@ -134,10 +148,16 @@ def presets() -> tuple[Preset, ...]:
 
 def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Finding, ...]:
     """What is wrong with a text of XLA flags (default: the environment's) for a jaxlib (default: the installed one)."""
-    given = dict(os.environ) if xla_flags is None else {"XLA_FLAGS": xla_flags}
+    given = dict(os.environ) if xla_flags is None else _texts("flags", {"XLA_FLAGS": xla_flags})
     request = make_request()
-    findings = make_plan(request, _observe_fresh(request, given, jaxlib), NOTHING).findings
-    return tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in findings)
+    observation = _observe_fresh(request, given, jaxlib)
+    findings = make_plan(request, observation, NOTHING).findings
+    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in findings)
+    ends = ends_the_process(observation, target_of(observation.machine))
+    if not ends or any(f.severity == "error" for f in told):
+        return told
+    message = f"As it stands, XLA ends the process on this text: {ends}"
+    return (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
 
 
 def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> dict[str, Any]:
@@ -156,7 +176,7 @@ def migrate(xla_flags: str, to: str | None = None) -> Migration:
     """The same intent for another jaxlib (default: the installed one): the text and what became of each flag."""
     from .planning.migrate import restated
 
-    observation = _observe_fresh(make_request(), {"XLA_FLAGS": xla_flags}, to)
+    observation = _observe_fresh(make_request(), _texts("flags", {"XLA_FLAGS": xla_flags}), to)
     target = target_of(observation.machine)
     renewed = tuple(restated(read_flags(observation, target).flags, target))
     changed = tuple(item for item in renewed if isinstance(item, Decision))
@@ -210,18 +230,20 @@ def make_plan(
         )
     )
     _raise(stated.problems)
-    merged = collect(merge(stated.wishes, target, request.prefer))
+    reaching = collect(carried(stated.wishes, target.jax_release, machine.phase in ("imported", "started")))
+    merged = collect(merge(reaching.wishes, target, request.prefer))
     chosen = collect((*selected, *asked))
     findings = (
         *target.findings,
         *chosen.findings,
         *stated.findings,
+        *reaching.findings,
         *merged.findings,
         *check_hazards(merged.wishes, facts),
     )
     if request.strict:
         _raise_strict(findings)
-    decisions = ordered((*chosen.decisions, *stated.decisions, *merged.decisions))
+    decisions = ordered((*chosen.decisions, *stated.decisions, *reaching.decisions, *merged.decisions))
     return _report(request, observation, target, merged, decisions, tuple(dict.fromkeys(findings)))
 
 
@@ -238,7 +260,7 @@ def _report(
         environ=environ_changes(merged.wishes, decisions, flags, changed, before, target.jax_release),
         jax_config=changed,
         decisions=decisions,
-        findings=(*findings, *unreachable(changed, target.jax_release, observation.machine.phase != "not-imported")),
+        findings=findings,
         inputs={"arguments": request.arguments, "environ": _relevant(before)},
     )
 
@@ -294,11 +316,24 @@ for _call in (configure, configured, compiler_options):
     vars(_call)["__wrapped__"] = make_request
 
 
+def _texts(what: str, environ: Any) -> Mapping[str, str]:
+    """The mapping, if all of it is text. Raises BadSetting."""
+    wrong = {n: v for n, v in environ.items() if not (isinstance(n, str) and isinstance(v, str))}
+    if wrong:
+        raise BadSetting.of([Finding("bad-argument", "error", f"{what}: {wrong!r} is not valid; allowed: text.")])
+    return dict(environ)
+
+
 def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:
     machine = request.machine
     if jaxlib is not None:
+        Machine.from_dict({"jaxlib": jaxlib})
         machine = (machine or detect_machine(environ))._replace(jaxlib=jaxlib, jax=jaxlib, plugins={})
     return observe(environ, machine, live=False)
+
+
+def _is_off(environ: Mapping[str, str]) -> bool:
+    return environ.get(OFF, "").strip().lower() == "off"
 
 
 def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:

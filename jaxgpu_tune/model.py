@@ -244,10 +244,14 @@ class Report(Value):
     inputs: Mapping[str, Any] = NOTHING
 
     def restore(self) -> None:
-        """Give back what was there before: variables and jax.config options that still hold what we set."""
+        """Give back what was there before this library's first call: variables and options that still hold what it set.
+
+        A report of a plan that was not applied gives nothing back.
+        """
         from .host.apply import restore
 
-        restore()
+        if self.applied:
+            restore()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, inputs included."""

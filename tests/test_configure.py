@@ -299,3 +299,52 @@ tell([report.xla_flags, sorted(refused_flags("--xla_gpu_autotune_level=2 --xla_n
 """
     expected = ["--xla_gpu_autotune_level=2", ["xla_no_such", "xla_other"]]
     assert told(code, XDG_CACHE_HOME=str(tmp_path)) == expected
+
+
+def test_options_of_an_earlier_call_are_replaced_and_none_means_jaxs_default() -> None:
+    code = """
+import jax, jaxgpu_tune
+jaxgpu_tune.configure("single_gpu", jax_config={"jax_enable_x64": True})
+jaxgpu_tune.configure("single_gpu")
+replaced = jax.config.jax_enable_x64
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+report = jaxgpu_tune.configure("single_gpu", jax_config={"jax_numpy_dtype_promotion": None, "jax_optimization_level": None})
+removed = jax.config.jax_numpy_dtype_promotion
+report.restore()
+tell([replaced, removed, jax.config.jax_numpy_dtype_promotion])
+"""
+    assert told(code) == [False, "standard", "strict"]
+
+
+def test_r16_what_is_put_before_our_text_is_the_users_too() -> None:
+    code = """
+import os, jaxgpu_tune
+report = jaxgpu_tune.configure("single_gpu", flags={"xla_gpu_autotune_level": 2})
+os.environ["XLA_FLAGS"] = "--xla_dump_to=mine " + os.environ["XLA_FLAGS"]
+report.restore()
+tell(os.environ["XLA_FLAGS"])
+"""
+    assert told(code) == "--xla_dump_to=mine"
+
+
+def test_a_guard_that_no_variable_carries_leaves_the_users_umbrella_alone() -> None:
+    code = """
+import os, jaxgpu_tune
+report = jaxgpu_tune.configure("single_gpu", jax_config={"jax_transfer_guard_host_to_device": "allow"})
+import jax
+tell([os.environ["JAX_TRANSFER_GUARD"], jax.config.jax_transfer_guard_device_to_host, [f.code for f in report.findings if "without" in f.code]])
+"""
+    assert told(code, JAX_TRANSFER_GUARD="log") == ["log", "log", ["option-without-variable"]]
+
+
+def test_a_damaged_marker_is_no_marker_and_a_plan_restores_nothing() -> None:
+    code = """
+import os, jaxgpu_tune
+os.environ["JAXGPU_TUNE_STATE"] = '{"Q":[5,null],"A=B":["1",null]}'
+report = jaxgpu_tune.configure("single_gpu", flags={"xla_gpu_autotune_level": 2})
+jaxgpu_tune.plan("fsdp").restore()
+still = os.environ["XLA_FLAGS"]
+report.restore()
+tell([still, "XLA_FLAGS" in os.environ])
+"""
+    assert told(code) == ["--xla_gpu_autotune_level=2", False]

@@ -349,3 +349,56 @@ def test_a_preset_may_state_a_fraction_which_yields_to_what_is_set() -> None:
     (name,) = [n for n in plan("jax-toolbox", machine=machine(), environ={}).environ if "MEM_FRACTION" in n]
     kept = plan("jax-toolbox", machine=machine(), environ={name: "0.5"})
     assert name not in kept.environ and decision(kept, name).status == "kept"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--foo",
+        "--help",
+        "--xla_tpu_x=1",
+        "-xla_gpu_ftz=1",
+        "\u2013\u2013xla_gpu_ftz=1",
+        "'--xla_gpu_ftz=1'",
+        "--xla_gpu_ftz-false",
+        "no/such/file",
+    ],
+)
+def test_check_calls_every_text_that_ends_the_process_an_error(text: str) -> None:
+    assert "error" in {finding.severity for finding in jaxgpu_tune.check(text, jaxlib="0.11.2")}
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (plan, {"jaxlib": "x"}),
+        (plan, {"jaxlib": 5}),
+        (plan, {"environ": {"XLA_FLAGS": None}}),
+        (plan, {"layer_bytes": 2**63}),
+        (plan, {"processes_per_gpu": 10**30}),
+        (plan, {"env": {"A": "x\0"}}),
+        (plan, {"env": {"JAXGPU_TUNE_STATE": "{}"}}),
+        (plan, {"flags": {"xla_dump_to": "\0"}}),
+        (plan, {"compilation_cache": ""}),
+        (plan, {"flags": {"xla_force_host_platform_device_count": -1}}),
+        (plan, {"flags": {"xla_gpu_enable_command_buffer": "FUSION,nope"}}),
+        (jaxgpu_tune.check, {"xla_flags": 5}),
+        (jaxgpu_tune.migrate, {"xla_flags": None}),
+        (jaxgpu_tune.migrate, {"xla_flags": "", "to": "x"}),
+    ],
+)
+def test_what_is_no_argument_raises_the_librarys_own_error(function: object, arguments: dict[str, object]) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - which of the library's errors is told by its class
+        function(**arguments)  # type: ignore[operator]
+    assert isinstance(caught.value, jaxgpu_tune.JaxGpuTuneError)
+
+
+def test_the_order_of_flags_does_not_tell_who_lost() -> None:
+    lost = {"XLA_FLAGS": "--xla_gpu_enable_pipelined_all_gather=false"}
+    one = plan("fsdp", machine=machine(), environ=lost, prefer="preset")
+    assert one.xla_flags == plan("fsdp", machine=machine(), environ={}).xla_flags
+
+
+def test_off_leaves_the_environment_of_a_fresh_process_as_it_is() -> None:
+    base = {"JAXGPU_TUNE": "off", "PATH": "/bin"}
+    assert jaxgpu_tune.environ("fsdp", base=base, machine=machine()) == base

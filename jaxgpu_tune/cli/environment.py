@@ -10,13 +10,11 @@ from ..model import Report
 __all__ = ["changes_of", "planned"]
 
 
-def planned(preset: str, arguments: dict[str, Any]) -> tuple[Report, dict[str, str]]:
+def planned(preset: str, arguments: dict[str, Any], *, here: bool = False) -> tuple[Report, dict[str, str]]:
     """The report, and the complete environment of a fresh process with the marker that tells what was set here."""
-    from ..api import plan
-    from ..host.marker import before_us, marked
+    from ..api import fresh_environ
 
-    report = plan(preset, **arguments)
-    return report, marked(before_us(os.environ), report.environ)
+    return fresh_environ(preset, os.environ, here=here, **arguments)
 
 
 def changes_of(final: dict[str, str]) -> dict[str, str | None]:

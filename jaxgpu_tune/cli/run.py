@@ -27,7 +27,7 @@ def command(preset: str, program: tuple[str, ...], as_json: bool, **given: Any) 
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
     if there is no such command, 126 if it cannot be executed.
     """
-    report, final = planned(preset, plan_arguments(given))
+    report, final = planned(preset, plan_arguments(given), here=True)
     if as_json:
         print_json(report.to_dict(), err=True)
     else:

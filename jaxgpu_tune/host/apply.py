@@ -10,13 +10,14 @@ from ..errors import TooLate
 from ..knowledge import options
 from ..model import Decision, Finding, Observation, Report
 from .marker import MARKER, before_us, marked, touched
+from .phase import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["apply", "in_notebook", "restore"]
+__all__ = ["apply", "former_options", "in_notebook", "restore"]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
 MISSING = object()
@@ -32,7 +33,7 @@ def apply(report: Report, observation: Observation, late: str) -> Report:
         _reexecute(report, observation, behind)
     done = _without(report, behind) if behind else report
     _write_environ(marked(observation.environ, done.environ), done.environ)
-    _write_options(done.jax_config)
+    _write_options(done.jax_config, report.machine.jax or report.machine.jaxlib)
     return done._replace(applied=True)
 
 
@@ -40,10 +41,8 @@ def restore() -> None:
     """Give back the variables and options that still hold what this library set."""
     _write_environ(before_us(os.environ), (REEXECUTED,))
     config = _live_config()
-    while _former_options:
-        name, (former, ours) = _former_options.popitem()
-        if config is not None and getattr(config, name, MISSING) == ours:
-            config.update(name, former)
+    for name in list(_former_options):
+        _give_back(config, name)
 
 
 def in_notebook() -> bool:
@@ -60,7 +59,9 @@ def _too_late(report: Report, observation: Observation) -> tuple[str, ...]:
     release = report.machine.jax or report.machine.jaxlib
     config = _live_config()
     frozen = [
-        n for n, value in report.jax_config.items() if _is_frozen(n, release) and getattr(config, n, MISSING) != value
+        n
+        for n, value in report.jax_config.items()
+        if _is_frozen(n, release) and plain(getattr(config, n, MISSING)) != value
     ]
     return (*variables, *frozen)
 
@@ -134,13 +135,36 @@ def _write_environ(final: Mapping[str, str], names: Iterable[str]) -> None:
             os.environ[name] = final[name]
 
 
-def _write_options(wanted: Mapping[str, Any]) -> None:
+def _write_options(wanted: Mapping[str, Any], release: str | None) -> None:
+    """Set a live jax's options; those of an earlier call that are no longer wanted get back what they had."""
     config = _live_config()
-    for name, value in wanted.items() if config is not None else ():
-        former = getattr(config, name, MISSING)
+    if config is None:
+        return
+    for name in [name for name in _former_options if name not in wanted]:
+        _give_back(config, name)
+    for name, asked in wanted.items():
+        former = plain(getattr(config, name, MISSING))
+        value = _default(name, release) if asked is None else asked
         if former is not MISSING and former != value:
             _former_options[name] = (_former_options.get(name, (former,))[0], value)
             config.update(name, value)
+
+
+def _give_back(config: Any, name: str) -> None:
+    former, ours = _former_options.pop(name)
+    if plain(getattr(config, name, MISSING)) == ours:
+        config.update(name, former)
+
+
+def _default(name: str, release: str | None) -> Any:
+    spec = options.option(name, release) if release else None
+    return None if spec is None else spec.default
+
+
+def former_options() -> dict[str, Any]:
+    """The options that still hold what an earlier call set, with what they were before."""
+    config = _live_config()
+    return {name: was for name, (was, ours) in _former_options.items() if plain(getattr(config, name, MISSING)) == ours}
 
 
 def _live_config() -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from ..planning.xla_flags import scan
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -24,9 +26,11 @@ def touched(environ: Mapping[str, str]) -> dict[str, tuple[str | None, str | Non
     """Each variable that we changed: (what it was, what we made it); empty if the marker is absent or damaged."""
     try:
         state: Any = json.loads(environ.get(MARKER, "{}"))
-        return {str(name): (was, ours) for name, (was, ours) in state.items()}
+        pairs = {str(name): (was, ours) for name, (was, ours) in state.items()}
     except (ValueError, TypeError, AttributeError):
         return {}
+    sound = all(isinstance(text, (str, type(None))) for pair in pairs.values() for text in pair)
+    return pairs if sound and not any("=" in name or not name for name in pairs) else {}
 
 
 def before_us(environ: Mapping[str, str]) -> dict[str, str]:
@@ -36,9 +40,20 @@ def before_us(environ: Mapping[str, str]) -> dict[str, str]:
         now = environ.get(name)
         if now == ours:
             _put(found, name, was)
-        elif name == FLAGS and ours and now and now.startswith(ours):
-            _put(found, name, f"{was or ''} {now[len(ours) :]}".strip() or None)
+        elif name == FLAGS and ours and now:
+            _put(found, name, _without_ours(was or "", ours, now))
     return found
+
+
+def _without_ours(was: str, ours: str, now: str) -> str | None:
+    """XLA_FLAGS that was changed after us: what we added is taken out flag by flag, the rest is the user's."""
+    mine = [token.text for token in scan(ours).tokens]
+    theirs = [token.text for token in scan(was).tokens]
+    there = [token.text for token in scan(now).tokens]
+    if not set(mine) <= set(there):
+        return now
+    left = [text for text in there if text not in mine]
+    return " ".join([*theirs, *left]) or None
 
 
 def marked(before: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from ..model import Machine, Observation
+from .apply import former_options
 from .detect import detect_machine
 from .marker import before_us
 from .phase import live_config, phase
@@ -24,7 +25,7 @@ def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bo
     return Observation(
         machine=seen,
         environ=before,
-        jax_config=live_config(seen.jax) if live else None,
+        jax_config=live_config(seen.jax, former_options()) if live else None,
         flag_file=_flag_file(before.get("XLA_FLAGS", "")),
         modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules),
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from ..model import Phase
+from ..model import NOTHING, Phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
-__all__ = ["live_config", "phase"]
+__all__ = ["live_config", "phase", "plain"]
 
 BRIDGE = "jax._src.xla_bridge"
 
@@ -33,11 +34,15 @@ def _is_held(lock: Any) -> bool:
     return hasattr(lock, "locked") and bool(lock.locked())
 
 
-def live_config(jax: str | None) -> dict[str, Any] | None:
-    """The options of a live jax that differ from jax's own defaults; None: jax is not imported."""
+def live_config(jax: str | None, former: Mapping[str, Any] = NOTHING) -> dict[str, Any] | None:
+    """The options of a live jax that differ from jax's own defaults; None: jax is not imported.
+
+    ``former``: what options were that this library has set since.
+    """
     values = _values()
     if values is None:
         return None
+    values |= former
     from ..knowledge.options import option
 
     specs = {name: option(name, jax) for name in values} if jax else {}
@@ -50,9 +55,16 @@ def live_config(jax: str | None) -> dict[str, Any] | None:
 
 def _values() -> dict[str, Any] | None:
     config = getattr(sys.modules.get("jax"), "config", None)
-    return None if config is None else dict(getattr(config, "values", {}))
+    return None if config is None else {name: plain(value) for name, value in dict(config.values).items()}
+
+
+def plain(value: Any) -> Any:
+    """A live option as its text: jax holds some as members of enums, whose values or names are the words that it takes."""
+    if not hasattr(value, "_value_"):
+        return value
+    return value.value if isinstance(value.value, str) else value.name.lower()
 
 
 def _is_changed(value: Any, default: Any) -> bool:
-    """Whether a plain value is not the default; an empty text is none, and enum members (x64 modes) are jax's own."""
+    """Whether a plain value is not the default; an empty text is none."""
     return type(value) in (bool, int, float, str) and value != default and not (value == "" and default is None)

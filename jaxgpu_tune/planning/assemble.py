@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..knowledge import options
 from ..model import Decision, Finding
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["environ_changes", "flags_text", "option_values", "ordered", "unreachable"]
+__all__ = ["carried", "environ_changes", "flags_text", "option_values", "ordered"]
 
 FLAGS = "XLA_FLAGS"
 GUARD_VARIABLE = "JAX_TRANSFER_GUARD"
@@ -70,25 +70,22 @@ def _umbrella(changed: Mapping[str, Any]) -> dict[str, str | None]:
     return {GUARD_VARIABLE: levels.pop()} if len(levels) == 1 and None not in levels else {}
 
 
-def unreachable(changed: Mapping[str, Any], jax: str | None, imported: bool) -> tuple[Finding, ...]:
-    """A finding for options that no variable carries into a process that has not imported jax yet."""
-    if imported or jax is None or _umbrella(changed):
-        return ()
-    specs = [options.option(name, jax) for name, value in changed.items() if value is not None]
-    names = [spec.name for spec in specs if spec is not None and not spec.env]
-    if not names:
-        return ()
-    message = (
-        f"No variable carries {', '.join(names)} into a process that imports jax later, so nothing is set for it yet."
-    )
-    return (
-        Finding(
-            "option-without-variable",
-            "warning",
-            message,
-            "Call configure() after `import jax` (before the first array).",
-        ),
-    )
+def carried(wishes: Iterable[Wish], jax: str | None, imported: bool) -> Iterator[Wish | Decision | Finding]:
+    """The wishes that can take effect: options without a variable reach only a process that has imported jax already."""
+    all_wishes = tuple(wishes)
+    guards = {w.name: w.value for w in all_wishes if w.name in GUARD_OPTIONS and w.origin != "existing"}
+    by_umbrella = bool(_umbrella(guards))
+    for wish in all_wishes:
+        spec = options.option(wish.name, jax) if wish.kind == "jax_config" and jax else None
+        reachable = imported or spec is None or spec.env or wish.origin == "existing"
+        if reachable or (by_umbrella and wish.name in guards):
+            yield wish
+            continue
+        reason = "no variable carries it into a process that imports jax later"
+        yield Decision("jax_config", wish.name, None, "unmet", reason, wish.source)
+        message = f"{wish.name} is not set: {reason}."
+        hint = "Call configure() after `import jax`, before the first array."
+        yield Finding("option-without-variable", "warning", message, hint)
 
 
 def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:

@@ -50,13 +50,8 @@ class Target(Value):
 
     def refusal(self, name: str, text: str | None) -> str | None:
         """Why some parser would refuse this value of a flag that exists (a sentence), or None."""
-        if (
-            name in AT_LEAST_ONE
-            and (text or "").strip().lstrip("+").isdigit() is False
-            or text == "0"
-            and name in AT_LEAST_ONE
-        ):
-            return f"--{name}={text}: allowed are whole numbers of at least 1; JAX finds no device with any other."
+        if name in AT_LEAST_ONE and not _is_positive(text or ""):
+            return f"--{name}={text}: allowed are whole numbers of at least 1; with any other JAX finds no device."
         for release, spec in self._specs(name):
             if text is None and spec.type != "bool":
                 return f"--{name} needs a value (--{name}=…): without one XLA calls the flag unknown."
@@ -75,6 +70,11 @@ class Target(Value):
             spec = known.flag(name, release)
             if spec is not None:
                 yield release, spec
+
+
+def _is_positive(text: str) -> bool:
+    plain = text.strip().removeprefix("+")
+    return plain.isascii() and plain.isdigit() and int(plain) > 0
 
 
 def same(spec: FlagSpec, left: str, right: str) -> bool:
