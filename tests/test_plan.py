@@ -402,3 +402,16 @@ def test_the_order_of_flags_does_not_tell_who_lost() -> None:
 def test_off_leaves_the_environment_of_a_fresh_process_as_it_is() -> None:
     base = {"JAXGPU_TUNE": "off", "PATH": "/bin"}
     assert jaxgpu_tune.environ("fsdp", base=base, machine=machine()) == base
+
+
+def test_several_changes_to_a_list_are_said_as_the_whole_list_where_only_the_first_would_count() -> None:
+    given = {"environ": {"XLA_FLAGS": f"--{COMMAND_BUFFER}=+CUDNN,-FUSION"}}
+    old = plan("auto", machine=machine(count=1, jaxlib="0.5.3"), **given)
+    assert "FUSION" not in old.xla_flags and "CUDNN" in old.xla_flags and "+" not in old.xla_flags
+    assert "flag-translated" in codes(old) and decision(old, COMMAND_BUFFER).status == "kept"
+    assert plan("auto", machine=machine(count=1, jaxlib="0.7.2"), **given).xla_flags == given["environ"]["XLA_FLAGS"]
+
+
+def test_digits_for_a_bool_are_words_where_digits_were_refused() -> None:
+    report = plan("auto", machine=machine(count=1, jaxlib="0.4.19"), environ={"XLA_FLAGS": "--xla_gpu_ftz=1"})
+    assert report.xla_flags == "--xla_gpu_ftz=true" and "flag-translated" in codes(report)

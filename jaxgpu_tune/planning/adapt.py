@@ -60,6 +60,13 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
 
 
 def _translation(setting: Setting, target: Target) -> Translation | None:
+    spec = target.flag(setting.name)
+    if spec is not None and (target.refusal(setting.name, setting.value) or spec.first_only):
+        from .respell import respelled
+
+        found = respelled(spec, setting.value, target)
+        if found is not None:
+            return found
     from ..knowledge.translations import translate
 
     for release in target.releases:

@@ -93,6 +93,6 @@ def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     best: dict[tuple[str, str], Decision] = {}
     for decision in decisions:
         key = (decision.kind, decision.name)
-        if key not in best or best[key].status in ("unmet", "absent", "dropped"):
+        if key not in best or best[key].status in ("unmet", "absent", "dropped", "translated"):
             best[key] = decision
     return tuple(sorted(best.values(), key=lambda d: (KINDS.index(d.kind), d.name)))

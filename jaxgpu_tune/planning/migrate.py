@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..knowledge import flags as known
 from ..knowledge.flag_spec import FlagSpec
-from ..knowledge.translations import changed_meaning, translate
+from ..knowledge.translations import changed_meaning
 from ..model import Decision
 from .repair import InheritedFlag
+from .respell import respelled
 from .target import Target
 from .xla_flags import quote
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["restated"]
-
-WORDS = {"1": "true", "0": "false"}
 
 
 def restated(flags: tuple[InheritedFlag, ...], target: Target) -> Iterator[InheritedFlag | Decision]:
@@ -44,26 +42,5 @@ def _said_anew(flag: InheritedFlag, value: str, spec: FlagSpec, target: Target) 
     moved = changed_meaning("xla_flag", flag.name, value, target.releases[0])
     if moved is not None:
         return tuple((name, said) for kind, name, said in moved.settings if kind == "xla_flag"), moved.intent
-    if spec.form == "bool" and value in WORDS and target.refusal(spec.name, value):
-        return ((spec.name, WORDS[value]),), "it takes true and false, but no digits"
-    whole = _whole_list(spec, value, target) if spec.first_only else None
-    if whole is not None:
-        return (
-            (spec.name, whole),
-        ), "of several changes to a list it applies only the first, so the whole list is said"
-    return None
-
-
-def _whole_list(spec: FlagSpec, value: str, target: Target) -> str | None:
-    """The list that ``+A,-B`` makes of the default, where XLA would stop after A."""
-    moved = translate(spec.name, value, target.releases[0])
-    if moved is not None and [name for _, name, _ in moved.settings] == [spec.name]:
-        value = str(moved.settings[0][2])
-    changes = [item.strip() for item in value.split(",")]
-    if len(changes) < 2 or not all(item[:1] in ("+", "-") for item in changes):
-        return None
-    try:
-        members = known.canonical(spec._replace(first_only=False), value)
-    except ValueError:
-        return None
-    return ",".join(map(str, members)) if isinstance(members, tuple) else None
+    found = respelled(spec, value, target)
+    return None if found is None else (tuple((name, said) for _, name, said in found.settings), found.intent)
