@@ -21,7 +21,7 @@ class Facts(Value):
 
     ``compute_capabilities`` are those of this process's GPUs ("9.0"), empty where there is no GPU; ``devices`` counts
     the GPUs of the whole job, ``local_gpus`` those of this process; ``nvlink`` says whether all of this process's GPUs
-    reach each other by NVLink; ``wsl`` whether this is Windows Subsystem for Linux.
+    reach each other by NVLink.
     """
 
     jaxlib: str | None = None
@@ -32,7 +32,6 @@ class Facts(Value):
     processes: int | None = None
     hosts: int | None = None
     platform: str | None = None
-    wsl: bool | None = None
 
 
 class Verdict(Value):

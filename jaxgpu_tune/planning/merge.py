@@ -194,7 +194,7 @@ def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
     last = {w.name: w for w in existing}
     for wish in (w for w in existing if last[w.name] is w):
         losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
-        reason = (wish.reason if wish.translated else "set already") + _named(losers, "wins over")
+        reason = (wish.reason if wish.translated else "set already") + _named(losers)
         yield wish
         yield Decision(wish.kind, wish.name, text_of(wish), "kept", reason, wish.source)
     yield from _repeats(existing, last)
@@ -222,11 +222,9 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
     for loser in (w for w in others if w.origin == "existing"):
         message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
         yield Finding("overruled", "warning", message, "Set it in one place only.")
-    reason = winner.reason + _named(others, "wins over")
+    reason = winner.reason + _named(others)
     if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
-        note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(
-            others, "wins over"
-        )
+        note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others)
         yield Decision("xla_flag", winner.name, None, "default", note, winner.source)
         return
     yield winner
@@ -240,8 +238,8 @@ def _equal(left: Wish, right: Wish, target: Target) -> bool:
     return same(spec, left.value, right.value) if spec is not None else bool(left.value == right.value)
 
 
-def _named(losers: list[Wish], verb: str) -> str:
-    return f"; {verb} " + ", ".join(f"{shown(w)} ({w.source})" for w in losers) if losers else ""
+def _named(losers: list[Wish]) -> str:
+    return "; wins over " + ", ".join(f"{shown(w)} ({w.source})" for w in losers) if losers else ""
 
 
 def shown(wish: Wish) -> str:
