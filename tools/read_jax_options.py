@@ -1,7 +1,7 @@
 """Read every jax.config option off the jax wheels: ``python -m tools.read_jax_options [--yes] [--cache FOLDER]``.
 
 A wheel of jax is Python text. Its option definitions are read by ``ast``; nothing of it is imported. All releases since
-the first supported one are fetched with pip (2 to 3 MB each, kept in the cache), compared with
+the first supported one are fetched with pip (2 to 3 MB each; the cache keeps only what this reader read), compared with
 ``knowledge/data/jax_options.json``, and the difference is shown before it is written. Needs a Python that can parse the
 newest jax (3.12 or newer).
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import hashlib
 import json
 import subprocess
 import sys
@@ -77,25 +78,36 @@ def main() -> int:
     words = _arguments()
     words.cache.mkdir(parents=True, exist_ok=True)
     releases = releases_of("jax")
-    read = {release: options_of(_wheel(release, words.cache)) for release in releases}
+    read = {release: _read(release, words.cache) for release in releases}
     _put(TARGET, table_text(read), ask=not words.yes)
     return 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.read_jax_options", description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="the wheels are kept here: a second run goes on")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="what was read is kept here: a second run goes on")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     return parser.parse_args()
 
 
-def _wheel(release: str, cache: Path) -> Path:
-    if not (found := list(cache.glob(f"jax-{release}-*.whl"))):
-        where = ["--only-binary=:all:", "--no-deps", "--python-version", "312", "-d", str(cache)]
-        command = [sys.executable, "-m", "pip", "download", "-q", *where, f"jax=={release}"]
-        subprocess.run(command, check=True)
-        found = list(cache.glob(f"jax-{release}-*.whl"))
-    return found[0]
+def _read(release: str, cache: Path) -> dict[str, Facts]:
+    """Return the options of one release. What an earlier text of this reader kept does not count."""
+    reader = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+    kept = cache / f"jax-{release}.{reader}.json"
+    if not kept.exists():
+        part = kept.with_suffix(".part")
+        with tempfile.TemporaryDirectory() as folder:
+            part.write_text(json.dumps(options_of(_wheel(release, Path(folder)))))
+        part.rename(kept)
+    facts: dict[str, Facts] = json.loads(kept.read_text())
+    return facts
+
+
+def _wheel(release: str, folder: Path) -> Path:
+    where = ["--only-binary=:all:", "--no-deps", "--python-version", "312", "-d", str(folder)]
+    command = [sys.executable, "-m", "pip", "download", "-q", *where, f"jax=={release}"]
+    subprocess.run(command, check=True)
+    return next(folder.glob("*.whl"))
 
 
 def options_of(wheel: Path) -> dict[str, Facts]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -38,6 +39,8 @@ _MOMENTS: dict[str, Moment] = {
             "jax_cpu_get_global_topology_timeout_minutes",
             "jax_cpu_get_local_topology_timeout_minutes",
             "jax_cross_host_transfer_socket_address",
+            "jax_cross_host_transfer_timeout_seconds",
+            "jax_cross_host_transfer_transfer_size",
             "jax_cross_host_transport_addresses",
             "jax_cuda_visible_devices",
             "jax_force_dcn_cross_host_transfers",
@@ -52,15 +55,41 @@ _MOMENTS: dict[str, Moment] = {
             "jax_xla_backend",
             "mock_num_gpu_processes",
             "mock_num_gpus",
+            "mock_num_processes",
             "use_mock_gpu_client",
         ),
         "backend",
     ),
     **dict.fromkeys(
-        ("jax_check_proxy_envs", "jax_enable_preemption_service", "jax_enable_recoverability"), "distributed"
+        (
+            "jax_check_proxy_envs",
+            "jax_distributed_verify_secure_credentials",
+            "jax_enable_preemption_service",
+            "jax_enable_recoverability",
+            "jax_mtls_ca_file",
+            "jax_mtls_cert_file",
+            "jax_mtls_key_file",
+            "jax_mtls_peer_uri_prefix",
+        ),
+        "distributed",
     ),
+    **dict.fromkeys(("jax_default_dtype_bits", "jax_use_simplified_jaxpr_constants"), "import"),
 }
-"""Until when an option counts, where that is not any time: read off the places in jax that ask for it."""
+"""Until when an option counts, where that is not any time: read off the places in jax that ask for it.
+
+Those of "import" are asked for again later, but what modules of jax settled while they were imported stays.
+"""
+
+_DEVICES = (r"all| *\d+ *(, *\d+ *)*", "all, or numbers of GPUs joined by commas")
+_PAIR = "[^:;]*:[^:;]*"
+_FORMS: dict[str, tuple[str, str]] = {
+    "jax_cuda_visible_devices": _DEVICES,
+    "jax_rocm_visible_devices": _DEVICES,
+    "jax_oneapi_visible_devices": _DEVICES,
+    "jax_mock_gpu_topology": (r"( *\d+ *x *\d+ *x *\d+ *)?", "a text like 1x2x8 (slices, hosts of each, GPUs of each)"),
+    "jax_pjrt_client_create_options": (f"({_PAIR}(;{_PAIR})*)?", "name:value pairs joined by semicolons"),
+}
+"""Texts that jax takes as they come and refuses when the backend starts: (what it can read, in words)."""
 
 
 class OptionSpec(Value):
@@ -183,16 +212,21 @@ def _enum(spec: OptionSpec, value: Any) -> str:
 
 
 def _string(spec: OptionSpec, value: Any) -> str:
-    if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if isinstance(text, str) and re.fullmatch(_FORMS.get(spec.name, (".*",))[0], text, re.DOTALL):
+        return text
     raise _refused(spec, value)
 
 
 def _object(spec: OptionSpec, value: Any) -> Any:
     """Texts, and mappings of texts. Anything else would not reach a child process, whose variable holds text only."""
-    if isinstance(value, Mapping) and all(isinstance(member, str) for pair in value.items() for member in pair):
+    if not isinstance(value, Mapping):
+        return _string(spec, value)
+    texts = all(isinstance(member, str) for pair in value.items() for member in pair)
+    readable = all(re.fullmatch(_PAIR, f"{name}:{text}") for name, text in value.items())
+    if spec.name in _FORMS and texts and readable:
         return dict(value)
-    return _string(spec, value)
+    raise _refused(spec, value)
 
 
 _PARSERS: dict[str, Callable[[OptionSpec, Any], Any]] = {
@@ -209,12 +243,15 @@ _KINDS = {
     "int": "a whole number",
     "float": "a number",
     "string": "a text",
-    "object": "a text, or a mapping of texts to texts (its variable holds text only)",
+    "object": "a text",
 }
 
 
 def _allowed(spec: OptionSpec) -> str:
-    allowed = _KINDS.get(spec.type) or f"one of {', '.join(spec.values)}"
+    form = _FORMS[spec.name][1] if spec.name in _FORMS else None
+    allowed = form or _KINDS.get(spec.type) or f"one of {', '.join(spec.values)}"
+    if form and spec.type == "object":
+        allowed += ", a mapping of texts to texts (its variable holds text only)"
     return f"{allowed}, or None" if spec.optional else allowed
 
 

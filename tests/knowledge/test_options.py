@@ -36,6 +36,15 @@ SAMPLES: dict[str, list[Any]] = {
     "string": ["cpu"],
     "object": ["cpu"],
 }
+FORMED: dict[str, Any] = {
+    "jax_cuda_visible_devices": "0,1",
+    "jax_rocm_visible_devices": "0,1",
+    "jax_oneapi_visible_devices": "0,1",
+    "jax_mock_gpu_topology": "1x2x8",
+    "jax_pjrt_client_create_options": "a:1;b:x",
+}
+"""Texts of a form of their own."""
+
 LATER = ("experimental_xmap_", "jax_mosaic_", "jax_pallas_", "mosaic_")
 """In older releases ``import jax`` does not load the modules that define these; using them does."""
 
@@ -94,7 +103,8 @@ def test_the_installed_jax_has_these_defaults_types_and_choices(live: dict[str, 
 
 def other(found: options.OptionSpec) -> list[Any]:
     """Values that the option takes, besides its default."""
-    return [value for value in found.values or SAMPLES[found.type] if value != found.default]
+    samples = [FORMED[found.name]] if found.name in FORMED else found.values or SAMPLES[found.type]
+    return [value for value in samples if value != found.default]
 
 
 def test_variables_reach_a_real_jax(live: dict[str, Any]) -> None:
@@ -171,6 +181,12 @@ def test_a_number_survives_as_text(value: float) -> None:
         ("jax_transfer_guard", "disalow", "or None, not 'disalow'. Did you mean 'disallow'?"),
         ("jax_platforms", 3, "a text, or None, not 3."),
         ("jax_pjrt_client_create_options", {"memory_fraction": 0.5}, "mapping of texts to texts"),
+        ("jax_pjrt_client_create_options", {"a": "1;2"}, "mapping of texts to texts"),
+        ("jax_pjrt_client_create_options", "memory_fraction=0.5", "name:value pairs .*, not 'memory_fraction=0.5'."),
+        ("jax_default_device", {"gpu": "0"}, "a text, or None, not"),
+        ("jax_cuda_visible_devices", "0,zzz", "numbers of GPUs joined by commas, not '0,zzz'."),
+        ("jax_mock_gpu_topology", "2x4", "a text like 1x2x8 .*, not '2x4'."),
+        ("jax_compilation_cache_dir", b"/cache", "a text, or None, not b'/cache'."),
         ("jax_persistent_cache_min_compile_time_secs", "soon", "a number, not 'soon'."),
     ],
 )
@@ -183,6 +199,48 @@ def test_a_falsy_text_is_false() -> None:
     """Where ``jax.config.update`` would take it for true."""
     assert options.parse(spec("jax_enable_pgle"), "false") is False
     assert options.parse(spec("jax_enable_pgle"), 0) is False
+
+
+BACKEND = """
+import jax
+from jax._src import xla_bridge
+for name, value in TRIED:
+    jax.config.update(name, value)
+try:
+    xla_bridge._options_from_jax_configs("cuda")
+except (RuntimeError, ValueError) as refused:
+    tell(True)
+else:
+    tell(False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("jax_cuda_visible_devices", "all"),
+        ("jax_cuda_visible_devices", "0, 1"),
+        ("jax_cuda_visible_devices", "0,zzz"),
+        ("jax_cuda_visible_devices", ""),
+        ("jax_mock_gpu_topology", "1x2x8"),
+        ("jax_mock_gpu_topology", "2x4"),
+        ("jax_pjrt_client_create_options", ""),
+        ("jax_pjrt_client_create_options", "a:1;b:x"),
+        ("jax_pjrt_client_create_options", "a:1;"),
+        ("jax_pjrt_client_create_options", "a=1"),
+        ("jax_pjrt_client_create_options", "a:b:c"),
+        ("jax_pjrt_client_create_options", {"a": "1"}),
+    ],
+)
+def test_what_a_starting_backend_refuses_we_refuse(name: str, value: Any) -> None:
+    """jax takes these as they come, and reads them when it makes the client of the CUDA plugin."""
+    refused = child.told(f"TRIED = {[(name, value)]!r}\n{BACKEND}")
+    try:
+        options.parse(spec(name), value)
+    except ValueError:
+        assert refused
+    else:
+        assert not refused
 
 
 def test_none_has_no_text() -> None:
@@ -231,8 +289,14 @@ def test_closest() -> None:
         ("mock_num_gpu_processes", "backend"),
         ("jax_pjrt_client_create_options", "backend"),
         ("jax_enable_recoverability", "distributed"),
+        ("jax_mtls_ca_file", "distributed"),
+        ("jax_use_simplified_jaxpr_constants", "import"),
         ("jax_enable_pgle", "any"),
     ],
 )
 def test_moments(name: str, moment: str) -> None:
     assert spec(name).moment == moment
+
+
+def test_only_options_of_some_release_have_a_moment_or_a_form() -> None:
+    assert {*options._MOMENTS, *options._FORMS} <= set(DATA["options"])
