@@ -1,28 +1,23 @@
-"""The public functions, and the one place where the order of the stages is written."""
+"""The public functions, and observing before the plan and applying after it. The stages between are in ``pipeline``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
+from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
 from .host.detect import detect_machine
 from .host.marker import marked
 from .host.observe import observe
 from .host.packages import installed_versions
 from .knowledge.presets import all_presets
-from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report, Setting
-from .planning import memory
-from .planning.adapt import adapt
-from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
-from .planning.check import check as check_hazards
-from .planning.inherit import ends_the_process, inherit, read_flags, unlisted_flags
-from .planning.merge import merge
+from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report
+from .pipeline import make_plan, probed_plan, with_findings
+from .planning.assemble import ordered
+from .planning.inherit import ends_the_process, read_flags
 from .planning.request import Request, make_request
-from .planning.select import compose, facts_of, select
-from .planning.target import Target, target_of
-from .planning.wish import Adapted, Problem, collect
+from .planning.target import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,14 +40,7 @@ __all__ = [
 ]
 
 OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
-RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
-CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated", "not-an-xla-flag", "tpu-flag", "help-flag"})
-STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
-    "unknown-flag": UnknownFlag,
-    "flag-translated": UnknownFlag,
-    "bad-flag-value": BadFlagValue,
-}
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 _announced: set[Finding] = set()
 
@@ -109,7 +97,7 @@ def fresh_environ(
     report = probed_plan(request, observation)
     foreign = _foreign(observation.machine, request) if here else ()
     if foreign or _is_off(base):
-        return _with(report, foreign), dict(base)
+        return with_findings(report, foreign), dict(base)
     return report, marked(observation.environ, report.environ)
 
 
@@ -203,114 +191,6 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     return found
 
 
-def make_plan(
-    request: Request,
-    observation: Observation,
-    preset: Preset | None = None,
-    refused: frozenset[str] = frozenset(),
-    accepted: frozenset[str] = frozenset(),
-) -> Report:
-    """know -> select -> merge -> check -> report: the stages in order, each from values to values.
-
-    ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
-    """
-    machine, environ = observation.machine, observation.environ
-    preset = preset or compose(request)
-    facts = facts_of(machine, request)
-    target = target_of(machine, refused, accepted, _unified(request, environ))
-    preset = preset._replace(settings=(*preset.settings, *memory.preset_fraction(preset, machine, environ)))
-    selected = tuple(select(preset, request, facts))
-    asked = (*request.settings, *memory.fraction_settings(request, machine, environ))
-    wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
-    stated = collect(
-        (
-            *inherit(observation, wanted, target),
-            *adapt(_settings(selected), "preset", target),
-            *adapt(_settings(asked), "argument", target),
-        )
-    )
-    _raise(stated.problems)
-    reaching = collect(carried(stated.wishes, target.jax_release, machine.phase in ("imported", "started")))
-    merged = collect(merge(reaching.wishes, target, request.prefer))
-    chosen = collect((*selected, *asked))
-    findings = (
-        *target.findings,
-        *chosen.findings,
-        *stated.findings,
-        *reaching.findings,
-        *merged.findings,
-        *check_hazards(merged.wishes, facts),
-    )
-    if request.strict:
-        _raise_strict(findings)
-    decisions = ordered((*chosen.decisions, *stated.decisions, *reaching.decisions, *merged.decisions))
-    return _report(request, observation, target, merged, decisions, tuple(dict.fromkeys(findings)))
-
-
-def _report(
-    request: Request, observation: Observation, target: Target, merged: Adapted, decisions: Any, findings: Any
-) -> Report:
-    before = observation.environ
-    flags = flags_text(merged.wishes, read_flags(observation, target), before.get("XLA_FLAGS", ""))
-    changed = option_values(merged.wishes, decisions)
-    return Report(
-        preset=request.preset,
-        machine=observation.machine,
-        xla_flags=flags,
-        environ=environ_changes(merged.wishes, decisions, flags, changed, before, target.jax_release),
-        jax_config=changed,
-        decisions=decisions,
-        findings=findings,
-        inputs={"arguments": request.arguments, "environ": _relevant(before)},
-    )
-
-
-def probed_plan(request: Request, observation: Observation) -> Report:
-    """The plan, and where the build is in no table (or ``probe=True``) the installed binary's own word on it."""
-    target = target_of(observation.machine)
-    unsure = any(finding.code == "unknown-build" for finding in target.findings)
-    if request.probe is False or not (unsure or request.probe):
-        return make_plan(request, observation)
-    if observation.machine.jaxlib != installed_versions().jaxlib:
-        return _with(make_plan(request, observation), [_not_installed(observation.machine)] if request.probe else [])
-    try:
-        return _settled(request, observation, target)
-    except ProbeFailed as failed:
-        if request.probe:
-            raise
-        return _with(make_plan(request, observation), failed.findings)
-
-
-def _settled(request: Request, observation: Observation, target: Target) -> Report:
-    """Ask about the flags that no table has, then about each plan, until nothing new is refused."""
-    from .host.probe import probe
-
-    unlisted = dict(unlisted_flags(request, observation, target))
-    accepted = frozenset(unlisted) - probe(" ".join(unlisted.values())).refused
-    refused: frozenset[str] = frozenset()
-    while True:
-        report = make_plan(request, observation, refused=refused, accepted=accepted)
-        answer = probe(report.xla_flags)
-        if answer.refused <= refused:
-            return _with(report, answer.findings) if answer.findings else _asked(report)
-        refused |= answer.refused
-
-
-def _asked(report: Report) -> Report:
-    hint = "The installed binaries were asked: they accept what is set."
-    findings = (f._replace(hint=hint) if f.code == "unknown-build" else f for f in report.findings)
-    return report._replace(findings=tuple(findings))
-
-
-def _with(report: Report, findings: Iterable[Finding]) -> Report:
-    return report._replace(findings=(*report.findings, *findings))
-
-
-def _not_installed(machine: Machine) -> Finding:
-    message = f"The plan is for jaxlib {machine.jaxlib}, which is not installed here, so no binary was asked."
-    return Finding("not-probed", "warning", message, "Plan where it is installed, or leave out probe=True.")
-
-
 for _call in (configure, configured, compiler_options):
     # help() and editors show the arguments, which are make_request's
     vars(_call)["__wrapped__"] = make_request
@@ -345,30 +225,6 @@ def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:
         return ()
     message = f"The plan is for jaxlib {machine.jaxlib}, but {here or 'none'} is installed here, so nothing is applied."
     return (Finding("other-machine", "error", message, "Use plan() or environ() to plan for another machine."),)
-
-
-def _unified(request: Request, environ: Mapping[str, str]) -> bool:
-    asked = {s.name: s.value for s in request.settings if s.kind == "env"}
-    return memory.has_unified_memory({**environ, **asked})
-
-
-def _settings(items: Iterable[object]) -> Iterable[Setting]:
-    return (item for item in items if isinstance(item, Setting))
-
-
-def _raise(problems: tuple[Problem, ...]) -> None:
-    classes = {problem.error for problem in problems}
-    if problems:
-        raise (classes.pop() if len(classes) == 1 else BadSetting).of(problem.finding for problem in problems)
-
-
-def _raise_strict(findings: Iterable[Finding]) -> None:
-    wrong = [finding for finding in findings if finding.severity == "error" or finding.code in CONFLICTS]
-    _raise(tuple(Problem(finding, STRICT_ERRORS.get(finding.code, BadSetting)) for finding in wrong))
-
-
-def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT)}
 
 
 def _announce(report: Report) -> None:

@@ -21,6 +21,7 @@ LAYERS = (
     {"planning"},
     {"host", "render"},
     {"proof", "pgle", "tuning"},
+    {"pipeline"},
     {"api"},
     {"cli"},
     {"notebook", "__init__", "__main__"},

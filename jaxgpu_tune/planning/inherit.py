@@ -22,15 +22,14 @@ TOLD = ("NCCL_", "XLA_", "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "CUDA_MODULE_LO
 """The variables that are told as inherited whether or not anything is decided about them (R21), and that hazards see."""
 
 
-def inherit(observation: Observation, wanted: Iterable[str], target: Target) -> Stream:
+def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], target: Target) -> Stream:
     """Everything that is set already and matters: XLA flags, variables of XLA, NCCL and CUDA, options, names in ``wanted``."""
-    yield from _flags(observation, target)
+    yield from _flags(flags, target)
     yield from _variables(observation, frozenset(wanted), target)
     yield from _options(observation, target)
 
 
-def _flags(observation: Observation, target: Target) -> Stream:
-    repaired = read_flags(observation, target)
+def _flags(repaired: Repaired, target: Target) -> Stream:
     yield from repaired.findings
     for flag in repaired.flags:
         value = "true" if flag.value is None else flag.value

@@ -470,10 +470,10 @@ print(sorted(probe.refused_flags({f"{GOOD} {UNKNOWN}"!r})))
 PRETEND = f"""
 import sys
 import jaxgpu_tune
-from jaxgpu_tune import api
+from jaxgpu_tune import api, pipeline
 from jaxgpu_tune.host import detect, packages, probe
 here = packages.installed_versions()._replace(jax={NIGHTLY!r}, jaxlib={NIGHTLY!r})
-for module in (api, detect, probe):
+for module in (api, pipeline, detect, probe):
     module.installed_versions = lambda: here
 def codes(report):
     return sorted({{f.code for f in report.findings}} & {{"unknown-build", "probe-failed", "unknown-flag", "not-probed"}})
