@@ -1,0 +1,161 @@
+"""The stages in order, from an observation to a report; and the plan that the installed binaries were asked about.
+
+observe -> know -> select -> merge -> check -> report. Observing comes before this module and applying after it (``api``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
+from .host.packages import installed_versions
+from .model import Finding, Machine, Observation, Preset, Report, Setting
+from .planning import memory
+from .planning.adapt import adapt
+from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
+from .planning.check import check as check_hazards
+from .planning.inherit import inherit, read_flags, unlisted_flags
+from .planning.merge import merge
+from .planning.request import Request
+from .planning.select import compose, facts_of, select
+from .planning.target import Target, target_of
+from .planning.wish import Problem, collect
+
+__all__ = ["make_plan", "probed_plan", "with_findings"]
+
+RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
+CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated", "not-an-xla-flag", "tpu-flag", "help-flag"})
+STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
+    "unknown-flag": UnknownFlag,
+    "flag-translated": UnknownFlag,
+    "bad-flag-value": BadFlagValue,
+}
+
+
+def probed_plan(request: Request, observation: Observation) -> Report:
+    """The plan, and where the build is in no table (or ``probe=True``) the installed binary's own word on it."""
+    target = target_of(observation.machine)
+    unsure = any(finding.code == "unknown-build" for finding in target.findings)
+    if request.probe is False or not (unsure or request.probe):
+        return make_plan(request, observation)
+    if observation.machine.jaxlib != installed_versions().jaxlib:
+        return with_findings(
+            make_plan(request, observation), [_not_installed(observation.machine)] if request.probe else []
+        )
+    try:
+        return _settled(request, observation, target)
+    except ProbeFailed as failed:
+        if request.probe:
+            raise
+        return with_findings(make_plan(request, observation), failed.findings)
+
+
+def _settled(request: Request, observation: Observation, target: Target) -> Report:
+    """Ask about the flags that no table has, then about each plan, until nothing new is refused."""
+    from .host.probe import probe
+
+    unlisted = dict(unlisted_flags(request, observation, target))
+    accepted = frozenset(unlisted) - probe(" ".join(unlisted.values())).refused
+    refused: frozenset[str] = frozenset()
+    while True:
+        report = make_plan(request, observation, refused=refused, accepted=accepted)
+        answer = probe(report.xla_flags)
+        if answer.refused <= refused:
+            return with_findings(report, answer.findings) if answer.findings else _asked(report)
+        refused |= answer.refused
+
+
+def _asked(report: Report) -> Report:
+    hint = "The installed binaries were asked: they accept what is set."
+    findings = (f._replace(hint=hint) if f.code == "unknown-build" else f for f in report.findings)
+    return report._replace(findings=tuple(findings))
+
+
+def _not_installed(machine: Machine) -> Finding:
+    message = f"The plan is for jaxlib {machine.jaxlib}, which is not installed here, so no binary was asked."
+    return Finding("not-probed", "warning", message, "Plan where it is installed, or leave out probe=True.")
+
+
+def make_plan(
+    request: Request,
+    observation: Observation,
+    preset: Preset | None = None,
+    refused: frozenset[str] = frozenset(),
+    accepted: frozenset[str] = frozenset(),
+) -> Report:
+    """know -> select -> merge -> check -> report: the stages in order, each from values to values.
+
+    ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
+    """
+    machine, environ = observation.machine, observation.environ
+    preset = preset or compose(request)
+    facts = facts_of(machine, request)
+    target = target_of(machine, refused, accepted, _unified(request, environ))
+    preset = preset._replace(settings=(*preset.settings, *memory.preset_fraction(preset, machine, environ)))
+    selected = tuple(select(preset, request, facts))
+    asked = (*request.settings, *memory.fraction_settings(request, machine, environ))
+    inherited = read_flags(observation, target)
+    wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
+    stated = collect(
+        (
+            *inherit(observation, inherited, wanted, target),
+            *adapt(_settings(selected), "preset", target),
+            *adapt(_settings(asked), "argument", target),
+        )
+    )
+    _raise(stated.problems)
+    reaching = collect(carried(stated.wishes, target.jax_release, machine.phase in ("imported", "started")))
+    merged = collect(merge(reaching.wishes, target, request.prefer))
+    chosen = collect((*selected, *asked))
+    findings = (
+        *target.findings,
+        *chosen.findings,
+        *stated.findings,
+        *reaching.findings,
+        *merged.findings,
+        *check_hazards(merged.wishes, facts),
+    )
+    if request.strict:
+        _raise_strict(findings)
+    decisions = ordered((*chosen.decisions, *stated.decisions, *reaching.decisions, *merged.decisions))
+    flags = flags_text(merged.wishes, inherited, environ.get("XLA_FLAGS", ""))
+    changed = option_values(merged.wishes, decisions)
+    return Report(
+        preset=request.preset,
+        machine=machine,
+        xla_flags=flags,
+        environ=environ_changes(merged.wishes, decisions, flags, changed, environ, target.jax_release),
+        jax_config=changed,
+        decisions=decisions,
+        findings=tuple(dict.fromkeys(findings)),
+        inputs={"arguments": request.arguments, "environ": _relevant(environ)},
+    )
+
+
+def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT)}
+
+
+def _unified(request: Request, environ: Mapping[str, str]) -> bool:
+    asked = {s.name: s.value for s in request.settings if s.kind == "env"}
+    return memory.has_unified_memory({**environ, **asked})
+
+
+def _settings(items: Iterable[object]) -> Iterable[Setting]:
+    return (item for item in items if isinstance(item, Setting))
+
+
+def _raise(problems: tuple[Problem, ...]) -> None:
+    classes = {problem.error for problem in problems}
+    if problems:
+        raise (classes.pop() if len(classes) == 1 else BadSetting).of(problem.finding for problem in problems)
+
+
+def _raise_strict(findings: Iterable[Finding]) -> None:
+    wrong = [finding for finding in findings if finding.severity == "error" or finding.code in CONFLICTS]
+    _raise(tuple(Problem(finding, STRICT_ERRORS.get(finding.code, BadSetting)) for finding in wrong))
+
+
+def with_findings(report: Report, findings: Iterable[Finding]) -> Report:
+    """The report with more findings after its own."""
+    return report._replace(findings=(*report.findings, *findings))
