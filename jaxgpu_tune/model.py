@@ -267,6 +267,10 @@ class Report(Value):
 
         return render_html(self)
 
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """What an IPython terminal shows."""
+        printer.text(str(self))
+
 
 def jsonable(value: Any) -> Any:
     """The JSON form of a frozen value and all that it holds: named fields become keys."""

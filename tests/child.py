@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -53,3 +54,10 @@ def told(code: str, **options: Any) -> Any:
     ended = run(code, **options)
     assert ended.status == 0, ended.stderr
     return ended.value
+
+
+def free_port() -> int:
+    """A port of this host that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])

@@ -1,33 +1,57 @@
-"""The examples, run as a user runs them: script, decorator and notebook form train on two host devices."""
+"""The examples, run as a user runs them: each form trains on two host devices, or as many processes."""
 
 from __future__ import annotations
 
-import json
+import os
 import re
+import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from child import clean_environ
+from child import clean_environ, free_port
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SMALL = ("--layers", "2", "--width", "64", "--batch", "2", "--sequence", "32", "--steps", "8")
 LOSS = re.compile(r"loss (\d+\.\d+) -> (\d+\.\d+), on (\d+) x ")
 
+TWO_DEVICES = "--xla_force_host_platform_device_count=2"
+
 pytestmark = pytest.mark.slow
 
 
-def trained(*command: str, **environ: str) -> tuple[float, float, int, str]:
-    """(first loss, last loss, devices, output) of a process that trains without a GPU."""
+def output_of(*command: str, cwd: Path = EXAMPLES, **environ: str) -> str:
+    """What a process prints that ends well, without a GPU."""
     clean = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu", **environ)
-    done = subprocess.run(
-        [sys.executable, *command], cwd=EXAMPLES, env=clean, capture_output=True, text=True, check=False, timeout=300
-    )
-    found = LOSS.search(done.stdout)
-    assert done.returncode == 0 and found, done.stderr
-    return float(found[1]), float(found[2]), int(found[3]), done.stdout
+    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def losses(output: str) -> tuple[float, float, int]:
+    """(first loss, last loss, devices) that a training printed."""
+    found = LOSS.search(output)
+    assert found, output
+    return float(found[1]), float(found[2]), int(found[3])
+
+
+def trained(*command: str, **environ: str) -> tuple[float, float, int, str]:
+    """(first loss, last loss, devices, output) of a training in Python."""
+    output = output_of(sys.executable, *command, **environ)
+    return *losses(output), output
+
+
+@pytest.fixture
+def on_path(tmp_path: Path) -> str:
+    """A PATH on which ``python`` and ``jaxgpu-tune`` are those of this environment, also where nothing is installed."""
+    for name, command in (("python", ""), ("jaxgpu-tune", "-m jaxgpu_tune")):
+        script = tmp_path / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {command} "$@"\n')
+        script.chmod(0o755)
+    return f"{tmp_path}:{os.environ['PATH']}"
 
 
 def test_the_script_trains_on_two_host_devices_and_prints_its_report() -> None:
@@ -40,23 +64,65 @@ def test_the_script_trains_on_two_host_devices_and_prints_its_report() -> None:
 
 def test_the_decorated_entry_point_trains() -> None:
     """Inherited flags are kept when it is called."""
-    first, last, devices, _ = trained(
-        "decorated_training.py", *SMALL, XLA_FLAGS="--xla_force_host_platform_device_count=2"
-    )
+    first, last, devices, _ = trained("decorated_training.py", *SMALL, XLA_FLAGS=TWO_DEVICES)
+    assert last < first and devices == 2
+
+
+@pytest.mark.parametrize("library", ["flax", "equinox"])
+def test_other_libraries_train(library: str) -> None:
+    """With Flax and Equinox, and Optax; data split over the devices."""
+    pytest.importorskip(library, reason="in the extra 'examples'")
+    first, last, devices, _ = trained(f"{library}_training.py", XLA_FLAGS=TWO_DEVICES)
+    assert last < first and devices == 2
+
+
+def test_a_ray_worker_starts_with_what_was_planned() -> None:
+    """A real local Ray; the worker's devices come from the variables that the driver planned."""
+    pytest.importorskip("ray", reason="in the extra 'examples'")
+    first, last, devices, _ = trained("ray_training.py", *SMALL, XLA_FLAGS=TWO_DEVICES)
+    assert last < first and devices == 2
+
+
+def test_several_processes_train_as_one(on_path: str) -> None:
+    """Two real processes: each prints what it should, and together they are one training."""
+    job = ("multi_process_training.py", *SMALL, "--coordinator", f"localhost:{free_port()}", "--processes", "2")
+    with ThreadPoolExecutor() as pool:
+        first, other = pool.map(lambda rank: output_of(sys.executable, *job, "--process", rank), ("0", "1"))
+    begin, end, devices = losses(first)
+    assert end < begin and devices == 2 and other == ""
+
+
+def test_the_slurm_array_trains(on_path: str, tmp_path: Path) -> None:
+    """There is no SLURM here: srun is the one task that it would start; array indices choose the size."""
+    runs_here = {"BASH_FUNC_srun%%": '() {  "$@"\n}', "SLURM_SUBMIT_DIR": str(EXAMPLES), "PATH": on_path}
+    environ = {**runs_here, "SLURM_ARRAY_TASK_ID": "0", "XLA_FLAGS": TWO_DEVICES}
+    script = (EXAMPLES / "slurm_array.sh").read_text().replace("$PWD/jax_cache", str(tmp_path / "cache"))
+    first, last, devices = losses(output_of("bash", "-c", script, "slurm_array.sh", *SMALL[2:], **environ))
+    assert last < first and devices == 2
+    assert "#SBATCH --array=0-3" in script and "layers=(4 8 12 16)" in script
+
+
+def test_the_kubernetes_job_trains(on_path: str) -> None:
+    """The container's command, arguments and variables, run here."""
+    yaml = pytest.importorskip("yaml", reason="in the extra 'examples'")
+    job = yaml.safe_load((EXAMPLES / "kubernetes_job.yaml").read_text())
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    variables = {one["name"]: one["value"] for one in container["env"]}
+    environ = {**variables, "PATH": on_path, "XLA_FLAGS": TWO_DEVICES}
+    first, last, devices = losses(output_of(*container["command"], *container["args"], *SMALL, **environ))
     assert last < first and devices == 2
 
 
 def test_the_notebook_trains() -> None:
-    """Its cells, in IPython; the magic's report is what the first cell shows."""
-    cells = json.loads((EXAMPLES / "notebook.ipynb").read_text())["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    script = f"""
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-for cell in {code!r}:
-    done = shell.run_cell(cell)
-    done.raise_error()
-    print(done.result)
-"""
-    _, _, devices, output = trained("-c", script, XLA_FLAGS="--xla_force_host_platform_device_count=2")
-    assert devices == 2 and "jaxgpu_tune 'fsdp': applied" in output
+    """In a real Jupyter kernel; the first cell shows the report."""
+    nbformat = pytest.importorskip("nbformat", reason="in the extra 'test'")
+    nbclient = pytest.importorskip("nbclient", reason="in the extra 'test'")
+    notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+    kernel = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu", XLA_FLAGS=TWO_DEVICES)
+    client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(EXAMPLES)}})
+    client.execute(env=kernel)
+    first, second = (cell.outputs for cell in notebook.cells if cell.cell_type == "code")
+    assert "jaxgpu_tune 'fsdp': applied" in first[-1]["data"]["text/plain"]
+    assert '<div class="jaxgpu-tune">' in first[-1]["data"]["text/html"]
+    begin, end, devices = losses(second[-1]["text"])
+    assert end < begin and devices == 2

@@ -40,7 +40,7 @@ EXCEPTIONS = {
 HEAVY = ("jax", "jaxlib", "numpy", "click", "rich", "pynvml", "platformdirs", "importlib.metadata")
 
 RUN = 'python -m venv v && v/bin/pip install ".[cpu]" && v/bin/python examples/fsdp_training.py'
-TEST = 'python -m venv v && v/bin/pip install ".[cpu,test]" && v/bin/python -m pytest'
+TEST = 'python -m venv v && v/bin/pip install ".[cpu,dev]" && v/bin/python -m pytest'
 
 SURFACE = {
     *("BadFlagValue", "BadSetting", "BadXlaFlags", "JaxGpuTuneError", "ProbeFailed", "TooLate"),
@@ -164,7 +164,13 @@ def test_readme_gives_the_two_commands() -> None:
 def test_ci_runs_the_readmes_commands() -> None:
     """CI installs the same extras and runs the same program and tests."""
     script = (ROOT / ".ci" / "run").read_text()
-    assert ".[cpu,test]" in script and "-m pytest" in script and "examples/fsdp_training.py" in script
+    assert 'install ".[cpu,$3]"' in script and ' dev\n' in script
+    assert "-m pytest" in script and "examples/fsdp_training.py" in script
+        'install ".[cpu,$3]"' in script
+        and " dev\n" in script
+        and "-m pytest" in script
+        and "examples/fsdp_training.py" in script
+    )
 
 
 def test_version_is_written_alike() -> None:

@@ -1,4 +1,4 @@
-"""Write the generated reference: docs/flags.md and docs/presets.md, from the library's own tables.
+"""Write the generated reference, docs/flags.md and a page a preset in docs/presets/, from the library's own tables.
 
     python -m tools.make_docs [--check]
 
@@ -11,6 +11,7 @@ import argparse
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from jaxgpu_tune.api import explain
@@ -58,15 +59,23 @@ def flags_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def presets_page() -> str:
-    """The text of docs/presets.md."""
+def presets_index() -> str:
+    """The text of docs/presets/index.md."""
     introduction = (
-        f"{WARNING}\n\n# Presets\n\nOne section for each preset: what it is for, where it comes from, what was measured, and every "
+        f"{WARNING}\n\n# Presets\n\nA page for each preset: what it is for, where it comes from, what was measured, and every "
         "setting with its condition and its reason. Settings are in the newest names; they are translated to the release "
-        "that is installed, and what a release does by itself is not set. *Maintained* presets hold only what was measured "
-        "to help; *published* ones are others' recipes under their own names, as they were published."
+        "that is installed, and what a release does by itself is not set. Presets are joined by `+`: "
+        '`configure("fsdp+reproducible")`.'
     )
-    return "\n\n".join([introduction, *map(_preset_section, all_presets())]) + "\n"
+    kinds = {
+        "maintained": "hold only what was measured to help",
+        "published": "are others' recipes under their own names, as they were published",
+    }
+    parts = [introduction]
+    for kind, what in kinds.items():
+        rows = [f"- [{p.name}]({p.name}.md): {p.summary}" for p in all_presets() if p.kind == kind]
+        parts += [f"## {kind.capitalize()}", f"These {what}.", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _flags_introduction(present: int, removed: int) -> str:
@@ -176,16 +185,17 @@ def _setting_text(kind: str, name: str, value: object) -> str:
     return f"{'--' if kind == 'xla_flag' else ''}{name}={value}"
 
 
-def _preset_section(preset: Preset) -> str:
-    parts = [f"## {preset.name}", preset.summary, f"Kind: {preset.kind}."]
+def preset_page(preset: Preset) -> str:
+    """The text of docs/presets/NAME.md."""
+    parts = [WARNING, f"# {preset.name}", preset.summary, f"Kind: {preset.kind}."]
     if preset.source:
-        parts.append(f"Source: {preset.source}")
+        parts.append(f"Source: <{preset.source}>" if preset.source.startswith("http") else f"Source: {preset.source}")
     if preset.evidence:
         parts.append("Evidence:\n\n" + "\n".join(f"- {line}" for line in preset.evidence))
     if preset.memory_fraction is not None:
         parts.append(f"Memory fraction: {_code(str(preset.memory_fraction))}.")
     parts.append(_settings_table(preset.settings) if preset.settings else "It sets nothing.")
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) + "\n"
 
 
 def _settings_table(settings: Iterable[Setting]) -> str:
@@ -229,7 +239,11 @@ def _uses_by_flag() -> dict[str, tuple[tuple[str, str], ...]]:
 
 RULES = _rules_by_flag()
 USES = _uses_by_flag()
-PAGES: dict[Path, Callable[[], str]] = {DOCS / "flags.md": flags_page, DOCS / "presets.md": presets_page}
+PAGES: dict[Path, Callable[[], str]] = {
+    DOCS / "flags.md": flags_page,
+    DOCS / "presets" / "index.md": presets_index,
+    **{DOCS / "presets" / f"{preset.name}.md": partial(preset_page, preset) for preset in all_presets()},
+}
 
 
 def stale_pages() -> dict[Path, str]:
@@ -253,7 +267,7 @@ def main() -> int:
             )
         )
         if not check:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
     return 1 if check and stale else 0
 

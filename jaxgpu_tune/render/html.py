@@ -11,15 +11,21 @@ from .parts import grouped, in_force, label, machine_line, sorted_findings, titl
 __all__ = ["render_html"]
 
 STYLE = """<style>
-.jaxgpu-tune{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:70em}
-.jaxgpu-tune table{border-collapse:collapse;margin:.4em 0}
-.jaxgpu-tune th,.jaxgpu-tune td{text-align:left;vertical-align:top;padding:.15em .7em .15em 0;
-border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);background:none}
-.jaxgpu-tune code{font-size:12px;overflow-wrap:anywhere;color:inherit;background:none}
-.jaxgpu-tune p{margin:.3em 0;padding-left:.6em;border-left:3px solid}
-.jaxgpu-tune .error{border-color:#d1242f}.jaxgpu-tune .warning{border-color:#bf8700}.jaxgpu-tune .note{border-color:#8c959f}
-.jaxgpu-tune summary{cursor:pointer;opacity:.8}
+.jaxgpu-tune.jaxgpu-tune{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:80em}
+.jaxgpu-tune.jaxgpu-tune table{border-collapse:collapse;table-layout:auto;margin:.4em 0;font-size:inherit}
+.jaxgpu-tune.jaxgpu-tune tr{background:none}
+.jaxgpu-tune.jaxgpu-tune th,.jaxgpu-tune.jaxgpu-tune td{text-align:left;vertical-align:top;padding:.15em .9em .15em 0;
+line-height:inherit;border:none;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);background:none}
+.jaxgpu-tune.jaxgpu-tune code{font-size:12px;overflow-wrap:anywhere;color:inherit;background:none;padding:0}
+.jaxgpu-tune.jaxgpu-tune td:first-child code{white-space:nowrap}
+.jaxgpu-tune.jaxgpu-tune td:nth-child(2){min-width:9em}
+.jaxgpu-tune.jaxgpu-tune p{margin:.3em 0;padding-left:.6em;border-left:3px solid}
+.jaxgpu-tune.jaxgpu-tune .error{border-color:#d1242f}
+.jaxgpu-tune.jaxgpu-tune .warning{border-color:#bf8700}
+.jaxgpu-tune.jaxgpu-tune .note{border-color:#8c959f}
+.jaxgpu-tune.jaxgpu-tune summary{cursor:pointer;opacity:.8}
 </style>"""
+"""The class is doubled to weigh more than a notebook's own rules for tables and code, which would align cells to the right."""
 
 
 def render_html(report: Report) -> str:
