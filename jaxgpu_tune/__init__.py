@@ -4,18 +4,32 @@ import jaxgpu_tune; jaxgpu_tune.configure("fsdp")
 import jax
 """
 
-from .api import check, compiler_options, configure, configured, detect, environ, explain, migrate, plan, presets
+from .api import (
+    check,
+    compiler_options,
+    configure,
+    configured,
+    detect,
+    environ,
+    explain,
+    migrate,
+    plan,
+    presets,
+    verify,
+)
 from .errors import (
     BadFlagValue,
     BadSetting,
     BadXlaFlags,
     JaxGpuTuneError,
     ProbeFailed,
+    TooEarly,
     TooLate,
     UnknownFlag,
     UnknownPreset,
 )
 from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Preset, Report
+from .proof.verification import Verification
 
 __all__ = [
     "BadFlagValue",
@@ -31,9 +45,11 @@ __all__ = [
     "Preset",
     "ProbeFailed",
     "Report",
+    "TooEarly",
     "TooLate",
     "UnknownFlag",
     "UnknownPreset",
+    "Verification",
     "check",
     "compiler_options",
     "configure",
@@ -44,6 +60,7 @@ __all__ = [
     "migrate",
     "plan",
     "presets",
+    "verify",
 ]
 __version__ = "0.1.0"
 

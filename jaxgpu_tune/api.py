@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
@@ -11,13 +11,15 @@ from .host.detect import detect_machine
 from .host.marker import marked
 from .host.observe import observe
 from .host.packages import installed_versions
+from .host.processes import find_processes
 from .knowledge.presets import all_presets
-from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report
+from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Processes, Report
 from .pipeline import make_plan, probed_plan, with_findings
 from .planning.assemble import ordered
 from .planning.inherit import ends_the_process, read_flags
 from .planning.request import Request, make_request
 from .planning.target import target_of
+from .proof.verification import Verification
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ __all__ = [
     "migrate",
     "plan",
     "presets",
+    "verify",
 ]
 
 OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
@@ -59,7 +62,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
         report = report._replace(findings=(*report.findings, *foreign))
     elif not _is_off(os.environ):
         report = writer.apply(report, observation, request.late)
-    _announce(report)
+    _announce(report.findings, report.machine.processes)
     return report
 
 
@@ -81,7 +84,7 @@ def environ(
 ) -> dict[str, str]:
     """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
     report, final = fresh_environ(preset, os.environ if base is None else base, **arguments)
-    _announce(report)
+    _announce(report.findings, report.machine.processes)
     return final
 
 
@@ -122,6 +125,21 @@ def configured(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Cal
         return call_async if iscoroutinefunction(function) else call  # type: ignore[return-value]
 
     return decorate
+
+
+def verify() -> Verification:
+    """Read back what took effect of the last configure() here, or of the parent that launched this process.
+
+    Call it once the backend has started. It compiles at most one constant, runs nothing on a device and
+    talks to no other process. Without anything applied the answer is not ``ok`` (but under JAXGPU_TUNE=off it is). Raises TooEarly before
+    the backend has started, and BadSetting with every finding if configure(strict=True) was called and something
+    proved ignored, overridden or overwritten, or JAX runs on the CPU by mistake.
+    """
+    from .proof.verify import verify as read_back
+
+    found = read_back(off=_is_off(os.environ))
+    _announce(found.findings, find_processes(os.environ))
+    return found
 
 
 def detect() -> Machine:
@@ -227,11 +245,11 @@ def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:
     return (Finding("other-machine", "error", message, "Use plan() or environ() to plan for another machine."),)
 
 
-def _announce(report: Report) -> None:
+def _announce(findings: Iterable[Finding], processes: Processes) -> None:
     """Warnings and errors go to the logger, once a process and on one process a host."""
-    fresh = [f for f in report.findings if f.severity != "note" and f not in _announced]
+    fresh = [f for f in findings if f.severity != "note" and f not in _announced]
     _announced.update(fresh)
-    if not fresh or report.machine.processes.local_rank not in (None, 0):
+    if not fresh or processes.local_rank not in (None, 0):
         return
     from logging import ERROR, WARNING, getLogger
 

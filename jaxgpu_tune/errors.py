@@ -21,6 +21,7 @@ __all__ = [
     "BadXlaFlags",
     "JaxGpuTuneError",
     "ProbeFailed",
+    "TooEarly",
     "TooLate",
     "UnknownFlag",
     "UnknownPreset",
@@ -63,6 +64,10 @@ class BadXlaFlags(JaxGpuTuneError, ValueError):
 
 class BadSetting(JaxGpuTuneError, ValueError):
     """An argument, variable or option is wrong; also problems of several classes at once."""
+
+
+class TooEarly(JaxGpuTuneError, RuntimeError):
+    """JAX's backend has not started yet: nothing has taken effect that could be read back."""
 
 
 class TooLate(JaxGpuTuneError, RuntimeError):

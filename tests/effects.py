@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.read_flags import wire
+from jaxgpu_tune.proof import wire
 
 EMPTY = (0, b"", bytes(4), bytes(8))
 

@@ -43,7 +43,7 @@ RUN = 'python -m venv v && v/bin/pip install ".[cpu]" && v/bin/python examples/f
 TEST = 'python -m venv v && v/bin/pip install ".[cpu,dev]" && v/bin/python -m pytest'
 
 SURFACE = {
-    *("BadFlagValue", "BadSetting", "BadXlaFlags", "JaxGpuTuneError", "ProbeFailed", "TooLate"),
+    *("BadFlagValue", "BadSetting", "BadXlaFlags", "JaxGpuTuneError", "ProbeFailed", "TooEarly", "TooLate"),
     *("UnknownFlag", "UnknownPreset"),
     *("Decision", "Explanation", "Finding", "Gpu", "Machine", "Migration", "Preset", "Report", "Verification"),
     *("check", "check_processes", "compiler_options", "configure", "configured", "detect", "environ", "explain"),

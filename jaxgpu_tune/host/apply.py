@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["apply", "former_options", "in_notebook", "restore"]
+__all__ = ["apply", "former_options", "in_notebook", "last_applied", "restore"]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
 MISSING = object()
 _former_options: dict[str, Any] = {}
+_last: list[Report] = []
 
 
 def apply(report: Report, observation: Observation, late: str) -> Report:
@@ -34,11 +35,18 @@ def apply(report: Report, observation: Observation, late: str) -> Report:
     done = _without(report, behind) if behind else report
     _write_environ(marked(observation.environ, done.environ), done.environ)
     _write_options(done.jax_config, report.machine.jax or report.machine.jaxlib)
-    return done._replace(applied=True)
+    _last[:] = [done._replace(applied=True)]
+    return _last[0]
+
+
+def last_applied() -> Report | None:
+    """The report that was carried out last in this process, unless it was taken back."""
+    return _last[0] if _last else None
 
 
 def restore() -> None:
     """Give back the variables and options that still hold what this library set."""
+    _last.clear()
     _write_environ(before_us(os.environ), (REEXECUTED,))
     config = _live_config()
     for name in list(_former_options):

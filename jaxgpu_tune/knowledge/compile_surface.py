@@ -5,7 +5,7 @@ Which flag has a field of its own, and thus is a compile option by name, is in `
 
 from __future__ import annotations
 
-__all__ = ["ENUM_FIELDS", "OTHER_NAMES", "PROCESS_WIDE"]
+__all__ = ["ENUM_FIELDS", "JAXLIB_SETS", "JAX_SETS", "OTHER_NAMES", "PROCESS_WIDE"]
 
 PROCESS_WIDE = frozenset(
     {
@@ -51,3 +51,17 @@ ENUM_FIELDS = {
     ),
 }
 """Boolean flags that write an enum's field which has no flag of its own: that field, and its member for each value."""
+
+JAX_SETS = {
+    "xla_disable_hlo_passes": "jax_compiler_enable_remat_pass",
+    "xla_backend_optimization_level": "jax_disable_most_optimizations",
+    "xla_llvm_disable_expensive_passes": "jax_disable_most_optimizations",
+    "xla_gpu_cuda_data_dir": "jax, where it finds NVIDIA's wheels,",
+    "xla_gpu_experimental_autotune_cache_mode": "jax_persistent_cache_enable_xla_caches",
+    "xla_gpu_kernel_cache_file": "jax_persistent_cache_enable_xla_caches",
+    "xla_gpu_per_fusion_autotune_cache_dir": "jax_persistent_cache_enable_xla_caches",
+}
+"""Flags whose value jax replaces in every compile, and the option (or else) by which it does: jax/_src/compiler.py, semantics 4.1."""
+
+JAXLIB_SETS = frozenset({"xla_cpu_enable_fast_min_max", "xla_gpu_enable_fast_min_max"})
+"""Flags that jaxlib itself sets to false in every new CompileOptions: jaxlib/xla_compiler.cc."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Options = dict[str, Any]
 
 
-__all__ = ["compile_options"]
+__all__ = ["compile_options", "fields_written"]
 
 LEVEL_OPTIONS = {"jax_optimization_level": "optimization_level", "jax_memory_fitting_level": "memory_fitting_level"}
 EFFORT_OPTIONS = {
@@ -66,14 +66,18 @@ def _ours(report: Report, target: Target) -> Iterator[tuple[Decision, str]]:
 
 def _option(name: str, text: str, target: Target) -> Options:
     """One flag as it is said here; nothing if it acts on the whole process or cannot be said."""
+    written = {} if name in PROCESS_WIDE else fields_written(name, text, target)
+    return {field: value for field, value in written.items() if _can_be_said(field, value, target)}
+
+
+def fields_written(name: str, text: str, target: Target) -> Options:
+    """The fields of XLA's options that one flag writes, each with the value it gets; empty where that is not known."""
     specs = [spec for release in target.releases if (spec := known.flag(name, release)) is not None]
-    if name in PROCESS_WIDE or len(specs) < len(target.releases) or not specs:
+    if len(specs) < len(target.releases) or not specs:
         return {}
-    if not all(spec.compile_option for spec in specs):
+    if not all(spec.compile_option or spec.fields == (name,) for spec in specs):
         return _by_field(specs[0], text, target)
-    if specs[0].form in ("enum", "list") and not _can_be_said(specs[0], text, target):
-        return {}
-    return {name: _value(specs[0], text)}
+    return {} if specs[0].types else {name: _value(specs[0], text)}
 
 
 def _by_field(spec: FlagSpec, text: str, target: Target) -> Options:
@@ -82,11 +86,10 @@ def _by_field(spec: FlagSpec, text: str, target: Target) -> Options:
         return _known_field(OTHER_NAMES[spec.name], known.canonical(spec, text), target)
     if spec.name in ENUM_FIELDS:
         field, members = ENUM_FIELDS[spec.name]
-        member = members[bool(known.canonical(spec, text))] if _since(NAMES_SINCE, target) else None
-        return _known_field(field, member, target)
+        return _known_field(field, members[bool(known.canonical(spec, text))], target)
     if len(spec.fields) == 1 and spec.fields[0] != spec.name and target.is_default(spec.name, text):
         owner = target.flag(spec.fields[0])
-        return _option(owner.name, owner.effective, target) if owner and owner.effective is not None else {}
+        return fields_written(owner.name, owner.effective, target) if owner and owner.effective is not None else {}
     return _by_rule(spec, text, target)
 
 
@@ -98,20 +101,25 @@ def _by_rule(spec: FlagSpec, text: str, target: Target) -> Options:
         if owners and all(owner is not None and set(owner.fields) <= set(spec.fields) for owner in owners):
             found: Options = {}
             for _, name, value in settings:
-                found.update(_option(name, value, target))
+                found.update(fields_written(name, value, target))
             return found
     return {}
 
 
 def _known_field(field: str, value: Any, target: Target) -> Options:
     there = all(field in known.options_without_flag(release) for release in target.releases)
-    return {field: value} if there and value is not None else {}
+    return {field: value} if there else {}
 
 
-def _can_be_said(spec: FlagSpec, text: str, target: Target) -> bool:
-    """Whether this release takes members by their names, or at least an empty list of them."""
-    clears = spec.form == "list" and bool(spec.members) and text == ""
-    return _since(EMPTY_CLEARS_SINCE if clears else NAMES_SINCE, target)
+def _can_be_said(field: str, value: Any, target: Target) -> bool:
+    """Whether this release takes the field, members of enums by their names, or at least an empty list of them."""
+    spec = target.flag(field)
+    if field in PROCESS_WIDE or (spec is not None and not spec.compile_option):
+        return False
+    if isinstance(value, str) and (spec is None or spec.form in ("enum", "list")):
+        clears = spec is not None and bool(spec.members) and spec.form == "list" and value == ""
+        return _since(EMPTY_CLEARS_SINCE if clears else NAMES_SINCE, target)
+    return True
 
 
 def _value(spec: FlagSpec, text: str) -> Any:

@@ -8,7 +8,7 @@ from html import escape
 from ..model import Decision, Finding, Report
 from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 
-__all__ = ["render_html"]
+__all__ = ["STYLE", "code_html", "finding_html", "render_html", "table_html", "value_html"]
 
 STYLE = """<style>
 .jaxgpu-tune.jaxgpu-tune{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:80em}
@@ -33,16 +33,17 @@ def render_html(report: Report) -> str:
     parts = [
         STYLE,
         f"<strong>{escape(title(report))}</strong>",
-        *map(_finding, sorted_findings(report.findings)),
-        _table(("setting", "value", "status", "reason"), map(_decision, in_force(report))),
-        _folded("Nothing emitted for", _table(("setting", "status", "reason"), _others(report))),
-        _folded("Environment", _table(("variable", "value"), _environ(report))),
+        *map(finding_html, sorted_findings(report.findings)),
+        table_html(("setting", "value", "status", "reason"), map(_decision, in_force(report))),
+        _folded("Nothing emitted for", table_html(("setting", "status", "reason"), _others(report))),
+        _folded("Environment", table_html(("variable", "value"), _environ(report))),
         _folded("Machine", escape(machine_line(report.machine))),
     ]
     return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
 
 
-def _finding(finding: Finding) -> str:
+def finding_html(finding: Finding) -> str:
+    """A finding as a paragraph in the colour of its severity."""
     message = escape(finding.message).replace("\n", "<br>")
     hint = f"<br><em>{escape(finding.hint)}</em>" if finding.hint else ""
     return f'<p class="{finding.severity}"><b>{finding.severity}</b> {message} <code>{escape(finding.code)}</code>{hint}</p>'
@@ -50,26 +51,27 @@ def _finding(finding: Finding) -> str:
 
 def _decision(decision: Decision) -> tuple[str, ...]:
     source = f" <em>({escape(decision.source)})</em>" if decision.source else ""
-    return _code(label(decision)), _value(decision.value), decision.status, escape(decision.reason) + source
+    return code_html(label(decision)), value_html(decision.value), decision.status, escape(decision.reason) + source
 
 
 def _others(report: Report) -> Iterable[tuple[str, ...]]:
     for status, decisions in grouped(report).items():
-        yield from ((_code(label(d)), status, escape(d.reason)) for d in decisions)
+        yield from ((code_html(label(d)), status, escape(d.reason)) for d in decisions)
 
 
 def _environ(report: Report) -> Iterable[tuple[str, ...]]:
     for name, value in report.environ.items():
-        yield _code(name), "<em>removed</em>" if value is None else _value(value)
+        yield code_html(name), "<em>removed</em>" if value is None else value_html(value)
 
 
-def _value(value: str | None) -> str:
+def value_html(value: str | None) -> str:
+    """A text that is emitted, or that there is none."""
     if value is None:
         return "<em>nothing</em>"
-    return _code(value) if value else "<em>empty</em>"
+    return code_html(value) if value else "<em>empty</em>"
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table_html(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A table of cells that are HTML already; empty without rows."""
     lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
     if not lines:
@@ -82,5 +84,6 @@ def _folded(heading: str, content: str) -> str:
     return f"<details><summary>{heading}</summary>{content}</details>" if content else ""
 
 
-def _code(text: str) -> str:
+def code_html(text: str) -> str:
+    """A text as one types it."""
     return f"<code>{escape(text)}</code>"

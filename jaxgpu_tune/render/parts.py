@@ -6,6 +6,11 @@ from collections.abc import Iterable
 
 from ..model import Decision, Finding, Gpu, Machine, Report
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..proof.verification import Verified
+
+
 __all__ = [
     "IN_FORCE",
     "grouped",
@@ -31,9 +36,9 @@ def title(report: Report) -> str:
     return f"jaxgpu_tune {report.preset!r}: {state}; {_counts(report.findings)}"
 
 
-def label(decision: Decision) -> str:
+def label(setting: Decision | Verified) -> str:
     """A setting as one types it: a flag with its dashes, a variable or an option by its name."""
-    return f"--{decision.name}" if decision.kind == "xla_flag" else decision.name
+    return f"--{setting.name}" if setting.kind == "xla_flag" else setting.name
 
 
 def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:

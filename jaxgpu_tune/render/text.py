@@ -8,7 +8,7 @@ from ..model import Decision, Finding, Report
 from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 from .table import table, wrapped
 
-__all__ = ["findings_text", "render_text", "terminal_width"]
+__all__ = ["findings_lines", "findings_text", "hanging", "render_text", "terminal_width"]
 
 WIDE = 140
 """From this width on, decisions stand in columns; below, each is a heading with its reason under it."""
@@ -19,7 +19,7 @@ def render_text(report: Report, width: int | None = None) -> str:
     """The report in lines of at most ``width`` columns (default: the terminal's; 100 where there is none)."""
     columns = width or terminal_width()
     sections = [
-        _hanging(title(report), columns),
+        hanging(title(report), columns),
         findings_lines(report.findings, columns),
         _section("Settings", _decision_lines(in_force(report), columns)),
         _section("Nothing emitted for", _group_lines(grouped(report), columns)),
@@ -43,10 +43,11 @@ def _finding(finding: Finding, width: int) -> list[str]:
     first, *rest = f"{finding.severity} ({finding.code}): {finding.message}".split("\n")
     drawing = [f"    {line}" for line in rest]
     hint = wrapped(finding.hint, width, "    ") if finding.hint else []
-    return [*_hanging(first, width), *drawing, *hint]
+    return [*hanging(first, width), *drawing, *hint]
 
 
-def _hanging(text: str, width: int) -> list[str]:
+def hanging(text: str, width: int) -> list[str]:
+    """Lines of at most ``width`` columns, all but the first indented."""
     first, *rest = wrapped(text, width - 4)
     return [first, *(f"    {line}" for line in rest)]
 
@@ -87,7 +88,7 @@ def _group(status: str, decisions: list[Decision], width: int) -> list[str]:
     for decision in decisions:
         by_reason.setdefault(decision.reason, []).append(label(decision))
     lines = [f"{', '.join(names)} ({status}): {reason}" for reason, names in by_reason.items()]
-    return [f"  {part}" for line in lines for part in _hanging(line, width - 2)]
+    return [f"  {part}" for line in lines for part in hanging(line, width - 2)]
 
 
 def _environ_lines(report: Report) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.knowledge import flags as known
-from tools.read_flags import merge, wire
+from tools.read_flags import merge
 from tools.read_flags.wheels import Wheel, fetch, order
 
 ROOT = Path(__file__).parents[2]
@@ -87,18 +87,3 @@ def test_a_plugin_is_held_against_its_jaxlib() -> None:
     assert merge.differences({"1.0": read("true")}, {"1.0": read("true")}) == {}
     found = merge.differences({"1.0": read("true")}, {"1.0": read("false", "b")})
     assert found == {"1.0": {"a": {"default": "false"}, "b": {"default": "false"}}}
-
-
-def test_wire_reads_numbers_texts_and_packed_lists() -> None:
-    schema = wire.Schema(
-        messages={
-            ".M": {
-                1: wire.Field("number", 1, False, 5, ""),
-                2: wire.Field("kinds", 2, True, 14, ".E"),
-                3: wire.Field("text", 3, False, 9, ""),
-            }
-        },
-        enums={".E": {0: "ZERO", 1: "ONE"}},
-    )
-    data = b"\x08" + b"\xff" * 9 + b"\x01" + b"\x12\x02\x00\x01" + b"\x1a\x02hi"
-    assert wire.decode(schema, ".M", data) == {"number": -1, "kinds": ["ZERO", "ONE"], "text": "hi"}

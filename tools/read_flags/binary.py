@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from . import wire
+from jaxgpu_tune.proof import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

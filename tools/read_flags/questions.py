@@ -10,7 +10,7 @@ from .spellings import Members, text_list, values_of_enum
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from . import wire
+    from jaxgpu_tune.proof import wire
 
 Facts = dict[str, Any]
 _JUNK = "zz_Junk9"

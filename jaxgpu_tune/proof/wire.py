@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import struct
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Mapping
 
+from ..values import Value
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from mmap import mmap
+    from typing import Any, TypeAlias
 
-Value: TypeAlias = "int | bytes"
+    Raw: TypeAlias = int | bytes
+
+
+__all__ = ["Field", "Schema", "decode", "entries", "schema_of", "sub_message", "zeros"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _DOUBLE, _FLOAT, _BOOL, _STRING, _MESSAGE, _BYTES_TYPE, _ENUM = 1, 2, 8, 9, 11, 12, 14
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes | mmap, at: int) -> tuple[int, int]:
     """The number at ``at`` and the position after it."""
     value = shift = 0
     while True:
@@ -28,13 +33,13 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def entries(data: bytes, at: int = 0) -> Iterator[tuple[int, int, Value, int]]:
+def entries(data: bytes | mmap, at: int = 0) -> Iterator[tuple[int, int, Raw, int]]:
     """(field number, wire type, value, end) one after another, until the bytes end or make no sense."""
     while at < len(data) and data[at]:
         tag, at = varint(data, at)
         kind = tag & 7
         if kind == _VARINT:
-            value: Value
+            value: Raw
             value, at = varint(data, at)
         elif kind == _BYTES:
             size, at = varint(data, at)
@@ -45,6 +50,12 @@ def entries(data: bytes, at: int = 0) -> Iterator[tuple[int, int, Value, int]]:
         else:
             return
         yield tag >> 3, kind, value, at
+
+
+def sub_message(data: bytes, number: int) -> bytes:
+    """The message in field ``number`` of another; empty if it is not there."""
+    found = _all(data, number)
+    return bytes(found[-1]) if found else b""
 
 
 def _all(data: bytes, number: int) -> list[Any]:
@@ -61,8 +72,7 @@ def _number(data: bytes, number: int) -> int:
     return int(found[-1]) if found else 0
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Value):
     """One field of a message: ``kind`` is the descriptor's type number, ``of`` the full name of its enum or message."""
 
     name: str
@@ -84,40 +94,48 @@ class Field:
         return self.kind in (_STRING, _BYTES_TYPE)
 
 
-@dataclass
 class Schema:
     """Messages and enums by full name (``.xla.DebugOptions``); ``maps`` are the entry types of map fields."""
 
-    messages: dict[str, dict[int, Field]] = field(default_factory=dict)
-    enums: dict[str, dict[int, str]] = field(default_factory=dict)
-    maps: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.messages: dict[str, dict[int, Field]] = {}
+        self.enums: dict[str, dict[int, str]] = {}
+        self.maps: set[str] = set()
 
 
-def schema_of(binary: bytes, root: str) -> Schema:
-    """What the file ``root`` and all it imports declare, from the descriptors embedded in ``binary``."""
+def schema_of(binary: bytes | mmap, root: str, levels: int = 99) -> Schema:
+    """What the file ``root`` and all it imports, at most so many levels deep, declare: from the descriptors in ``binary``."""
     schema = Schema()
-    todo, seen = [root], set()
+    todo, seen = [(root, 0)], set()
     while todo:
-        name = todo.pop()
+        name, level = todo.pop()
         if name in seen:
             continue
         seen.add(name)
         for found in _file_descriptors(binary, name):
             _add_file(schema, found)
-            todo += [d.decode() for d in _all(found, 3)]
+            todo += [(d.decode(), level + 1) for d in _all(found, 3) if level < levels]
     return schema
 
 
-def _file_descriptors(binary: bytes, name: str) -> Iterator[bytes]:
+def _file_descriptors(binary: bytes | mmap, name: str) -> Iterator[bytes]:
     head = b"\x0a" + bytes([len(name)]) + name.encode()
-    for match in re.finditer(re.escape(head), binary):
-        end = match.start()
-        for number, _, _, at in entries(binary, match.start()):
-            if not (number <= 14) or (number == 1 and end != match.start()):
-                break
-            end = at
-        if end > match.end():
-            yield binary[match.start() : end]
+    start = binary.find(head)
+    while start >= 0:
+        end = _end_of_file(binary, start)
+        if end > start + len(head):
+            yield binary[start:end]
+        start = binary.find(head, start + 1)
+
+
+def _end_of_file(binary: bytes | mmap, start: int) -> int:
+    """Where the file's descriptor ends: at the first field that is none of its own, or a second name."""
+    end = start
+    for number, _, _, at in entries(binary, start):
+        if not (number <= 14) or (number == 1 and end != start):
+            break
+        end = at
+    return end
 
 
 def _add_file(schema: Schema, data: bytes) -> None:
@@ -165,19 +183,36 @@ def decode(schema: Schema, message: str, data: bytes) -> dict[str, Any]:
     return out
 
 
-def _pair(schema: Schema, spec: Field, value: Value) -> Mapping[str, Any]:
+def zeros(schema: Schema, message: str) -> dict[str, Any]:
+    """What each field of a message is while no one has set it."""
+    return {spec.name: _zero(schema, spec) for spec in schema.messages[message].values()}
+
+
+def _zero(schema: Schema, spec: Field) -> Any:
+    if spec.of in schema.maps:
+        return {}
+    if spec.repeated:
+        return []
+    if spec.is_enum:
+        return schema.enums.get(spec.of, {}).get(0, 0)
+    if spec.is_string:
+        return ""
+    return False if spec.kind == _BOOL else 0.0 if spec.kind in (_FLOAT, _DOUBLE) else 0
+
+
+def _pair(schema: Schema, spec: Field, value: Raw) -> Mapping[str, Any]:
     assert isinstance(value, bytes)
     pair = decode(schema, spec.of, value)
     return {str(pair.get("key", "")): pair.get("value", "")}
 
 
-def _values(schema: Schema, spec: Field, kind: int, value: Value) -> list[Any]:
+def _values(schema: Schema, spec: Field, kind: int, value: Raw) -> list[Any]:
     if kind == _BYTES and not (spec.is_string or spec.is_message):
         return [_plain(schema, spec, number) for number in _packed(spec, value)]
     return [_plain(schema, spec, value)]
 
 
-def _packed(spec: Field, value: Value) -> Iterator[Value]:
+def _packed(spec: Field, value: Raw) -> Iterator[Raw]:
     assert isinstance(value, bytes)
     at, width = 0, {_FLOAT: 4, _DOUBLE: 8}.get(spec.kind)
     while at < len(value):
@@ -189,7 +224,7 @@ def _packed(spec: Field, value: Value) -> Iterator[Value]:
             yield number
 
 
-def _plain(schema: Schema, spec: Field, value: Value) -> Any:
+def _plain(schema: Schema, spec: Field, value: Raw) -> Any:
     if isinstance(value, bytes):
         if spec.is_message:
             return decode(schema, spec.of, value)

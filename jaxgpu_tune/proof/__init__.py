@@ -1,0 +1,1 @@
+"""What took effect, and what a flag changes."""

@@ -1,0 +1,174 @@
+"""Whether each XLA flag holds in the options that XLA really compiles with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..knowledge.compile_surface import JAX_SETS, JAXLIB_SETS, PROCESS_WIDE
+from ..knowledge.flag_spec import FlagSpec
+from ..planning.compile_options import fields_written
+from ..planning.target import Target
+from ..values import Value
+from .verification import Verified
+from .wanted import FLAGS, Wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .verification import ProofStatus
+
+    Options = Mapping[str, Any]
+
+
+__all__ = ["PLATFORM_MISFIT", "Reading", "agree", "text_of", "verified_flag"]
+
+JAXLIB_READS = "xla_force_host_platform_device_count"
+"""The one process-wide flag that is not the plugin's: jaxlib's own CPU client reads it."""
+EVERY = "ALLCOLLECTIVES"
+"""The member of a list that XLA writes out as all the others."""
+GPU_ONLY = "xla_gpu_"
+PLATFORM_MISFIT = "JAX runs on the CPU, where nothing reads it"
+
+
+class Reading(Value):
+    """What was read back of XLA's options.
+
+    ``parsed``: what jaxlib made of XLA_FLAGS; ``compiled``: the same after jax edited it; ``plugin``: asks for the plugin's
+    own. ``now``: the flags that XLA_FLAGS holds at this moment.
+    """
+
+    target: Target
+    platform: str
+    parsed: Options | None
+    compiled: Options | None
+    plugin: Callable[[], Options | None]
+    now: Mapping[str, tuple[str, ...]]
+
+
+def verified_flag(flag: Wanted, reading: Reading) -> Verified:
+    """The flag with what became of it."""
+    expected = _expected(flag, flag.values, reading.target)
+    options = _options_of(flag.name, reading)
+    found = None if options is None or not expected else ", ".join(text_of(options[field]) for field in expected)
+    status, why = _status(flag, expected, reading, options)
+    return Verified("xla_flag", flag.name, flag.text, status, why, found)
+
+
+def _status(flag: Wanted, expected: Options, reading: Reading, options: Options | None) -> tuple[ProofStatus, str]:
+    if flag.late:
+        return "ignored", flag.late
+    holds = None if options is None or not expected else _hold(expected, options, reading.target)
+    if reading.now.get(flag.name, ()) != flag.values:
+        return "overwritten", _overwritten(flag, reading, options, holds)
+    unread = _unread(flag.name, reading)
+    if unread:
+        return "ignored", unread
+    if holds is None:
+        return "unreadable", _unreadable(flag.name, options)
+    return ("effective", "XLA's options hold it") if holds else _why_not(flag, expected, reading)
+
+
+def _unread(name: str, reading: Reading) -> str:
+    """Why nothing comes of a flag whatever its value; empty if something reads it."""
+    spec = reading.target.flag(name)
+    if name.startswith(GPU_ONLY) and reading.platform == "cpu":
+        return PLATFORM_MISFIT
+    if spec is not None and not spec.fields and name != "xla_fuel":
+        return f"{reading.target.label} takes it and does nothing with it"
+    return ""
+
+
+def _overwritten(flag: Wanted, reading: Reading, options: Options | None, holds: bool | None) -> str:
+    now = reading.now.get(flag.name, ())
+    became = f"to {' '.join(now)!r}" if now else "so that it is gone"
+    start = f"{FLAGS} was changed after configure(), {became}"
+    if holds:
+        return f"{start}; what was applied holds, since XLA had read it before"
+    changed = _expected(flag, now, reading.target)
+    if holds is False and options is not None and changed and _hold(changed, options, reading.target):
+        return f"{start}, and the change is what took effect"
+    return f"{start}; {'what took effect cannot be told' if holds is None else 'what was applied did not take effect'}"
+
+
+def _why_not(flag: Wanted, expected: Options, reading: Reading) -> tuple[ProofStatus, str]:
+    """Another flag of the text, jax itself, or too late: in the order in which they can be told."""
+    rivals = [name for name in reading.now if name != flag.name and _writes(name, expected, reading)]
+    if rivals:
+        return "overridden", f"--{rivals[-1]}={' '.join(reading.now[rivals[-1]])} decides the same thing"
+    if flag.name in JAXLIB_SETS or (reading.parsed is not None and _hold(expected, reading.parsed, reading.target)):
+        culprit = JAX_SETS.get(flag.name, "jax")
+        return "overridden", f"XLA had read it, and {culprit} sets it otherwise for every compile"
+    if flag.name not in expected:
+        return "unreadable", f"it writes {', '.join(expected)}, in a way that is not known"
+    return "ignored", f"XLA had read {FLAGS} before it held this"
+
+
+def _writes(name: str, fields: Options, reading: Reading) -> bool:
+    spec = reading.target.flag(name)
+    return spec is not None and not set(spec.fields).isdisjoint(fields)
+
+
+def _options_of(name: str, reading: Reading) -> Options | None:
+    """The options that decide about a flag: those of a compile, or the plugin's own for what it reads once."""
+    if reading.platform != "cpu" and name in PROCESS_WIDE and name != JAXLIB_READS:
+        return reading.plugin()
+    return reading.compiled if reading.compiled is not None else reading.parsed
+
+
+def _expected(flag: Wanted, values: tuple[str, ...], target: Target) -> Options:
+    """The fields that it is to write, with their values; empty where that is not known. No values: the default's."""
+    spec = target.flag(flag.name)
+    if spec is None or (not values and spec.effective is None):
+        return {}
+    adds_up = spec.repeat != "last"
+    text = spec.effective if not values else (spec.separator or ",").join(values) if adds_up else values[-1]
+    try:
+        return fields_written(flag.name, text or "", target)
+    except ValueError:
+        return {}
+
+
+def _unreadable(name: str, options: Options | None) -> str:
+    if options is not None:
+        return "no field of XLA's options is known to tell it"
+    owner = "the CUDA plugin does not tell what it made of" if name in PROCESS_WIDE else "this jaxlib does not tell"
+    return f"{owner} {FLAGS}; it still holds what was applied"
+
+
+def _hold(expected: Options, found: Options, target: Target) -> bool:
+    return all(field in found and agree(value, found[field], target.flag(field)) for field, value in expected.items())
+
+
+def agree(expected: Any, found: Any, spec: FlagSpec | None) -> bool:
+    """Whether a value in the language of compile options is in a decoded field. To lists that add up jax adds its own."""
+    adds_up = spec is not None and spec.repeat != "last"
+    if isinstance(found, (list, dict)):
+        wanted, there = (
+            _members(expected),
+            [f"{key}={found[key]}" for key in found] if isinstance(found, dict) else found,
+        )
+        if EVERY in wanted and len(there) > 1:
+            return True
+        missing = set(wanted) - set(map(str, there))
+        return not missing and (adds_up or len(wanted) == len(there))
+    if isinstance(found, float):
+        return float(expected) == found or str(float(expected)) == str(found)
+    if isinstance(found, str):
+        return str(expected).lower() == found.lower()  # XLA turns some texts into capitals
+    return bool(expected == found)
+
+
+def _members(text: str) -> list[str]:
+    return text.split(",") if text else []
+
+
+def text_of(value: Any) -> str:
+    """A value that was read back, as one would write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, dict):
+        return ",".join(f"{key}={item}" for key, item in value.items())
+    return str(value)

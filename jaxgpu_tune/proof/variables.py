@@ -1,0 +1,90 @@
+"""Whether each environment variable took effect, where anything tells: the allocator's numbers, the devices, NCCL's own log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..planning.memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
+from ..values import Value
+from .flags import PLATFORM_MISFIT
+from .memory import verified_allocator, verified_fraction, verified_preallocation
+from .verification import Verified
+from .wanted import Wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .memory import Answer, Memory
+
+
+__all__ = ["Surroundings", "verified_variable"]
+
+GPU_ONLY = ("XLA_PYTHON_CLIENT_", "XLA_CLIENT_", "NCCL_", "CUDA_", "TF_FORCE_UNIFIED_MEMORY", "TF_CUDA_")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+WHO_READS = {
+    "NCCL_": "NCCL reads it with the first communicator, and tells only with NCCL_DEBUG=INFO and NCCL_DEBUG_FILE set",
+    "CUDA_": "the CUDA driver reads it and does not tell",
+    "XLA_": "the backend reads it and does not tell",
+}
+
+
+class Surroundings(Value):
+    """``environ``: as it is now; ``memory``: of each local GPU; ``nccl_log``: what NCCL has written, if it does."""
+
+    platform: str
+    environ: Mapping[str, str]
+    memory: tuple[Memory, ...]
+    nccl_log: str
+
+
+def verified_variable(variable: Wanted, around: Surroundings) -> Verified:
+    """The variable with what became of it."""
+    name, text = variable.name, variable.text
+    if variable.late:
+        return Verified("env", name, text, "ignored", variable.late)
+    now = around.environ.get(name)
+    if now != text:
+        became = "removed" if now is None else f"set to {now!r}"
+        return Verified("env", name, text, "overwritten", f"{became} after configure(){_took_effect(variable, around)}")
+    if text is None:
+        return Verified("env", name, text, "effective", "it is still not set")
+    if around.platform == "cpu" and name.startswith(GPU_ONLY):
+        return Verified("env", name, text, "ignored", PLATFORM_MISFIT)
+    return Verified("env", name, text, *_read_back(name, text, around))
+
+
+def _took_effect(variable: Wanted, around: Surroundings) -> str:
+    """Which of both values holds, where that can be told."""
+    if variable.text is None or around.platform == "cpu":
+        return ""
+    status = _read_back(variable.name, variable.text, around)[0]
+    told = {"effective": "; what was applied took effect", "ignored": "; what was applied did not take effect"}
+    return told.get(status, "")
+
+
+def _read_back(name: str, text: str, around: Surroundings) -> Answer:
+    reader = READERS.get(name)
+    if reader is not None:
+        return reader(text, around)
+    if f"{name} set by environment to {text}" in around.nccl_log:
+        return "effective", "NCCL's log says that it was read", text
+    owner = next(
+        (who for prefix, who in WHO_READS.items() if name.startswith(prefix)), "nothing tells whether it is read"
+    )
+    return "unreadable", f"it still holds this; {owner}", None
+
+
+def _visible(text: str, around: Surroundings) -> Answer:
+    count, listed = len(around.memory), len([item for item in text.split(",") if item.strip()])
+    return (
+        ("effective" if count == listed else "unreadable"),
+        f"it names {listed}, and this process has {count} GPUs",
+        str(count),
+    )
+
+
+READERS: dict[str, Callable[[str, Surroundings], Answer]] = {
+    **dict.fromkeys(FRACTION_NAMES, lambda text, around: verified_fraction(text, around.memory)),
+    PREALLOCATE: lambda text, around: verified_preallocation(text, around.memory),
+    ALLOCATOR: lambda text, around: verified_allocator(text, around.memory),
+    VISIBLE: _visible,
+}

@@ -1,0 +1,64 @@
+"""A verification as plain text and as HTML: what went wrong first, then every setting with what was read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from .html import STYLE, code_html, finding_html, table_html, value_html
+from .parts import label, sorted_findings
+from .table import wrapped
+from .text import findings_lines, hanging, terminal_width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..proof.verification import Verification, Verified
+
+
+__all__ = ["render_verification", "render_verification_html"]
+
+STATUSES = ("ignored", "overwritten", "overridden", "unreadable", "effective")
+"""Worst first."""
+
+
+def render_verification(verification: Verification, width: int | None = None) -> str:
+    """In lines of at most ``width`` columns (default: the terminal's; 100 where there is none)."""
+    columns = width or terminal_width()
+    lines = [*hanging(_title(verification), columns), *findings_lines(verification.findings, columns)]
+    return "\n".join([*lines, *(line for item in _sorted(verification) for line in _stacked(item, columns))])
+
+
+def render_verification_html(verification: Verification) -> str:
+    """As one ``<div>`` with its own style."""
+    rows = (
+        (code_html(label(item)), value_html(item.value), item.status, escape(_why(item)))
+        for item in _sorted(verification)
+    )
+    parts = [
+        STYLE,
+        f"<strong>{escape(_title(verification))}</strong>",
+        *map(finding_html, sorted_findings(verification.findings)),
+        table_html(("setting", "value", "status", "why"), rows),
+    ]
+    return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
+
+
+def _title(verification: Verification) -> str:
+    found = [item.status for item in verification.items]
+    counts = ", ".join(f"{found.count(status)} {status}" for status in reversed(STATUSES) if status in found)
+    where = f" on {verification.devices} x {verification.platform}" if verification.platform else ""
+    return f"jaxgpu_tune verify: {'ok' if verification.ok else 'not ok'}{where}; {counts or 'no settings'}"
+
+
+def _sorted(verification: Verification) -> Iterator[Verified]:
+    return iter(sorted(verification.items, key=lambda item: STATUSES.index(item.status)))
+
+
+def _stacked(item: Verified, width: int) -> list[str]:
+    value = "(removed)" if item.value is None else item.value or "(empty)"
+    return [*wrapped(f"{label(item)} = {value} ({item.status})", width, "  "), *wrapped(_why(item), width, "      ")]
+
+
+def _why(item: Verified) -> str:
+    shown = item.found is not None and item.found != item.value
+    return f"{item.why} [read back: {item.found}]" if shown else item.why

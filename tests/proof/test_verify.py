@@ -1,0 +1,222 @@
+"""verify() in real processes with the real jax: each status reached by a program that brings it about."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune import Verification
+from jaxgpu_tune.model import Finding
+from jaxgpu_tune.proof.verification import Verified
+from tests.child import run, told
+
+FLAG = "xla_cpu_enable_fast_math"
+CONFIGURE = f"""
+import os, jaxgpu_tune
+report = jaxgpu_tune.configure(flags={{"{FLAG}": True}}, jax_config={{"jax_debug_nans": True}})
+"""
+START = "import jax; jax.devices()\n"
+VERIFY = """
+found = jaxgpu_tune.verify()
+tell({**found.to_dict(), "text": str(found)})
+"""
+
+
+def verified(code: str, **options: Any) -> dict[str, Any]:
+    """What verify() answers at the end of ``code``; items by name."""
+    found = told(code + VERIFY, **options)
+    return {**found, "by_name": {item["name"]: item for item in found["items"]}}
+
+
+def statuses(found: dict[str, Any]) -> dict[str, str]:
+    return {name: item["status"] for name, item in found["by_name"].items()}
+
+
+def test_what_took_effect_is_effective() -> None:
+    found = verified(CONFIGURE + START)
+    assert statuses(found) == {FLAG: "effective", "jax_debug_nans": "effective"}
+    assert found["ok"] and found["findings"] == [] and found["platform"] == "cpu" and found["devices"] == 1
+    assert found["by_name"][FLAG]["found"] == "true"
+
+
+def test_xla_flags_overwritten_before_the_start_is_caught_and_the_change_named_as_what_counts() -> None:
+    overwrite = f"os.environ['XLA_FLAGS'] = '--{FLAG}=false'\n"
+    found = verified(CONFIGURE + overwrite + START)
+    item = found["by_name"][FLAG]
+    assert item["status"] == "overwritten" and item["found"] == "false"
+    assert "the change is what took effect" in item["why"]
+    assert not found["ok"] and [f["code"] for f in found["findings"]] == ["setting-overwritten"]
+
+
+def test_xla_flags_overwritten_after_the_start_is_caught_and_ours_named_as_what_counts() -> None:
+    found = verified(CONFIGURE + START + "os.environ['XLA_FLAGS'] = '--xla_dump_to=there'\n")
+    item = found["by_name"][FLAG]
+    assert item["status"] == "overwritten" and item["found"] == "true"
+    assert "so that it is gone; what was applied holds" in item["why"]
+
+
+def test_a_program_that_adds_a_flag_overwrites_nothing() -> None:
+    found = verified(CONFIGURE + "os.environ['XLA_FLAGS'] += ' --xla_dump_hlo_pass_re=x'\n" + START)
+    assert statuses(found)[FLAG] == "effective" and found["ok"]
+
+
+def test_jax_config_updated_afterwards_is_overwritten() -> None:
+    found = verified(CONFIGURE + START + "jax.config.update('jax_debug_nans', False)\n")
+    item = found["by_name"]["jax_debug_nans"]
+    assert item["status"] == "overwritten" and item["found"] == "false" and not found["ok"]
+
+
+def test_a_context_manager_overrides_in_its_thread() -> None:
+    found = told(CONFIGURE + START + "with jax.debug_nans(False):\n    tell(jaxgpu_tune.verify().to_dict())\n")
+    assert {i["name"]: i["status"] for i in found["items"]}["jax_debug_nans"] == "overridden"
+
+
+def test_set_too_late_is_ignored() -> None:
+    late = f"import jaxgpu_tune; jaxgpu_tune.configure(flags={{'{FLAG}': True}}, memory_fraction=0.5, late='warn')\n"
+    found = verified(START + late)
+    assert statuses(found) == {FLAG: "ignored", "XLA_CLIENT_MEM_FRACTION": "ignored"}
+    assert found["by_name"][FLAG]["found"] == "false"
+    assert "already started" in found["by_name"][FLAG]["why"]
+
+
+def test_xla_flags_read_before_configure_by_another_library_leave_ours_ignored() -> None:
+    parsed_early = "from jaxlib import xla_client; xla_client.CompileOptions()\n"
+    found = verified(parsed_early + CONFIGURE + START)
+    assert statuses(found)[FLAG] == "ignored"
+    assert "XLA had read XLA_FLAGS before" in found["by_name"][FLAG]["why"]
+
+
+def test_an_alias_later_in_the_text_overrides() -> None:
+    alias = "os.environ['XLA_FLAGS'] += ' --xla_gpu_enable_pipelined_all_gather=true'\n"
+    code = f"""
+import os, jaxgpu_tune
+from jaxgpu_tune.proof import flags
+from jaxgpu_tune.proof.wanted import Wanted, flag_values
+from jaxgpu_tune.planning.target import target_of
+from jaxgpu_tune.proof.xla_options import parsed_options
+os.environ['XLA_FLAGS'] = '--xla_gpu_pipeline_all_gather=off'
+{alias}
+options = parsed_options()
+target = target_of(jaxgpu_tune.detect()._replace(jaxlib="0.12.0"))
+reading = flags.Reading(target, "gpu", options, options, lambda: options, flag_values(os.environ['XLA_FLAGS']))
+item = flags.verified_flag(Wanted("xla_flag", "xla_gpu_pipeline_all_gather", ("off",)), reading)
+tell([item.status, item.why])
+"""
+    if not jaxgpu_tune.explain("xla_gpu_pipeline_all_gather").type:
+        pytest.skip("this jaxlib has no such alias")
+    status, why = told(code)
+    assert status == "overridden" and "--xla_gpu_enable_pipelined_all_gather=true decides" in why
+
+
+def test_gpu_flags_memory_and_nccl_variables_on_the_cpu_are_ignored() -> None:
+    code = """
+import jaxgpu_tune
+jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2}, memory_fraction=0.5, env={"NCCL_DEBUG": "WARN"})
+"""
+    found = verified(code + START, JAX_PLATFORMS="cpu")
+    gpu_only = {name: status for name, status in statuses(found).items() if name != "jax_platforms"}
+    assert set(gpu_only.values()) == {"ignored"} and len(gpu_only) == 3
+    assert statuses(found)["jax_platforms"] == "effective"
+    assert "runs-on-cpu" not in {f["code"] for f in found["findings"]}
+
+
+def test_r31_silently_on_the_cpu_is_an_error(tmp_path: Any) -> None:
+    jaxlib = jaxgpu_tune.detect().jaxlib
+    machine = {
+        "gpus": [
+            {"name": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0", "memory_bytes": 80 * 2**30, "count": 2}
+        ],
+        "jaxlib": jaxlib,
+        "jax": jaxlib,
+    }
+    (tmp_path / "machine.json").write_text(json.dumps(machine))
+    found = verified(CONFIGURE + START, JAXGPU_TUNE_MACHINE=str(tmp_path / "machine.json"))
+    error = next(f for f in found["findings"] if f["code"] == "runs-on-cpu")
+    assert error["severity"] == "error" and "2 GPUs are here" in error["message"] and not found["ok"]
+
+
+def test_a_child_process_verifies_what_its_parent_set() -> None:
+    code = f"""
+import os, subprocess, sys, jaxgpu_tune
+environ = jaxgpu_tune.environ(flags={{"{FLAG}": True}}, jax_config={{"jax_debug_nans": True}}, env={{"SOME_VARIABLE": "1"}})
+child = "import jax, jaxgpu_tune, json; jax.devices(); print(json.dumps(jaxgpu_tune.verify().to_dict()))"
+tell(json.loads(subprocess.run([sys.executable, "-c", child], env=environ, capture_output=True, text=True).stdout))
+"""
+    found = told(code)
+    by_name = {item["name"]: item["status"] for item in found["items"]}
+    assert by_name == {FLAG: "effective", "SOME_VARIABLE": "unreadable", "jax_debug_nans": "effective"} and found["ok"]
+
+
+def test_before_the_backend_starts_it_raises_and_starts_none() -> None:
+    code = """
+import jax
+try:
+    jaxgpu_tune.verify()
+except jaxgpu_tune.TooEarly as error:
+    from jax._src import xla_bridge
+    tell([isinstance(error, RuntimeError), [f.code for f in error.findings], bool(xla_bridge._backends)])
+"""
+    assert told(CONFIGURE + code) == [True, ["not-started"], False]
+
+
+def test_without_configure_the_answer_is_not_ok_and_says_so() -> None:
+    ended = run("import jaxgpu_tune\n" + START + VERIFY)
+    assert ended.value["items"] == [] and not ended.value["ok"]
+    assert [f["code"] for f in ended.value["findings"]] == ["nothing-applied"]
+    assert "Neither configure() in this process" in ended.stderr
+
+
+def test_after_restore_there_is_nothing_to_verify() -> None:
+    found = verified(CONFIGURE + "report.restore()\n" + START)
+    assert [f["code"] for f in found["findings"]] == ["nothing-applied"]
+
+
+def test_switched_off_is_ok() -> None:
+    found = verified(CONFIGURE + START, JAXGPU_TUNE="off")
+    assert found["ok"] and [(f["code"], f["severity"]) for f in found["findings"]] == [("switched-off", "note")]
+
+
+def test_strict_makes_verify_an_assertion() -> None:
+    code = f"""
+import os, jaxgpu_tune
+jaxgpu_tune.configure(flags={{"{FLAG}": True}}, jax_config={{"jax_debug_nans": True}}, strict=True)
+import jax; jax.devices()
+fine = jaxgpu_tune.verify().ok
+os.environ["XLA_FLAGS"] = ""
+jax.config.update("jax_debug_nans", False)
+try:
+    jaxgpu_tune.verify()
+except jaxgpu_tune.BadSetting as error:
+    tell([fine, str(error)])
+"""
+    fine, message = told(code)
+    assert fine and message.startswith("2 problems:") and FLAG in message and "jax_debug_nans" in message
+
+
+def test_jaxs_own_option_overrides_a_flag_before_it_added_up() -> None:
+    code = """
+import jaxgpu_tune
+jaxgpu_tune.configure(flags={"xla_disable_hlo_passes": "some-pass"})
+import jax; jax.config.update("jax_compiler_enable_remat_pass", False); jax.devices()
+"""
+    replaces = tuple(map(int, jaxgpu_tune.detect().jaxlib.split(".")[:3])) < (0, 11, 1)  # type: ignore[union-attr]
+    item = verified(code)["by_name"]["xla_disable_hlo_passes"]
+    assert item["status"] == ("overridden" if replaces else "effective")
+    assert "jax_compiler_enable_remat_pass" in item["why"] or not replaces
+
+
+def test_text_and_html_show_every_item_worst_first() -> None:
+    items = (
+        Verified("xla_flag", "good", "1", "effective", "it holds"),
+        Verified("env", "BAD", "<2>", "ignored", "no one read it", "3"),
+    )
+    found = Verification(items, (Finding("setting-ignored", "warning", "BAD is ignored."),), "gpu", 2)
+    lines = str(found).splitlines()
+    assert lines[0] == "jaxgpu_tune verify: not ok on 2 x gpu; 1 effective, 1 ignored"
+    assert lines.index("  BAD = <2> (ignored)") < lines.index("  --good = 1 (effective)")
+    assert "      no one read it [read back: 3]" in lines
+    html = found._repr_html_()
+    assert "&lt;2&gt;" in html and "<2>" not in html and "setting-ignored" in html
