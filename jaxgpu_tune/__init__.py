@@ -6,6 +6,7 @@ import jax
 
 from .api import (
     check,
+    check_processes,
     compiler_options,
     configure,
     configured,
@@ -51,6 +52,7 @@ __all__ = [
     "UnknownPreset",
     "Verification",
     "check",
+    "check_processes",
     "compiler_options",
     "configure",
     "configured",

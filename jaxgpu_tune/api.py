@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check",
+    "check_processes",
     "compiler_options",
     "configure",
     "configured",
@@ -166,6 +167,20 @@ def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Find
     return (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
 
 
+def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
+    """After ``jax.distributed.initialize()``, in every process: what differs between them, and which did not come.
+
+    Compares XLA_FLAGS, the variables that matter, jax.config and the versions of jax, jaxlib, plugins, NCCL and driver,
+    before the first compile, at which a job of different processes hangs. ``timeout``: in seconds. All processes get the same findings,
+    empty where nothing differs. Raises JaxGpuTuneError before ``initialize()``, BadSetting for a wrong timeout.
+    """
+    from .proof.processes import check_processes as compare
+
+    findings = compare(timeout)
+    _announce(findings, find_processes(os.environ))
+    return findings
+
+
 def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> dict[str, Any]:
     """What of the plan acts per compile, for ``jax.jit(compiler_options=)``, in that surface's own names and values.
 
@@ -226,7 +241,7 @@ def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | N
     machine = request.machine
     if jaxlib is not None:
         Machine.from_dict({"jaxlib": jaxlib})
-        machine = (machine or detect_machine(environ))._replace(jaxlib=jaxlib, jax=jaxlib, plugins={})
+        machine = (machine or detect_machine(environ, live=False))._replace(jaxlib=jaxlib, jax=jaxlib, plugins={})
     return observe(environ, machine, live=False)
 
 

@@ -62,6 +62,7 @@ GPU_KEYS: dict[str, Rule] = {
     "free_bytes": NUMBER,
     "mig": (_flag, "true or false"),
     "nvlink_peers": (_indices, "a list of GPU indices"),
+    "compute_mode": TEXT,
     "count": (lambda value: _count(value) and 1 <= value <= MOST_GPUS, f"a whole number from 1 to {MOST_GPUS}"),
 }
 PROCESS_KEYS: dict[str, Rule] = {
@@ -70,6 +71,7 @@ PROCESS_KEYS: dict[str, Rule] = {
     "count": NUMBER,
     "local_count": NUMBER,
     "launcher": TEXT,
+    "local_device_ids": (_indices, "a list of GPU indices"),
 }
 MACHINE_KEYS: dict[str, Rule] = {
     "gpus": (lambda value: isinstance(value, (list, tuple)), "a list of tables"),
@@ -91,19 +93,21 @@ def machine_from_dict(data: Mapping[str, Any]) -> Machine:
         raise BadSetting.of(Finding("bad-machine", "error", f"machine: {problem}") for problem in problems)
     known = {name: value for name, value in data.items() if value is not None}
     gpus = known.pop("gpus", None)
-    processes = Processes(**known.pop("processes", {}))
-    return Machine(gpus=None if gpus is None else tuple(_gpus(gpus)), processes=processes, **known)
+    processes = _with_tuple(known.pop("processes", {}), "local_device_ids")
+    return Machine(gpus=None if gpus is None else tuple(_gpus(gpus)), processes=Processes(**processes), **known)
 
 
 def _gpus(tables: list[Mapping[str, Any]]) -> Iterator[Gpu]:
     index = 0
     for table in tables:
-        values = {name: value for name, value in table.items() if name in Gpu._fields}
-        if values.get("nvlink_peers") is not None:
-            values["nvlink_peers"] = tuple(values["nvlink_peers"])
+        values = _with_tuple({name: value for name, value in table.items() if name in Gpu._fields}, "nvlink_peers")
         for _ in range(table.get("count") or 1):
             yield Gpu(**{"index": index, **values} if "count" not in table else {**values, "index": index})
             index += 1
+
+
+def _with_tuple(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {**table, key: tuple(table[key])} if table.get(key) is not None else dict(table)
 
 
 def _problems(data: Any) -> Iterator[str]:

@@ -103,7 +103,10 @@ class Preset(Value):
 
 
 class Gpu(Value):
-    """One GPU that this process may use. None: could not be learned. Memory in bytes."""
+    """One GPU that this process may use. None: could not be learned. Memory in bytes.
+
+    ``compute_mode``: "default", or what forbids more than one process ("exclusive_process", "exclusive_thread") or any ("prohibited").
+    """
 
     index: int
     uuid: str | None = None
@@ -113,16 +116,22 @@ class Gpu(Value):
     free_bytes: int | None = None
     mig: bool | None = None
     nvlink_peers: tuple[int, ...] | None = None
+    compute_mode: str | None = None
 
 
 class Processes(Value):
-    """The job's processes: this one's ``rank`` of ``count``, ``local_rank`` of ``local_count`` on this host."""
+    """The job's processes: this one's ``rank`` of ``count``, ``local_rank`` of ``local_count`` on this host.
+
+    ``local_device_ids``: what to pass to ``jax.distributed.initialize(local_device_ids=…)``; they number this process's
+    own GPUs among those that CUDA_VISIBLE_DEVICES leaves to it, from 0 (None: which are its own could not be learned).
+    """
 
     rank: int | None = None
     local_rank: int | None = None
     count: int | None = None
     local_count: int | None = None
     launcher: str | None = None
+    local_device_ids: tuple[int, ...] | None = None
 
 
 class Machine(Value):

@@ -16,7 +16,7 @@ from typing import Any
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
 
 FOLDER = Path(DATA)
-TABLES = ("hazards", "notes", "translations")
+TABLES = ("hazards", "notes", "processes", "translations")
 
 
 def compiled() -> dict[Path, str]:

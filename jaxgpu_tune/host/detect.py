@@ -8,7 +8,9 @@ from collections.abc import Mapping
 
 from ..errors import BadSetting
 from ..model import Finding, Machine
+from .distributed import joined
 from .gpus import find_gpus
+from .local_devices import own_devices
 from .packages import installed_versions
 from .phase import phase
 from .processes import find_processes
@@ -18,15 +20,21 @@ __all__ = ["MACHINE_FILE", "detect_machine"]
 MACHINE_FILE = "JAXGPU_TUNE_MACHINE"
 
 
-def detect_machine(environ: Mapping[str, str]) -> Machine:
+def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
     """What is here, or what the file says is. Raises BadSetting for a file that cannot be used, never for facts.
 
+    ``live``: what this process has joined by jax.distributed.initialize() counts, too.
     The file that this process's own environment names counts also where another environment is planned for.
     """
     path = environ.get(MACHINE_FILE) or os.environ.get(MACHINE_FILE)
     if path:
         return _from_file(path)
-    found, packages = find_gpus(environ), installed_versions()
+    found, packages, processes = (
+        find_gpus(environ),
+        installed_versions(),
+        find_processes(environ, joined() if live else None),
+    )
+    own = own_devices(processes, None if found.gpus is None else len(found.gpus), environ)
     return Machine(
         gpus=found.gpus,
         driver=found.driver,
@@ -36,7 +44,7 @@ def detect_machine(environ: Mapping[str, str]) -> Machine:
         jaxlib=packages.jaxlib,
         plugins=packages.plugins,
         phase=phase(),
-        processes=find_processes(environ),
+        processes=processes._replace(local_device_ids=own),
     )
 
 

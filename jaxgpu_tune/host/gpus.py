@@ -20,6 +20,8 @@ NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 """One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's (R51)."""
 NVLINKS = 18
 SWITCH = "switch"
+COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
+"""NVML's nvmlComputeMode_t; several processes on a GPU need the first (R86)."""
 Bus = tuple[int, int, int]
 
 
@@ -133,6 +135,7 @@ def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
         memory_bytes=None if memory is None else int(memory.total),
         free_bytes=None if memory is None else int(memory.free),
         mig=mig,
+        compute_mode=COMPUTE_MODES.get(_ask(nvml, "nvmlDeviceGetComputeMode", handle)),
     )
 
 

@@ -11,7 +11,7 @@ from .detect import detect_machine
 from .marker import before_us
 from .phase import live_config, phase
 
-__all__ = ["observe"]
+__all__ = ["flag_file", "observe"]
 
 BLANKS = " \t\r\n"
 NOTED_MODULES = ("tensorflow", "torch", "torch_xla")
@@ -20,18 +20,19 @@ NOTED_MODULES = ("tensorflow", "torch", "torch_xla")
 def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bool = True) -> Observation:
     """What is there now. ``live`` False: a fresh process is planned for, so what this one has imported does not count."""
     before = before_us(environ)
-    seen = machine if machine is not None else detect_machine(environ)
+    seen = machine if machine is not None else detect_machine(environ, live)
     seen = seen._replace(phase=phase() if live else "not-imported")
     return Observation(
         machine=seen,
         environ=before,
         jax_config=live_config(seen.jax, former_options()) if live else None,
-        flag_file=_flag_file(before.get("XLA_FLAGS", "")),
+        flag_file=flag_file(before.get("XLA_FLAGS", "")),
         modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules),
     )
 
 
-def _flag_file(text: str) -> str | None:
+def flag_file(text: str) -> str | None:
+    """The text of the file that XLA_FLAGS names; None where it names none, or one that cannot be read."""
     if not text.strip(BLANKS) or text.lstrip(BLANKS).startswith("-"):
         return None
     try:

@@ -6,19 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 
 from ..model import Processes
+from .distributed import Joined
 
 __all__ = ["find_processes"]
 
 Environ = Mapping[str, str]
 
 
-def find_processes(environ: Environ) -> Processes:
-    """The layout as the first launcher that is present tells it; an empty one where none is."""
-    for find in LAUNCHERS:
-        found = find(environ)
-        if found is not None:
-            return _checked(found)
-    return Processes()
+def find_processes(environ: Environ, job: Joined | None = None) -> Processes:
+    """The layout as the first launcher that is present tells it; an empty one where none is. ``job``: as JAX has it, which wins."""
+    tried = (find(environ) for find in LAUNCHERS)
+    found = next((layout for layout in tried if layout is not None), Processes())
+    return _checked(found if job is None else found._replace(rank=job.rank, count=job.count))
 
 
 def _openmpi(environ: Environ) -> Processes | None:
@@ -87,10 +86,21 @@ def _pmi(environ: Environ) -> Processes | None:
 
 
 def _kubernetes(environ: Environ) -> Processes | None:
-    """An indexed job, one process a pod; the number of pods is in no variable of Kubernetes' own."""
-    if "KUBERNETES_SERVICE_HOST" not in environ or "JOB_COMPLETION_INDEX" not in environ:
+    """An indexed job, one process a pod; Kubernetes itself tells no process how many pods there are."""
+    if "KUBERNETES_SERVICE_HOST" not in environ or not any(name in environ for name in ("JOB_COMPLETION_INDEX", *RANK)):
         return None
-    return Processes(_number(environ, "JOB_COMPLETION_INDEX"), 0, None, 1, "kubernetes")
+    rank = _number(environ, *RANK, "JOB_COMPLETION_INDEX")
+    return Processes(rank, 0, _number(environ, COUNT), 1, "kubernetes")
+
+
+def _by_variables(environ: Environ) -> Processes | None:
+    """The names that Kubeflow Trainer sets and scripts use; jax itself does not read them (semantics 7)."""
+    if COUNT not in environ or not any(name in environ for name in RANK):
+        return None
+    return Processes(_number(environ, *RANK), None, _number(environ, COUNT), None, "variables")
+
+
+COUNT, RANK = "JAX_NUM_PROCESSES", ("JAX_PROCESS_ID", "JAX_PROCESS_INDEX")
 
 
 LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (
@@ -101,6 +111,7 @@ LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (
     _torchrun,
     _pmi,
     _kubernetes,
+    _by_variables,
 )
 """Innermost first: what other launchers start comes before them."""
 
@@ -130,10 +141,6 @@ def _checked(found: Processes) -> Processes:
     wrong = found.rank is not None and found.count is not None and found.rank >= found.count
     locally = found.local_rank is not None and found.local_count is not None and found.local_rank >= found.local_count
     locally = locally or (found.count is not None and found.local_count is not None and found.local_count > found.count)
-    return Processes(
-        rank=None if wrong else found.rank,
-        local_rank=None if locally else found.local_rank,
-        count=None if wrong else found.count,
-        local_count=None if locally else found.local_count,
-        launcher=found.launcher,
-    )
+    if wrong:
+        found = found._replace(rank=None, count=None)
+    return found._replace(local_rank=None, local_count=None) if locally else found

@@ -40,7 +40,7 @@ def _load(name: str) -> Preset:
 
 def facts_of(machine: Machine, request: Request) -> Facts:
     """What conditions may ask about, from what was observed and what was said."""
-    gpus, processes = machine.gpus, machine.processes
+    gpus, processes = machine.gpus, job_processes(machine, request)
     no_gpu = request.platform == "cpu" or gpus == ()
     return Facts(
         jaxlib=machine.jaxlib,
@@ -48,8 +48,8 @@ def facts_of(machine: Machine, request: Request) -> Facts:
         devices=job_devices(machine, request),
         local_gpus=0 if no_gpu else None if gpus is None else len(gpus),
         nvlink=_nvlink(gpus),
-        processes=processes.count or 1,
-        hosts=_hosts(machine),
+        processes=processes,
+        hosts=_hosts(machine, processes),
         platform=request.platform or ("cpu" if no_gpu else None if gpus is None else "cuda"),
     )
 
@@ -62,12 +62,28 @@ def _capabilities(gpus: tuple[Gpu, ...] | None) -> tuple[str, ...] | None:
 
 def job_devices(machine: Machine, request: Request) -> int | None:
     """The GPUs of the whole job: as said, else processes x local devices (a process takes its share of what all see)."""
-    if request.platform == "cpu" or machine.gpus is None:
+    own, processes = _own_gpus(machine), job_processes(machine, request)
+    if request.devices is not None or request.platform == "cpu" or own is None or processes is None:
         return request.devices
-    local, processes = len(machine.gpus), machine.processes
-    if request.devices is not None or not processes.count:
-        return request.devices or local
-    return processes.count * max(1, local // (processes.local_count or 1)) if local else 0
+    return processes * own
+
+
+def job_processes(machine: Machine, request: Request) -> int | None:
+    """As the launcher tells, or as the devices of the job ask for. Without a launcher it is one process (R72: the same on each)."""
+    if machine.processes.count:
+        return machine.processes.count
+    own = _own_gpus(machine)
+    if request.devices is not None and own:
+        return -(-request.devices // own)
+    return 1 if machine.processes.launcher is None else None
+
+
+def _own_gpus(machine: Machine) -> int | None:
+    """The GPUs that this process uses of those that it sees."""
+    if not machine.gpus:
+        return None if machine.gpus is None else 0
+    own, local_count = machine.processes.local_device_ids, machine.processes.local_count
+    return len(own) if own else max(1, len(machine.gpus) // (local_count or 1))
 
 
 def _nvlink(gpus: tuple[Gpu, ...] | None) -> bool | None:
@@ -77,11 +93,11 @@ def _nvlink(gpus: tuple[Gpu, ...] | None) -> bool | None:
     return all(everyone - {gpu.index} <= set(gpu.nvlink_peers or ()) for gpu in gpus)
 
 
-def _hosts(machine: Machine) -> int | None:
-    count, local = machine.processes.count, machine.processes.local_count
-    if not count or count == 1:
+def _hosts(machine: Machine, processes: int | None) -> int | None:
+    local = machine.processes.local_count
+    if processes == 1:
         return 1
-    return -(-count // local) if local else None
+    return -(-processes // local) if processes and local else None
 
 
 def select(preset: Preset, request: Request, facts: Facts) -> Iterator[Setting | Decision | Finding]:

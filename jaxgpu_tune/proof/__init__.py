@@ -1,1 +1,1 @@
-"""What took effect, and what a flag changes."""
+"""What took effect, what a flag changes, and whether the processes of a job agree."""

@@ -27,6 +27,7 @@ class Card:
     slices: list[Card] = field(default_factory=list)
     instance: tuple[int, int] = (0, 0)
     links: list[Any] = field(default_factory=list)
+    compute_mode: int | None = 0
 
     @property
     def pci(self) -> SimpleNamespace:
@@ -63,6 +64,7 @@ class FakeNvml:
             "nvmlDeviceGetCudaComputeCapability": lambda c: known(c.capability),
             "nvmlDeviceGetMemoryInfo": lambda c: SimpleNamespace(total=known(c.memory), free=c.memory - GIB),
             "nvmlDeviceGetNumGpuCores": lambda c: c.cores,
+            "nvmlDeviceGetComputeMode": lambda c: known(c.compute_mode),
             "nvmlDeviceGetMigMode": lambda c: [int(c.mig), int(c.mig)],
             "nvmlDeviceGetMaxMigDeviceCount": lambda _: 7,
             "nvmlDeviceGetMigDeviceHandleByIndex": lambda c, i: c.slices[i],

@@ -1,0 +1,115 @@
+"""What goes wrong between the processes of a job, and on the GPUs that they share, whatever the preset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..knowledge.specifier import matches
+from ..model import Finding, Machine, Observation, Processes
+from .request import Request
+
+__all__ = ["check_layout"]
+
+LOCAL_IDS = "JAX_LOCAL_DEVICE_IDS"
+LOCAL_IDS_SINCE = "0.4.33"
+"""Read off the wheels: jax 0.4.31 does not have it, and 0.4.32 was withdrawn."""
+SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
+"""Where these are set, jax.distributed.initialize() takes the GPU of the number SLURM_LOCALID (jax/_src/clusters)."""
+OPEN_MPI, OPEN_MPI_RANK = "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_LOCAL_RANK"
+ONE_USER = ("exclusive_process", "exclusive_thread")
+
+
+def check_layout(observation: Observation, request: Request) -> Iterator[Finding]:
+    """Findings about local device ids, GPUs that several processes share, and a number of processes nobody tells."""
+    machine = observation.machine
+    asked = {s.name: s.value for s in request.settings if s.kind == "env" and s.value is not None}
+    environ = {**observation.environ, **asked}
+    if environ.get(LOCAL_IDS):
+        yield from _said(environ[LOCAL_IDS], machine)
+    elif request.platform != "cpu":
+        yield from _automatic(machine, environ)
+    yield from _one_user(machine, _per_gpu(machine, environ, request))
+    yield from _uncounted(machine.processes, request)
+
+
+def _said(text: str, machine: Machine) -> Iterator[Finding]:
+    """JAX_LOCAL_DEVICE_IDS as jax reads it: whole numbers joined by commas (R84)."""
+    visible = None if machine.gpus is None else len(machine.gpus)
+    allowed = "" if not visible else f" Allowed here: {_csv(range(visible))}."
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        message = f"{LOCAL_IDS}={text!r} is no list of whole numbers: jax.distributed.initialize() raises ValueError."
+        yield Finding("bad-local-device-ids", "error", message, f"Numbers joined by commas, not 'all'.{allowed}")
+        return
+    beyond = [n for n in numbers if n < 0 or (visible and n >= visible)]
+    if beyond:
+        message = f"{LOCAL_IDS}={text} names GPU {_csv(beyond)}, but this process may see {visible}, counted from 0."
+        hint = f"JAX counts what CUDA_VISIBLE_DEVICES leaves, not that variable's own numbers.{allowed}"
+        yield Finding("bad-local-device-ids", "error", message, hint)
+    if machine.jax and not _reads_local_ids(machine.jax):
+        message = (
+            f"{LOCAL_IDS}={text} has no effect: jax reads it from {LOCAL_IDS_SINCE} on, and this is {machine.jax}."
+        )
+        yield Finding("local-device-ids-unread", "warning", message, f"Pass local_device_ids={numbers} instead.")
+
+
+def _automatic(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """What jax.distributed.initialize() without local_device_ids would take, where that is not what is this process's own."""
+    taken, own = _taken(environ), machine.processes.local_device_ids
+    if taken is None or own is None or own == (taken,) or machine.processes.count == 1 or not machine.gpus:
+        return
+    message = f"jax.distributed.initialize() would give this process GPU {taken} alone, by its number on this host, "
+    if taken < len(machine.gpus):
+        message += f"where {_csv(own)} {'are' if len(own) > 1 else 'is'} its own."
+    else:
+        message += f"but it may see only {len(machine.gpus)}, counted from 0: JAX would not start on the GPU."
+    variable = f", or set {LOCAL_IDS}={_csv(own)}" if machine.jax and _reads_local_ids(machine.jax) else ""
+    advice = "; or start one process for each GPU, which JAX expects" if len(own) > 1 else ""
+    yield Finding("local-devices", "warning", message, f"Pass local_device_ids={list(own)}{variable}{advice}.")
+
+
+def _taken(environ: Mapping[str, str]) -> int | None:
+    """The one GPU that jax's own cluster detection settles on, or None where it leaves all."""
+    name = OPEN_MPI_RANK if OPEN_MPI in environ else "SLURM_LOCALID" if all(n in environ for n in SLURM) else ""
+    text = environ.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> int:
+    """How many processes use each GPU, as said or as SLURM tells: all tasks see all GPUs of the node, and are more."""
+    visible, tasks = len(machine.gpus or ()), machine.processes.local_count or 1
+    shared = visible and environ.get("SLURM_GPUS_ON_NODE") == str(visible)
+    return request.processes_per_gpu or (-(-tasks // visible) if shared else 1)
+
+
+def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:
+    """R86: the first process has the GPU, the others do not see it."""
+    for gpu in machine.gpus or ():
+        name = f"GPU {gpu.index} ({gpu.name or 'unknown'})"
+        if gpu.compute_mode == "prohibited":
+            message = f"{name} is in compute mode prohibited: no process can use it."
+            yield Finding("gpu-prohibited", "error", message, "An administrator changes it: nvidia-smi -c DEFAULT.")
+        elif gpu.compute_mode in ONE_USER and per_gpu > 1:
+            message = f"{name} is in compute mode {gpu.compute_mode}, and {per_gpu} processes are to use it: only the first will."
+            hint = "Start one process for each GPU, run NVIDIA's MPS, or have it changed: nvidia-smi -c DEFAULT."
+            yield Finding("gpu-exclusive", "warning", message, hint)
+
+
+def _uncounted(processes: Processes, request: Request) -> Iterator[Finding]:
+    if processes.launcher is None or processes.count or request.devices is not None:
+        return
+    message = (
+        f"{processes.launcher} does not tell how many processes the job has: what depends on it counts as not met."
+    )
+    yield Finding(
+        "processes-unknown", "note", message, "Pass devices=, the number of GPUs of the job, or set JAX_NUM_PROCESSES."
+    )
+
+
+def _reads_local_ids(jax: str) -> bool:
+    return matches(f">={LOCAL_IDS_SINCE}", jax)
+
+
+def _csv(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))

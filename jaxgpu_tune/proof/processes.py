@@ -1,0 +1,76 @@
+"""Whether the processes of a job agree, asked before the first compile: what differs makes them wait for each other.
+
+Process 0 reads what each process wrote to the coordinator's store, compares, and writes the findings for all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from time import monotonic
+
+from ..errors import BadSetting, JaxGpuTuneError
+from ..host.distributed import Joined, Store, joined
+from ..host.own_settings import own_settings
+from ..model import Finding, jsonable
+from ..planning.agreement import disagreements, missing
+
+__all__ = ["check_processes"]
+
+FIRST = 0
+FINDINGS = "findings"
+GRACE = 10.0
+"""Seconds for process 0 to compare what it has read, after it has waited for the last."""
+NOT_JOINED = Finding(
+    "not-initialized",
+    "error",
+    "check_processes() compares the processes of a job, and this one has not joined any.",
+    "Call it after jax.distributed.initialize(); in a program of one process leave it out.",
+)
+_calls = count()
+
+
+def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
+    """What differs between the processes of the job, and which have not come within ``timeout`` seconds; empty: nothing.
+
+    To be called in every process, after ``jax.distributed.initialize()`` and before the first computation; all get the
+    same findings. Raises JaxGpuTuneError before ``initialize()`` and where the coordinator cannot be reached.
+    """
+    if not _is_time(timeout):
+        message = f"timeout={timeout!r} is not valid; allowed: a number of seconds above 0."
+        raise BadSetting.of([Finding("bad-argument", "error", message)])
+    job = joined()
+    if job is None:
+        raise JaxGpuTuneError.of([NOT_JOINED])
+    if job.count == 1:
+        return ()
+    try:
+        return _agreed(job, Store(job, f"jaxgpu_tune/check_processes/{next(_calls)}"), timeout)
+    except RuntimeError as error:
+        message = f"The job's coordinator did not answer, so the processes could not be compared: {error}"
+        hint = "It runs in process 0: look at what that printed."
+        raise JaxGpuTuneError.of([Finding("coordinator-failed", "error", message, hint)]) from error
+
+
+def _is_time(timeout: object) -> bool:
+    return isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and 0 < timeout < float("inf")
+
+
+def _agreed(job: Joined, store: Store, timeout: float) -> tuple[Finding, ...]:
+    store.put(job.rank, json.dumps(own_settings()))
+    if job.rank == FIRST:
+        findings = tuple(_compare(job, store, timeout))
+        store.put(FINDINGS, json.dumps(jsonable(findings)))
+        return findings
+    if store.get(FIRST, timeout) is None:
+        return tuple(missing([FIRST], timeout))
+    text = store.get(FINDINGS, timeout + GRACE)
+    return tuple(missing([FIRST], timeout) if text is None else (Finding(**each) for each in json.loads(text)))
+
+
+def _compare(job: Joined, store: Store, timeout: float) -> Iterator[Finding]:
+    end = monotonic() + timeout
+    texts = {rank: store.get(rank, end - monotonic()) for rank in range(job.count)}
+    yield from missing((rank for rank, text in texts.items() if text is None), timeout)
+    yield from disagreements({rank: json.loads(text) for rank, text in texts.items() if text is not None})

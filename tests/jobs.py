@@ -1,0 +1,60 @@
+"""Jobs of several real processes on this machine, joined by jax.distributed.initialize() on the CPU."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from child import clean_environ
+
+PRELUDE = """
+import json, sys
+rank, count, port = map(int, sys.argv[1:4])
+def tell(value):
+    print("\\x01" + json.dumps(value), flush=True)
+def join():
+    import jax
+    jax.distributed.initialize(f"127.0.0.1:{port}", count, rank)
+def part():
+    from jax._src.distributed import global_state
+    global_state.client.wait_at_barrier("end", 60_000)
+"""
+
+
+def free_port() -> int:
+    """A port that nothing uses just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def job(code: str, environs: Sequence[dict[str, str]], *, timeout: float = 120) -> list[Any]:
+    """What each process told, one for each environment; ``code`` has rank, count, join(), part() and tell()."""
+    port = str(free_port())
+    members = [
+        subprocess.Popen(
+            [sys.executable, "-c", PRELUDE + code, str(rank), str(len(environs)), port],
+            env=_without_proxies(clean_environ(JAX_PLATFORMS="cpu")) | environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank, environ in enumerate(environs)
+    ]
+    try:
+        ended = [member.communicate(timeout=timeout) for member in members]
+    finally:
+        for member in members:
+            member.kill()
+    assert all(member.returncode == 0 for member in members), [stderr for _, stderr in ended]
+    return [[json.loads(line[1:]) for line in stdout.splitlines() if line.startswith("\x01")] for stdout, _ in ended]
+
+
+def _without_proxies(environ: dict[str, str]) -> dict[str, str]:
+    """With a proxy jax warns, and grpc may go through it (jax/_src/distributed.py)."""
+    return {name: value for name, value in environ.items() if not name.lower().endswith("_proxy")}
