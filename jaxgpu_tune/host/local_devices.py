@@ -31,11 +31,12 @@ def own_devices(processes: Processes, visible: int | None, environ: Environ) -> 
 
 
 def _said(text: str) -> tuple[int, ...] | None:
-    """As jax reads the variable; None where it raises."""
+    """As jax reads the variable; None where it raises, or no GPU can have such a number."""
     try:
-        return tuple(map(int, text.split(",")))
+        numbers = tuple(map(int, text.split(",")))
     except ValueError:
         return None
+    return numbers if min(numbers) >= 0 else None
 
 
 def _apart(visible: int, environ: Environ) -> bool:

@@ -122,10 +122,9 @@ EVALUATORS: dict[str, Callable[[Any, Facts], Verdict]] = {
 
 
 def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -> Verdict:
-    plural = noun if count == 1 else f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return _in_range(
-        name, demand, None if count is None else str(count), f"the number of {noun}s{where}", f"{count} {plural}{where}"
-    )
+    several = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    subject = f"{count} {noun if count == 1 else several}{where}"
+    return _in_range(name, demand, None if count is None else str(count), f"the number of {several}{where}", subject)
 
 
 def _in_range(name: str, demand: str, value: str | None, what: str, subject: str) -> Verdict:

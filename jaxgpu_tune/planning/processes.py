@@ -102,9 +102,8 @@ def _uncounted(processes: Processes, request: Request) -> Iterator[Finding]:
     message = (
         f"{processes.launcher} does not tell how many processes the job has: what depends on it counts as not met."
     )
-    yield Finding(
-        "processes-unknown", "note", message, "Pass devices=, the number of GPUs of the job, or set JAX_NUM_PROCESSES."
-    )
+    hint = "Pass devices=, the number of GPUs of the whole job, or set JAX_NUM_PROCESSES."
+    yield Finding("processes-unknown", "warning", message, hint)
 
 
 def _reads_local_ids(jax: str) -> bool:
