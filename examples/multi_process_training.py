@@ -22,7 +22,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int)
     parser.add_argument("--process", type=int)
     given, rest = parser.parse_known_args()
-    jax.distributed.initialize(given.coordinator, given.processes, given.process)
+    own_gpus = report.machine.processes.local_device_ids
+    jax.distributed.initialize(given.coordinator, given.processes, given.process, own_gpus)
     for finding in jaxgpu_tune.check_processes():
         print(finding.message, finding.hint)
 

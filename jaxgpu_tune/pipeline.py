@@ -16,6 +16,7 @@ from .planning.assemble import carried, environ_changes, flags_text, option_valu
 from .planning.check import check as check_hazards
 from .planning.inherit import inherit, read_flags, unlisted_flags
 from .planning.merge import merge
+from .planning.processes import check_layout
 from .planning.request import Request
 from .planning.select import compose, facts_of, select
 from .planning.target import Target, target_of
@@ -114,6 +115,7 @@ def make_plan(
         *reaching.findings,
         *merged.findings,
         *check_hazards(merged.wishes, facts),
+        *check_layout(observation, request),
     )
     if request.strict:
         _raise_strict(findings)

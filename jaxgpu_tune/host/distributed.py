@@ -39,11 +39,11 @@ class Store:
     def __init__(self, job: Joined, prefix: str) -> None:
         self._client, self._prefix = job.client, prefix
 
-    def put(self, key: object, text: str) -> None:
+    def put(self, key: str, text: str) -> None:
         """Write once. Raises jaxlib's error where the key is there already."""
         self._client.key_value_set(f"{self._prefix}/{key}", text)
 
-    def get(self, key: object, seconds: float) -> str | None:
+    def get(self, key: str, seconds: float) -> str | None:
         """Wait for a key; None after ``seconds``. Raises jaxlib's error where the coordinator cannot be reached."""
         try:
             text: str = self._client.blocking_key_value_get(f"{self._prefix}/{key}", max(1, int(seconds * 1000)))
@@ -52,3 +52,8 @@ class Store:
                 return None
             raise
         return text
+
+    def numbers(self, folder: str) -> set[int]:
+        """The keys below a folder that are there just now, which are numbers."""
+        entries = self._client.key_value_dir_get(f"{self._prefix}/{folder}")
+        return {int(key.rpartition("/")[2]) for key, _ in entries}

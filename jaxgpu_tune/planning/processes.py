@@ -16,6 +16,8 @@ LOCAL_IDS_SINCE = "0.4.33"
 SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 """Where these are set, jax.distributed.initialize() takes the GPU of the number SLURM_LOCALID (jax/_src/clusters)."""
 OPEN_MPI, OPEN_MPI_RANK = "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_LOCAL_RANK"
+"""Open MPI up to 4, which tells its own address; jax knows newer ones from 0.11.2 on, through mpi4py."""
+OPEN_MPI_5_SINCE = "0.11.2"
 ONE_USER = ("exclusive_process", "exclusive_thread")
 
 
@@ -56,7 +58,7 @@ def _said(text: str, machine: Machine) -> Iterator[Finding]:
 
 def _automatic(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
     """What jax.distributed.initialize() without local_device_ids would take, where that is not what is this process's own."""
-    taken, own = _taken(environ), machine.processes.local_device_ids
+    taken, own = _taken(environ, machine.jax), machine.processes.local_device_ids
     if taken is None or own is None or own == (taken,) or machine.processes.count == 1 or not machine.gpus:
         return
     message = f"jax.distributed.initialize() would give this process GPU {taken} alone, by its number on this host, "
@@ -69,9 +71,11 @@ def _automatic(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding
     yield Finding("local-devices", "warning", message, f"Pass local_device_ids={list(own)}{variable}{advice}.")
 
 
-def _taken(environ: Mapping[str, str]) -> int | None:
+def _taken(environ: Mapping[str, str], jax: str | None) -> int | None:
     """The one GPU that jax's own cluster detection settles on, or None where it leaves all."""
-    name = OPEN_MPI_RANK if OPEN_MPI in environ else "SLURM_LOCALID" if all(n in environ for n in SLURM) else ""
+    mpi = OPEN_MPI in environ or (jax is not None and matches(f">={OPEN_MPI_5_SINCE}", jax))
+    slurm = all(name in environ for name in SLURM)
+    name = OPEN_MPI_RANK if mpi and OPEN_MPI_RANK in environ else "SLURM_LOCALID" if slurm else ""
     text = environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() else None
 

@@ -19,7 +19,7 @@ from ..planning.agreement import disagreements, missing
 __all__ = ["check_processes"]
 
 FIRST = 0
-FINDINGS = "findings"
+SETTINGS, HERE, FINDINGS = "settings", "here", "findings"
 GRACE = 10.0
 """Seconds for process 0 to compare what it has read, after it has waited for the last."""
 NOT_JOINED = Finding(
@@ -58,19 +58,30 @@ def _is_time(timeout: object) -> bool:
 
 
 def _agreed(job: Joined, store: Store, timeout: float) -> tuple[Finding, ...]:
-    store.put(job.rank, json.dumps(own_settings()))
+    store.put(f"{SETTINGS}/{job.rank}", json.dumps(own_settings()))
+    store.put(f"{HERE}/{job.rank}", "")
     if job.rank == FIRST:
         findings = tuple(_compare(job, store, timeout))
         store.put(FINDINGS, json.dumps(jsonable(findings)))
         return findings
-    if store.get(FIRST, timeout) is None:
+    if store.get(f"{HERE}/{FIRST}", timeout) is None:
         return tuple(missing([FIRST], timeout))
     text = store.get(FINDINGS, timeout + GRACE)
     return tuple(missing([FIRST], timeout) if text is None else (Finding(**each) for each in json.loads(text)))
 
 
 def _compare(job: Joined, store: Store, timeout: float) -> Iterator[Finding]:
-    end = monotonic() + timeout
-    texts = {rank: store.get(rank, end - monotonic()) for rank in range(job.count)}
-    yield from missing((rank for rank, text in texts.items() if text is None), timeout)
+    ranks = set(range(job.count))
+    here = _arrived(ranks, store, timeout)
+    texts = {rank: store.get(f"{SETTINGS}/{rank}", GRACE) for rank in sorted(here)}
+    yield from missing(sorted(ranks - here), timeout)
     yield from disagreements({rank: json.loads(text) for rank, text in texts.items() if text is not None})
+
+
+def _arrived(ranks: set[int], store: Store, timeout: float) -> set[int]:
+    """Those who come in time. Once time is up, who is there is read in one go: a wait of no time finds nobody."""
+    end = monotonic() + timeout
+    for rank in sorted(ranks):
+        if store.get(f"{HERE}/{rank}", end - monotonic()) is None:
+            return store.numbers(HERE)
+    return ranks

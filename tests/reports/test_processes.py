@@ -163,6 +163,15 @@ def test_R83_under_gpus_per_task_the_number_on_the_host_is_no_gpu() -> None:
     assert "local_device_ids=[0]" in finding.hint
 
 
+@pytest.mark.parametrize(("jaxlib", "told_of"), [("0.11.1", False), ("0.11.2", True)])
+def test_R83_open_mpi_5_counts_where_jax_knows_it(jaxlib: str, told_of: bool) -> None:
+    """It no longer sets its address, and older jax detects nothing then."""
+    environ = {name: text for name, text in openmpi(1, 2).items() if name != "OMPI_MCA_orte_hnp_uri"}
+    layout = vars(find_processes(environ)) | {"local_device_ids": [2, 3]}
+    report = jaxgpu_tune.plan("auto", machine=machine(count=4, jaxlib=jaxlib, processes=layout), environ=environ)
+    assert ("local-devices" in codes(report)) is told_of
+
+
 def test_R84_local_device_ids_that_are_set_are_respected() -> None:
     """They win over what the launcher's variables tell, and no plan changes them."""
     environ = slurm(1, 2, JAX_LOCAL_DEVICE_IDS="6,7")
