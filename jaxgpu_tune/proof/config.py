@@ -35,7 +35,9 @@ def verified_option(option: Wanted, jax_version: str | None, platform: str) -> V
     answer: tuple[ProofStatus, str] = (
         ("ignored", option.late) if option.late else _status(spec, wanted, (here, everywhere), platform)
     )
-    return Verified("jax_config", option.name, option.text, *answer, text_of(here))
+    return Verified(
+        "jax_config", option.name, option.text, *answer, text_of(here if everywhere == wanted else everywhere)
+    )
 
 
 def _everywhere(config: Any, name: str, here: Any) -> Any:

@@ -13,7 +13,7 @@ from ..host.phase import phase
 from ..model import Finding, Machine, Report
 from ..planning.target import target_of
 from .config import GPU_NAMES, PLATFORMS, verified_option
-from .flags import Reading, verified_flag
+from .flags import PLATFORM_MISFIT, Reading, verified_flag
 from .memory import memory_of
 from .variables import Surroundings, verified_variable
 from .verification import PROVEN, Verification, Verified
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
+PLUGIN = "jax-cuda"
 HINTS = {
     "ignored": "Call configure() before the first use of a device, or launch with jaxgpu-tune run.",
     "overwritten": "Let configure() be the last to set it, or pass the value to configure().",
@@ -49,7 +50,7 @@ def verify(off: bool) -> Verification:
         raise TooEarly.of([_not_started()])
     found = _read_back(wanted, machine)
     if here and _is_strict(here[0]) and not found.ok:
-        raise BadSetting.of(found.findings)
+        raise BadSetting.of(finding for finding in found.findings if finding.severity != "note")
     return found
 
 
@@ -59,7 +60,8 @@ def _read_back(wanted: Iterable[Wanted], machine: Machine) -> Verification:
     reading = _reading(devices, machine)
     around = _surroundings(devices, machine)
     items = tuple(_verified(one, reading, around, machine) for one in wanted)
-    findings = (*_on_cpu(machine, platform), *_findings(items))
+    stray = platform == "cpu" and _is_for_gpus(machine)
+    findings = (*([_on_cpu(machine)] if stray else []), *_findings(items, stray))
     return Verification(items, findings, platform, len(devices))
 
 
@@ -108,29 +110,37 @@ def _is_strict(report: Report) -> bool:
     return bool(report.inputs.get("arguments", {}).get("strict"))
 
 
-def _findings(items: Iterable[Verified]) -> Iterator[Finding]:
-    """One for each way of going wrong, naming every setting that went that way."""
+def _findings(items: Iterable[Verified], stray: bool) -> Iterator[Finding]:
+    """One for each way of going wrong, naming every setting that went that way. ``stray``: on the CPU by mistake."""
     groups: dict[tuple[str, str], list[str]] = {}
     for item in items:
         if item.status not in PROVEN:
             groups.setdefault((item.status, item.why), []).append(item.name)
     for (status, why), names in groups.items():
-        yield Finding(f"setting-{status}", "warning", f"{', '.join(names)} ({status}): {why}.", HINTS[status])
+        expected = why == PLATFORM_MISFIT and not stray
+        message = f"{', '.join(names)} ({status}): {why}."
+        yield Finding(
+            f"setting-{status}", "note" if expected else "warning", message, "" if expected else HINTS[status]
+        )
 
 
-def _on_cpu(machine: Machine, platform: str) -> Iterator[Finding]:
-    """The failure that no one sees: JAX has skipped the GPUs and computes on the CPU (R31)."""
+def _is_for_gpus(machine: Machine) -> bool:
+    """Whether JAX is meant to compute on GPUs here: it is asked to, or they or their plugin are there and the CPU is not asked for."""
     config = sys.modules["jax"].config
     listed = (getattr(config, PLATFORMS, None) or getattr(config, "jax_platform_name", None) or "").split(",")
     asked = any(name.strip() in GPU_NAMES for name in listed)
-    if platform != "cpu" or listed[0] == "cpu" or not (machine.gpus or asked):
-        return
-    there = f"{len(machine.gpus)} GPUs are here" if machine.gpus else f"{PLATFORMS} asks for GPUs"
+    plugin = any(name.startswith(PLUGIN) for name in machine.plugins or ())
+    return listed[0] != "cpu" and bool(asked or plugin or machine.gpus)
+
+
+def _on_cpu(machine: Machine) -> Finding:
+    """The failure that no one sees: JAX has skipped the GPUs and computes on the CPU (R31)."""
+    there = f"{len(machine.gpus)} GPUs are here" if machine.gpus else "it is meant to run on GPUs"
     message = f"JAX runs on the CPU although {there}: the CUDA plugin failed to start, or is not installed."
     hint = (
         "Look for 'Jax plugin configuration error' on stderr; with JAX_PLATFORMS=cuda JAX says why instead of going on."
     )
-    yield Finding("runs-on-cpu", "error", message, hint)
+    return Finding("runs-on-cpu", "error", message, hint)
 
 
 def _nothing_applied(off: bool) -> Finding:
