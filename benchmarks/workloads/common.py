@@ -1,0 +1,141 @@
+"""What every workload shares: where its arrays lie, the collectives it uses, and how it is trained.
+
+A workload is cut into as many shares as there are devices. Alone, one device does one share with every collective
+replaced by local work of the same shapes: what a step would cost if communication cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+AXIS = "x"
+Tree = Any
+Shapes = Mapping[str, "tuple[tuple[int, ...], int | None]"]
+"""For each array its whole shape, and the dimension that is cut over the devices (None: every device has it all)."""
+
+
+class Built(NamedTuple):
+    """``step(state, batch) -> (state, loss)``, compiled at its first call; it takes the state's memory over."""
+
+    step: Callable[[Tree, Tree], tuple[Tree, jax.Array]]
+    state: Tree
+    batch: Tree
+
+
+class Place:
+    """The devices of a workload, and where its arrays lie."""
+
+    def __init__(self, devices: Sequence[jax.Device], *, alone: bool = False) -> None:
+        self.count = len(devices)
+        self.alone = alone
+        self.mesh = Mesh(np.array(devices[: 1 if alone else None]), (AXIS,))
+
+    def sharding(self, *spec: str | None) -> NamedSharding:
+        """How an array lies on the devices; alone there is nothing to cut."""
+        return NamedSharding(self.mesh, PartitionSpec(*(() if self.alone else spec)))
+
+    def shardings(self, shapes: Shapes) -> dict[str, NamedSharding]:
+        """How each array lies."""
+        return {name: self.sharding(*_spec(axis)) for name, (_, axis) in shapes.items()}
+
+    def specs(self, shapes: Shapes) -> dict[str, PartitionSpec]:
+        """The same for shard_map."""
+        return {name: PartitionSpec(*_spec(axis)) for name, (_, axis) in shapes.items()}
+
+    def shape(self, whole: Sequence[int], axis: int | None) -> tuple[int, ...]:
+        """The shape of an array here: alone, that of one share."""
+        cut = self.count if self.alone else 1
+        return tuple(size // cut if number == axis else size for number, size in enumerate(whole))
+
+    def normal(self, shapes: Shapes, dtype: Any = jnp.float32) -> dict[str, jax.Array]:
+        """Normal numbers of variance 1 / (second last dimension), made where they lie; the same for any number of devices."""
+
+        def make(key: jax.Array) -> dict[str, jax.Array]:
+            keys = jax.random.split(key, len(shapes))
+            return {
+                name: (jax.random.normal(one, self.shape(whole, axis)) * whole[-2] ** -0.5).astype(dtype)
+                for one, (name, (whole, axis)) in zip(keys, shapes.items(), strict=True)
+            }
+
+        return jax.jit(make, out_shardings=self.shardings(shapes))(jax.random.PRNGKey(0))
+
+    def put(self, array: np.ndarray[Any, Any], axis: int | None) -> jax.Array:
+        """An array of the host, cut over the devices; alone, its first share."""
+        whole = tuple(slice(size) for size in self.shape(array.shape, axis))
+        return jax.device_put(array[whole], self.sharding(*_spec(axis)))
+
+    def kept(self, x: jax.Array, *spec: str | None) -> jax.Array:
+        """The array, told to lie so (GSPMD adds the communication)."""
+        return jax.lax.with_sharding_constraint(x, self.sharding(*spec))
+
+    def gathered(self, shard: jax.Array, axis: int) -> jax.Array:
+        """The whole array out of shards along ``axis``; alone, copies of the one shard."""
+        if self.alone:
+            return jnp.concatenate([shard] * self.count, axis)
+        return self.kept(self.kept(shard, *_spec(axis % shard.ndim)))
+
+    def mapped(self, function: Any, in_specs: Any, out_specs: Any) -> Any:
+        """``function`` of shares, over all devices."""
+        if self.alone:
+            return function
+        return jax.shard_map(function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+    # Inside a mapped function:
+
+    def index(self) -> Any:
+        """Which share this is."""
+        return 0 if self.alone else jax.lax.axis_index(AXIS)
+
+    def total(self, x: jax.Array) -> jax.Array:
+        """The sum over all shares."""
+        return x if self.alone else jax.lax.psum(x, AXIS)
+
+    def passed(self, x: jax.Array, by: int = 1) -> jax.Array:
+        """What the neighbour has, in a ring."""
+        ring = [(one, (one + by) % self.count) for one in range(self.count)]
+        return x if self.alone else jax.lax.ppermute(x, AXIS, ring)
+
+    def exchanged(self, x: jax.Array) -> jax.Array:
+        """Part i of the first dimension goes to device i."""
+        return x if self.alone else jax.lax.all_to_all(x, AXIS, 0, 0, tiled=True)
+
+
+def _spec(axis: int | None) -> tuple[str | None, ...]:
+    return () if axis is None else (*(None,) * axis, AXIS)
+
+
+def trained(loss: Callable[[Tree, Tree], jax.Array], params: Tree, batch: Tree, rate: float) -> Built:
+    """Training with Adam, its moments beside the parameters."""
+
+    def start(params: Tree) -> Tree:
+        zeros = partial(jax.tree.map, jnp.zeros_like)
+        return {"params": params, "mean": zeros(params), "square": zeros(params), "count": jnp.zeros((), jnp.int32)}
+
+    where = jax.tree.map(lambda x: x.sharding, params)
+    everywhere = NamedSharding(jax.tree.leaves(where)[0].mesh, PartitionSpec())
+    lies = {"params": where, "mean": where, "square": where, "count": everywhere}
+
+    @partial(jax.jit, donate_argnums=0, out_shardings=(lies, everywhere))
+    def step(state: Tree, batch: Tree) -> tuple[Tree, jax.Array]:
+        value, grads = jax.value_and_grad(loss)(state["params"], batch)
+        return adam(state, grads, rate), value
+
+    return Built(step, jax.jit(start, out_shardings=lies, donate_argnums=0)(params), batch)
+
+
+def adam(state: Tree, grads: Tree, rate: float, b1: float = 0.9, b2: float = 0.95) -> Tree:
+    """One step of Adam in float32, each device on its own shards."""
+    each = jax.tree.map
+    count = state["count"] + 1
+    mean = each(lambda m, g: b1 * m + (1 - b1) * g, state["mean"], grads)
+    square = each(lambda s, g: b2 * s + (1 - b2) * g * g, state["square"], grads)
+    scale = rate * jnp.sqrt(1 - b2**count) / (1 - b1**count)
+    params = each(lambda p, m, s: p - scale * m / (jnp.sqrt(s) + 1e-6), state["params"], mean, square)
+    return {"params": params, "mean": mean, "square": square, "count": count}

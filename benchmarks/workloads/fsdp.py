@@ -1,0 +1,43 @@
+"""A transformer whose weights are cut over the devices and gathered layer by layer (FSDP, ZeRO-3).
+
+``comm``: few tokens a device, so that gathering weights costs about what computing with them does; ``compute``: many;
+``unrolled``: as ``comm``, without the loop over layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from . import transformer
+from .common import AXIS, Built, Place, trained
+from .transformer import Cuts, Size
+
+CUTS = Cuts(embedding=1, qkv=2, out=2, up=2, down=2)
+
+
+def size_of(name: str, devices: int, kind: str = "comm") -> Size:
+    """``tiny`` or ``full``; the full one's rows grow with the devices."""
+    if name == "tiny":
+        return Size(layers=4, width=128, rows=8, length=16)
+    return {
+        "comm": Size(layers=24, width=2048, rows=devices, length=1024),
+        "compute": Size(layers=12, width=2048, rows=4 * devices, length=2048),
+        "unrolled": Size(layers=8, width=2048, rows=devices, length=1024),
+    }[kind]
+
+
+def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False, kind: str = "comm") -> Built:
+    """Training in bfloat16 with weights and Adam in float32."""
+    place = Place(devices, alone=alone)
+    loss = partial(
+        transformer.loss_of,
+        whole=lambda _, weight: place.gathered(weight.astype(jnp.bfloat16), -1),
+        kept=lambda x: place.kept(x, AXIS),
+        unroll=kind == "unrolled" or 1,
+    )
+    params = place.normal(transformer.shapes_of(size, CUTS))
+    return trained(loss, params, place.put(transformer.tokens(size), 0), 2e-4)
