@@ -6,28 +6,41 @@ from typing import Any, NamedTuple
 
 
 class Workload(NamedTuple):
-    """``module`` and ``options`` of its build(); ``presets``: the maintained ones that are for it; ``devices``: "one" or "all"."""
+    """``build`` of its module is called with ``options``; ``devices``: it takes "all" of them, or is made for "one".
+
+    ``presets``: the maintained ones that are for it; ``published``: others' sets that are tried on it, None for all.
+    """
 
     title: str
     module: str
-    presets: tuple[str, ...]
+    presets: tuple[str, ...] = ()
+    published: tuple[str, ...] | None = ("jax-toolbox",)
     devices: str = "all"
     options: tuple[tuple[str, Any], ...] = ()
 
 
+COMPUTE, UNROLLED = (("kind", "compute"),), (("kind", "unrolled"),)
+ONE = ("simulation", "single_gpu")
+ON_ONE = ("dreamerv3", "jax-docs", "jax-toolbox", "pgle-nsight")
+
 WORKLOADS: dict[str, Workload] = {
-    "fsdp_comm": Workload("transformer, weights sharded (FSDP), few tokens", "fsdp", ("fsdp",)),
-    "rl_scan": Workload(
-        "recurrent cell of five layers, scanned (RL)", "recurrent_scan", ("simulation", "single_gpu"), "one"
+    "fsdp_comm": Workload("FSDP transformer, few tokens a GPU", "fsdp", ("fsdp",), None),
+    "rl_scan": Workload("recurrent cell, scanned (RL)", "recurrent_scan", ONE, ON_ONE, "one"),
+    "decode": Workload("decoding, tensor parallel", "decode", ("decode",), ("jax-toolbox", "jax-nccl")),
+    "tensor_parallel": Workload(
+        "transformer, tensor parallel",
+        "tensor_parallel",
+        ("tensor_parallel",),
+        ("jax-toolbox", "jax-toolbox-collective-matmul"),
     ),
-    "decode": Workload("decoding, tensor parallel", "decode", ("decode",)),
-    "tensor_parallel": Workload("transformer, tensor parallel", "tensor_parallel", ("tensor_parallel",)),
     "data_parallel": Workload("transformer, data parallel", "data_parallel", ("data_parallel",)),
-    "fsdp_compute": Workload("transformer, FSDP, many tokens", "fsdp", ("fsdp",), options=(("kind", "compute"),)),
-    "pipeline": Workload("transformer, pipeline of stages", "pipeline", ("pipeline_parallel",)),
-    "experts": Workload("mixture of experts, all-to-all", "experts", ()),
-    "stencil": Workload("shallow water, finite differences", "stencil", ("simulation", "single_gpu"), "one"),
-    "diffusion": Workload("diffusion, convolution net", "diffusion", ("single_gpu",), "one"),
-    "fsdp_unrolled": Workload("transformer, FSDP, layers unrolled", "fsdp", ("fsdp",), options=(("kind", "unrolled"),)),
+    "fsdp_compute": Workload("FSDP transformer, many tokens a GPU", "fsdp", ("fsdp",), options=COMPUTE),
+    "pipeline": Workload(
+        "transformer, pipeline of stages", "pipeline", ("pipeline_parallel",), ("jax-toolbox-permute", "jax-toolbox")
+    ),
+    "experts": Workload("mixture of experts, all-to-all", "experts"),
+    "stencil": Workload("shallow water, finite differences", "stencil", ONE, ON_ONE, "one"),
+    "diffusion": Workload("diffusion, convolution net", "diffusion", ("single_gpu",), ON_ONE, "one"),
+    "fsdp_unrolled": Workload("FSDP transformer, layers unrolled", "fsdp", ("fsdp",), options=UNROLLED),
 }
 """In order of worth."""

@@ -7,7 +7,7 @@ replaced by local work of the same shapes: what a step would cost if communicati
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -41,12 +41,8 @@ class Place:
         """How an array lies on the devices; alone there is nothing to cut."""
         return NamedSharding(self.mesh, PartitionSpec(*(() if self.alone else spec)))
 
-    def shardings(self, shapes: Shapes) -> dict[str, NamedSharding]:
-        """How each array lies."""
-        return {name: self.sharding(*_spec(axis)) for name, (_, axis) in shapes.items()}
-
     def specs(self, shapes: Shapes) -> dict[str, PartitionSpec]:
-        """The same for shard_map."""
+        """How each array is cut, for shard_map."""
         return {name: PartitionSpec(*_spec(axis)) for name, (_, axis) in shapes.items()}
 
     def shape(self, whole: Sequence[int], axis: int | None) -> tuple[int, ...]:
@@ -57,14 +53,15 @@ class Place:
     def normal(self, shapes: Shapes, dtype: Any = jnp.float32) -> dict[str, jax.Array]:
         """Normal numbers of variance 1 / (second last dimension), made where they lie; the same for any number of devices."""
 
-        def make(key: jax.Array) -> dict[str, jax.Array]:
-            keys = jax.random.split(key, len(shapes))
-            return {
-                name: (jax.random.normal(one, self.shape(whole, axis)) * whole[-2] ** -0.5).astype(dtype)
-                for one, (name, (whole, axis)) in zip(keys, shapes.items(), strict=True)
-            }
+        @cache
+        def maker(whole: tuple[int, ...], axis: int | None) -> Callable[[jax.Array], jax.Array]:
+            def make(key: jax.Array) -> jax.Array:
+                return (jax.random.normal(key, self.shape(whole, axis)) * whole[-2] ** -0.5).astype(dtype)
 
-        return jax.jit(make, out_shardings=self.shardings(shapes))(jax.random.PRNGKey(0))
+            return jax.jit(make, out_shardings=self.sharding(*_spec(axis)))
+
+        keys = jax.random.split(jax.random.PRNGKey(0), len(shapes))
+        return {name: maker(*shape)(key) for key, (name, shape) in zip(keys, shapes.items(), strict=True)}
 
     def put(self, array: np.ndarray[Any, Any], axis: int | None) -> jax.Array:
         """An array of the host, cut over the devices; alone, its first share."""

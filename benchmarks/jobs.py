@@ -1,0 +1,92 @@
+"""What is to be measured, in order of worth, and what of it is in the results already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from benchmarks.variants import DEFAULT, NOTHING, Variant, settings_of, variants_of
+from benchmarks.workloads import WORKLOADS, Workload
+
+
+class Job(NamedTuple):
+    """One process: ``round`` counts those of the same kind; ``alone``: one device's share without communication."""
+
+    workload: str
+    variant: Variant
+    round: int
+    alone: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, int, bool]:
+        """What a result of this job says of itself."""
+        return (self.workload, self.variant.name, self.round, self.alone)
+
+    @property
+    def one_gpu(self) -> bool:
+        """Whether it leaves the other GPUs free."""
+        return self.alone or WORKLOADS[self.workload].devices == "one"
+
+
+def distinct(workload: Workload, base: Mapping[str, str]) -> tuple[list[Variant], dict[str, str]]:
+    """The variants whose settings differ here, and for each other one the name of its equal."""
+    first: dict[str, Variant] = {}
+    same: dict[str, str] = {}
+    for variant in variants_of(workload):
+        settings = repr(settings_of(variant, base))
+        equal = first.setdefault(settings, variant)
+        if equal is not variant:
+            same[variant.name] = equal.name
+    return list(first.values()), same
+
+
+def in_order(variants: Mapping[str, list[Variant]], rounds: int) -> list[Job]:
+    """Three passes over the workloads: what the presets promise; shares alone, levels and AutoPGLE; published sets.
+
+    In each the variants take turns with the default; every second round goes backwards, so that one-GPU jobs, of which
+    two run at a time, change GPUs.
+    """
+    jobs: list[Job] = []
+    for worth in (1, 2, 3):
+        if worth == 2:
+            jobs += [Job(name, NOTHING, 0, alone=True) for name in variants if WORKLOADS[name].devices == "all"]
+        for name, these in variants.items():
+            jobs += _turns(name, [one for one in these if one.worth == worth], rounds if worth == 1 else 1, worth)
+    return jobs
+
+
+def _turns(name: str, variants: list[Variant], rounds: int, worth: int) -> Iterator[Job]:
+    if not variants:
+        return
+    if worth > 1:
+        yield Job(name, NOTHING, rounds + worth)
+    for number in range(rounds):
+        for variant in variants if number % 2 == 0 else reversed(variants):
+            yield Job(name, variant, number)
+
+
+def pending(jobs: Iterable[Job], runs: Iterable[Mapping[str, Any]], machine: int) -> list[Job]:
+    """The jobs without a result. The default is measured anew on another machine, where it is compared with anything."""
+    anywhere = {key_of(run) for run in runs}
+    here = {key_of(run) for run in runs if run["machine"] == machine}
+    left = [job for job in jobs if job.key not in anywhere]
+    compared = {job.workload for job in left}
+    again = (job for job in jobs if job.variant.name == DEFAULT and job.workload in compared and job.key not in here)
+    wanted = {job.key for job in (*left, *again)}
+    return [job for job in jobs if job.key in wanted]
+
+
+def key_of(run: Mapping[str, Any]) -> tuple[str, str, int, bool]:
+    """The key of the job whose result this is."""
+    return (run["workload"], run["variant"], run["round"], run["alone"])
+
+
+def batches(jobs: list[Job], gpus: int) -> list[list[Job]]:
+    """Jobs that run at the same time: two neighbours that need one GPU each; any other alone."""
+    made: list[list[Job]] = []
+    for job in jobs:
+        if gpus > 1 and job.one_gpu and made and len(made[-1]) == 1 and made[-1][0].one_gpu:
+            made[-1].append(job)
+        else:
+            made.append([job])
+    return made

@@ -1,0 +1,68 @@
+"""What is compared: no settings, maintained presets, published sets, XLA's levels, AutoPGLE; and what each one sets here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jaxgpu_tune
+from benchmarks.workloads import Workload
+
+DEFAULT = "default"
+READ = ("XLA_", "JAX_", "TF_", "CUDA_DEVICE_MAX", "JAXGPU_TUNE")
+"""Variables that would change what is measured; not passed on."""
+MACHINE = "JAXGPU_TUNE_MACHINE"
+
+
+class Variant(NamedTuple):
+    """A preset with more arguments of ``environ()``; ``worth``: 1 is measured first, 3 last."""
+
+    name: str
+    preset: str | None
+    arguments: Mapping[str, Any] = {}
+    worth: int = 1
+
+
+NOTHING = Variant(DEFAULT, None)
+
+
+def variants_of(workload: Workload) -> list[Variant]:
+    """For one workload, the default first."""
+    own = [Variant(name, name) for name in (*workload.presets, "auto")]
+    profiled = [Variant(f"{name}, AutoPGLE", name, {"pgle": "auto"}, 2) for name in workload.presets[:1]]
+    levels = [
+        Variant("O1", "single_gpu", {"jax_config": {"jax_optimization_level": "O1"}}, 2),
+        Variant("AutoPGLE", "single_gpu", {"pgle": "auto"}, 2),
+        Variant("fast_compile", "fast_compile", worth=2),
+    ]
+    published = [Variant(name, name, worth=3) for name in published_for(workload)]
+    return [NOTHING, *own, *levels, *profiled, *published]
+
+
+def published_for(workload: Workload) -> Iterator[str]:
+    """Published sets, but for those that turn NVLink multicast (NVLS) on."""
+    for preset in jaxgpu_tune.presets():
+        wanted = workload.published is None or preset.name in workload.published
+        if preset.kind == "published" and wanted and not any("NVLS" in setting.name for setting in preset.settings):
+            yield preset.name
+
+
+def bare_environ() -> dict[str, str]:
+    """This process's environment without anything that changes what is measured; NVLink multicast is off."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(READ) or name == MACHINE}
+    return {**kept, "NCCL_NVLS_ENABLE": "0"}
+
+
+def environ_of(variant: Variant, base: Mapping[str, str]) -> dict[str, str]:
+    """The environment that the variant gives a process, without this library's own marker."""
+    made = base
+    if variant.preset is not None:
+        made = jaxgpu_tune.environ(variant.preset, base=base, prefer="preset", **variant.arguments)
+    return {name: value for name, value in made.items() if not name.startswith("JAXGPU_TUNE")}
+
+
+def settings_of(variant: Variant, base: Mapping[str, str]) -> dict[str, str | None]:
+    """The variables that the variant changes."""
+    made, before = environ_of(variant, base), environ_of(NOTHING, base)
+    return {name: made.get(name) for name in sorted({*made, *before}) if made.get(name) != before.get(name)}
