@@ -1,9 +1,9 @@
-"""The main job on a real machine: configure() in each form of use, what XLA says took effect, and what it is worth.
+"""The main job on a real machine: configure() in each form of use, what XLA says took effect.
 
 Stages (all by default): ``machine`` writes what was detected; ``forms`` trains the example as a script, a decorated entry
 point and IPython cells, and compares the reported flags with the debug options that XLA dumps; ``presets`` trains it
-with each preset and compares the loss with the default's; ``timing`` interleaves the default with presets, each run in a
-process of its own. Writes JSON to the folder given. Presets that turn NVLink multicast (NVLS) on are left out.
+with each preset and compares the loss with the default's. Writes JSON to the folder given. Presets that turn NVLink
+multicast (NVLS) on are left out. How fast each is, ``python -m benchmarks.suite`` measures.
 """
 
 from __future__ import annotations
@@ -12,32 +12,25 @@ import argparse
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = [str(ROOT / "examples"), str(ROOT / "benchmarks")]
+FOLDERS = [str(ROOT / "examples")]
 TRAIN = """
 import json, sys, time
 sys.path[:0] = {folders!r}
 import jaxgpu_tune
 report = jaxgpu_tune.configure({preset!r}, **{arguments!r})
-import os
-import {workload} as training
+import sharded_transformer as training
 started = time.perf_counter()
 result = training.train(training.size_from({size!r}))
-import jax
-peak = [(d.memory_stats() or {{}}).get("peak_bytes_in_use") for d in jax.local_devices()]
-print("\\x01" + json.dumps({{"report": report.to_dict(), "losses": result.losses, "step_ms": 1e3 * result.step_seconds,
-    "devices": result.devices, "seconds": time.perf_counter() - started, "peak_bytes": peak, "jax": jax.__version__,
-    "nvls": os.environ.get("NCCL_NVLS_ENABLE")}}))
+print("\\x01" + json.dumps({{"report": report.to_dict(), "losses": result.losses, "seconds": time.perf_counter() - started}}))
 """
 FORMS = {
     "script": TRAIN,
@@ -47,7 +40,7 @@ sys.path[:0] = {folders!r}
 import jaxgpu_tune
 @jaxgpu_tune.configured({preset!r}, **{arguments!r})
 def main():
-    import {workload} as training
+    import sharded_transformer as training
     result = training.train(training.size_from({size!r}))
     again = jaxgpu_tune.configure({preset!r}, **{arguments!r})
     print("\\x01" + json.dumps({{"report": again.to_dict(), "losses": result.losses}}))
@@ -61,7 +54,7 @@ def cell(code):
     shell.run_cell(code).raise_error()
 cell("import sys, json; sys.path[:0] = {folders!r}")
 cell("import jaxgpu_tune; report = jaxgpu_tune.configure({preset!r}, **{arguments!r}); report")
-cell("import {workload} as training; result = training.train(training.size_from({size!r}))")
+cell("import sharded_transformer as training; result = training.train(training.size_from({size!r}))")
 cell("print(chr(1) + json.dumps({{'report': report.to_dict(), 'losses': result.losses}}))")
 """,
 }
@@ -88,11 +81,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--name", default="cpu", help="of the machine, for the files' names")
     parser.add_argument("--stages", nargs="+", choices=list(STAGES), default=list(STAGES))
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--small", default="--layers 4 --steps 8", help="the example's size where speed does not count")
-    parser.add_argument("--large", default="--layers 24 --width 2048 --steps 30", help="its size where speed counts")
-    parser.add_argument("--workload", default="sharded_transformer", help="the module to time: this or recurrent_scan")
-    parser.add_argument("--timed", nargs="+", default=["none", "fsdp", "auto"], help="presets to time; none: no flags")
+    parser.add_argument("--small", default="--layers 4 --steps 8", help="the example's size")
     return parser.parse_args()
 
 
@@ -158,50 +147,11 @@ def presets(given: argparse.Namespace) -> dict[str, Any]:
     return {"default_losses": default.get("losses"), "presets": rows, "failures": failures}
 
 
-def timing(given: argparse.Namespace) -> dict[str, Any]:
-    """Medians of the step time, the presets taken in turns; ratios against no flags in the same turn."""
-    size = given.large.split()
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in given.timed}
-    for _ in range(given.repeats):
-        for name in given.timed:
-            runs[name].append(_child(TRAIN, name, size, workload=given.workload))
-    failures = [
-        f"{name}: {one['error'][-300:]}" for name, all_runs in runs.items() for one in all_runs if "error" in one
-    ]
-    rows = {
-        name: _row(good, runs) for name, all_runs in runs.items() if (good := [r for r in all_runs if "error" not in r])
-    }
-    for name, row in rows.items():
-        print(
-            f"{name:>12} {row['step_ms']:8.2f} ms  {row['against_none']:.3f}  loss {row['last_loss']:.4f}", flush=True
-        )
-    return {"workload": given.workload, "size": size, "rows": rows, "failures": failures}
-
-
-def _row(good: list[dict[str, Any]], runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    base = [one["step_ms"] for one in runs["none"] if "error" not in one]
-    times = [one["step_ms"] for one in good]
-    return {
-        "step_ms": statistics.median(times),
-        "all_step_ms": times,
-        "against_none": statistics.median(base) / statistics.median(times),
-        "last_loss": good[0]["losses"][-1],
-        "seconds": [one["seconds"] for one in good],
-        "peak_bytes": good[0]["peak_bytes"],
-        "xla_flags": good[0]["report"]["xla_flags"],
-        "jax_config": good[0]["report"]["jax_config"],
-        "devices": good[0]["devices"],
-        "jax": good[0]["jax"],
-        "nvls": good[0]["nvls"],
-    }
-
-
 def _child(
     code: str,
     preset: str,
     size: list[str],
     environ: dict[str, str] | None = None,
-    workload: str = "sharded_transformer",
 ) -> dict[str, Any]:
     """What one training process told; ``error`` holds the end of its stderr if it failed."""
     values = {
@@ -209,12 +159,10 @@ def _child(
         "size": size,
         "folders": FOLDERS,
         "preset": preset,
-        "workload": workload,
     }
     if preset == "none":
         values |= {"preset": "single_gpu"}
     text = code.format(**values)
-    started = time.perf_counter()
     env = {**os.environ, **(environ or {}), "PYTHONPATH": str(ROOT)}
     child = subprocess.run(
         [sys.executable, "-c", text], env=env, capture_output=True, text=True, timeout=300, check=False
@@ -222,10 +170,10 @@ def _child(
     told = [line[1:] for line in child.stdout.splitlines() if line.startswith("\x01")]
     if child.returncode or not told:
         return {"error": f"status {child.returncode}: {child.stderr[-1500:]}"}
-    return {**json.loads(told[-1]), "wall_seconds": time.perf_counter() - started}
+    return dict(json.loads(told[-1]))
 
 
-STAGES = {"machine": machine, "forms": forms, "presets": presets, "timing": timing}
+STAGES = {"machine": machine, "forms": forms, "presets": presets}
 
 if __name__ == "__main__":
     sys.exit(main())
