@@ -22,7 +22,7 @@ def configure_line(line: str) -> Report | None:
     from shlex import split
 
     from .api import configure
-    from .cli.options import magic
+    from .cli.group import magic
 
     given = magic.main(split(line), prog_name="%jaxgpu_tune", standalone_mode=False)
     return configure(**given) if isinstance(given, dict) else None

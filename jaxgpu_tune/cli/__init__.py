@@ -1,47 +1,43 @@
-"""The command line: one short function a command, each in its own module, imported when it is called."""
+"""The command line: one short function a command, each in its own module, imported when it is called.
+
+A command's module has PARAMETERS (what it takes), EXAMPLES (for its help) and ``command``, whose docstring is its help
+and which returns the exit code.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-import click
-
-from ..errors import JaxGpuTuneError
+import sys
+from collections.abc import Sequence
 
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = ("run", "env", "check", "explain", "flags", "migrate", "presets", "detect")
-"""In the order of the help; each is the function ``command`` of the module of its name."""
+"""In the order of the help; each is the module of its name."""
+
+IN_A_HURRY = ("env", "check")
+"""Started by every shell and job, so they do without click where they can."""
 
 
-class LazyGroup(click.Group):
-    """Imports a command's module when that command is asked for, and turns this library's errors into exit codes."""
+def main(words: Sequence[str] | None = None, prog_name: str = "jaxgpu-tune") -> None:
+    """Run one command line (default: this process's own) and exit."""
+    words = sys.argv[1:] if words is None else words
+    status = _hurried(words)
+    if status is None:
+        from .group import group
 
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """The names, in order."""
-        return list(COMMANDS)
-
-    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name; None if there is none."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f".{cmd_name}", __name__).command
-        return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. A wrong argument exits with 2, any other error of this library with 1."""
-        try:
-            return super().invoke(ctx)
-        except JaxGpuTuneError as error:
-            click.echo(f"jaxgpu-tune: {error}", err=True)
-            ctx.exit(2 if isinstance(error, ValueError) else 1)
+        group.main(list(words), prog_name=prog_name)
+    sys.exit(status)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="jaxgpu_tune")
-def main() -> None:
-    """Set up JAX on NVIDIA GPUs: XLA flags, environment variables and jax.config options, each with its reason.
+def _hurried(words: Sequence[str]) -> int | None:
+    """The exit code of a command that is in a hurry; None: click is needed."""
+    if not words or words[0] not in IN_A_HURRY:
+        return None
+    from importlib import import_module
 
-    Exit code: 0 fine, 1 findings of severity error, 2 wrong use.
-    """
+    from .output import finish
+    from .plain import read
+
+    module = import_module(f".{words[0]}", __name__)
+    given = read(module.PARAMETERS, words[1:])
+    return None if given is None else finish(module.command, given)

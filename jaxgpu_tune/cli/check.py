@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import click
+from .options import JAXLIB
+from .output import exit_code, print_json, say
+from .parameters import JSON, Argument
 
-from .options import json_option
-from .output import exit_by, print_json
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-__all__ = ["command"]
+PARAMETERS = (Argument("text", "[TEXT]...", many=True), JAXLIB, JSON)
+EXAMPLES = (
+    ("jaxgpu-tune check", "what is wrong with the XLA_FLAGS of this shell"),
+    ("jaxgpu-tune check --jaxlib 0.11.2 -- '--xla_gpu_graph_level=0'", "a text of your own, for another jaxlib"),
+)
 
 
-@click.command("check", context_settings={"ignore_unknown_options": True})
-@click.option("--jaxlib", metavar="VERSION", help="For this jaxlib instead of the installed one.")
-@json_option
-@click.argument("text", nargs=-1, type=click.UNPROCESSED)
-def command(text: tuple[str, ...], jaxlib: str | None, as_json: bool) -> None:
-    """Say what is wrong with TEXT as XLA_FLAGS (default: the environment's), and what to write instead."""
+def command(text: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
+    """Say what is wrong with TEXT as XLA_FLAGS (default: the environment's), and what to write instead.
+
+    Shows where the fault is, what XLA makes of it (ends the process, or stops reading without a word), and the text
+    that says what was meant. Exit code 1 if XLA would end the process.
+    """
     from ..api import check
-    from ..render.text import findings_text
 
     findings = check(" ".join(text) if text else None, jaxlib)
     if as_json:
         print_json(findings)
     else:
-        click.echo(findings_text(findings) or "Nothing is wrong.")
-    exit_by(findings)
+        from ..render.text import findings_text
+
+        say(findings_text(findings) or "Nothing is wrong.")
+    return exit_code(findings)

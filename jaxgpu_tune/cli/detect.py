@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import click
+from .output import print_json, show
+from .parameters import JSON
 
-from .options import json_option
-from .output import print_json
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-__all__ = ["command"]
+PARAMETERS = (JSON,)
+EXAMPLES = (
+    ("jaxgpu-tune detect", "GPUs, driver, packages, processes"),
+    ("jaxgpu-tune detect --json > machine.json", "a file for --machine and JAXGPU_TUNE_MACHINE"),
+)
 
 
-@click.command("detect")
-@json_option
-def command(as_json: bool) -> None:
-    """Show what is here: GPUs, driver, packages, processes. The JSON serves as JAXGPU_TUNE_MACHINE and --machine."""
+def command(as_json: bool) -> int:
+    """Show what is here: GPUs, driver, packages, processes. No JAX is imported and no CUDA context is made.
+
+    The JSON serves as JAXGPU_TUNE_MACHINE and --machine, so that another machine can be planned for.
+    """
     from ..api import detect
     from ..render.parts import machine_facts
 
@@ -21,4 +26,5 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json(machine.to_dict())
     else:
-        click.echo("\n".join(machine_facts(machine)))
+        show("\n".join(machine_facts(machine)))
+    return 0

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
+from ..host.marker import MARKER
 from ..model import Report
 
-__all__ = ["changes_of", "planned"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["changes_of", "planned", "settings_of"]
+
+THIS_HOSTS_OWN = frozenset({"CUDA_VISIBLE_DEVICES"})
+"""Where a job runs elsewhere, its scheduler or container says which GPUs it may use."""
 
 
 def planned(preset: str, arguments: dict[str, Any], *, here: bool = False) -> tuple[Report, dict[str, str]]:
@@ -21,3 +29,12 @@ def changes_of(final: dict[str, str]) -> dict[str, str | None]:
     """What to change in this process's environment to get ``final``; None: remove."""
     gone = dict.fromkeys(sorted(name for name in os.environ if name not in final))
     return {**{name: value for name, value in sorted(final.items()) if os.environ.get(name) != value}, **gone}
+
+
+def settings_of(report: Report, final: dict[str, str]) -> dict[str, str | None]:
+    """All that a process which does not inherit this environment needs: what was set here already included."""
+    options = {d.name.upper() for d in report.decisions if d.kind == "jax_config"}
+    decided = {d.name for d in report.decisions if d.kind == "env"} - THIS_HOSTS_OWN
+    wanted = options | decided | {"XLA_FLAGS", MARKER, *report.environ}
+    gone = {name: None for name, value in sorted(report.environ.items()) if value is None}
+    return {**{name: value for name, value in sorted(final.items()) if name in wanted}, **gone}

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import click
+from .options import JAXLIB, wrong_use
+from .output import print_json, show
+from .parameters import JSON, Argument
 
-from .options import json_option
-from .output import print_json
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-__all__ = ["command"]
+PARAMETERS = (Argument("names", "NAME", many=True), JAXLIB, JSON)
+EXAMPLES = (
+    ("jaxgpu-tune explain --xla_gpu_graph_level", "what it does, its traps, its life, what stands for it"),
+    ("jaxgpu-tune explain XLA_PYTHON_CLIENT_MEM_FRACTION", "a variable"),
+    ("jaxgpu-tune explain jax_enable_pgle --jaxlib 0.5.1", "an option, for another release"),
+)
 
 
-@click.command("explain", context_settings={"ignore_unknown_options": True})
-@click.option("--jaxlib", metavar="VERSION", help="For this jaxlib instead of the installed one.")
-@json_option
-@click.argument("name", type=click.UNPROCESSED)
-def command(name: str, jaxlib: str | None, as_json: bool) -> None:
+def command(names: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
     """Tell all that is known of NAME: an XLA flag (with or without dashes), a variable or a jax.config option."""
     from ..api import explain
 
-    explanation = explain(name, jaxlib)
+    if len(names) != 1:
+        raise wrong_use(f"explain takes one NAME; {len(names)} were given.")
+    explanation = explain(names[0], jaxlib)
     if as_json:
         print_json(explanation.to_dict())
     else:
-        click.echo(str(explanation))
+        show(str(explanation))
+    return 0

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 
-import click
+from .output import exit_code, print_json, say, tell
+from .parameters import JSON, Argument, Option
 
-from .options import json_option
-from .output import exit_by, print_json, tell
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-__all__ = ["command"]
+PARAMETERS = (
+    Argument("text", "[TEXT]...", many=True),
+    Option("release", "--to", "text", "The jaxlib to write for; by default the installed one.", "VERSION"),
+    JSON,
+)
+EXAMPLES = (("jaxgpu-tune migrate --to 0.11.2 -- --xla_gpu_graph_level=0", "one text"),)
 
 
-@click.command("migrate", context_settings={"ignore_unknown_options": True})
-@click.option("--to", "release", metavar="VERSION", help="The jaxlib to write for; by default the installed one.")
-@json_option
-@click.argument("text", nargs=-1, type=click.UNPROCESSED)
-def command(text: tuple[str, ...], release: str | None, as_json: bool) -> None:
+def command(text: tuple[str, ...], release: str | None, as_json: bool) -> int:
     """Print TEXT (default: the environment's XLA_FLAGS) in the words of another jaxlib; stdout is that text only."""
     from ..api import migrate
 
@@ -25,5 +26,5 @@ def command(text: tuple[str, ...], release: str | None, as_json: bool) -> None:
         print_json(found)
     else:
         tell(found.findings)
-        click.echo(found.xla_flags)
-    exit_by(found.findings)
+        say(found.xla_flags)
+    return exit_code(found.findings)

@@ -2,112 +2,122 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
 
-import click
+from ..errors import BadSetting
+from ..model import Finding
+from .parameters import Argument, Option
 
-__all__ = ["json_option", "magic", "plan_arguments", "plan_options"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+
+__all__ = ["JAXLIB", "PLAN", "plan_arguments", "wrong_use"]
+
 SETTINGS = {"flags": "flag", "env": "variable", "jax_config": "config"}
 """Arguments that are mappings, each filled by two options: ``--flag NAME=VALUE`` and ``--no-flag NAME``."""
+_WHAT = {"flag": "an XLA flag", "variable": "an environment variable", "config": "a jax.config option"}
+_PAIRED = frozenset(name for option in SETTINGS.values() for name in (option, f"no_{option}"))
 
-
-def json_option(function: Command) -> Command:
-    """``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
-
-
-def plan_options(function: Command) -> Command:
-    """PRESET and an option for each argument of ``configure()`` that a plan depends on; read with ``plan_arguments``."""
-    for decorate in reversed(_OPTIONS):
-        function = decorate(function)
-    return function
+JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
+PLAN: tuple[Option | Argument, ...] = (
+    Argument("preset", "[PRESET]", default="auto"),
+    *(
+        option
+        for name, what in _WHAT.items()
+        for option in (
+            Option(name, f"--{name}", "many", f"Set {what}; may be repeated.", "NAME=VALUE"),
+            Option(f"no_{name}", f"--no-{name}", "many", f"Remove {what}; may be repeated.", "NAME"),
+        )
+    ),
+    Option("memory_fraction", "--memory-fraction", "text", "Share of each GPU's memory.", "FRACTION|auto"),
+    Option("preallocate", "--preallocate", "on_off", "Take that memory at the start, or as needed."),
+    Option("allocator", "--allocator", "text", "Allocator of GPU memory, such as cuda_async.", "NAME"),
+    Option("processes_per_gpu", "--processes-per-gpu", "number", "Processes that share a GPU's memory.", "N"),
+    Option(
+        "transfer_guard",
+        "--transfer-guard",
+        "text",
+        "allow, log, disallow, log_explicit or disallow_explicit.",
+        "LEVEL",
+    ),
+    Option("compilation_cache", "--compilation-cache", "text", "Keep compiled programs there.", "DIRECTORY"),
+    Option("cuda_graphs", "--cuda-graphs", "on_off", "XLA's command buffers on or off."),
+    Option("pgle", "--pgle", "text", "Profile-guided latency estimation.", "auto|expect|PROFILE"),
+    Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES"),
+    Option("platform", "--platform", "text", "Set JAX_PLATFORMS too; cpu: nothing for GPUs.", "cpu|cuda"),
+    Option("devices", "--devices", "number", "Devices of the whole job.", "N"),
+    Option("prefer", "--prefer", "text", "Who wins: what is set already (default), or the preset.", "existing|preset"),
+    Option("strict", "--strict", "switch", "Conflicts and unknown inherited flags are errors."),
+    Option("probe", "--probe", "on_off", "Ask the installed binaries in a child process, or do not."),
+    Option("machine", "--machine", "text", "Plan for this machine (JSON, as `detect --json` writes it).", "FILE"),
+)
 
 
 def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of ``configure()`` for what the options gave; what was not given is left out."""
-    found = {name: value for name, value in given.items() if value is not None and value != () and name not in _PAIRED}
+    """The keyword arguments of ``configure()`` for what the options gave; what was not given is left out.
+
+    Raises BadSetting for a setting without a value and for a machine file that cannot be used.
+    """
+    given = {name: value for name, value in given.items() if value not in (None, (), False) or name in _ON_OFF}
+    found = {name: value for name, value in given.items() if value is not None and name not in _PAIRED}
     for argument, option in SETTINGS.items():
-        wanted = _mapping(given[option], argument == "jax_config", option)
-        wanted.update(dict.fromkeys(given[f"no_{option}"]))
+        wanted = _mapping(given.get(option, ()), option)
+        wanted.update(dict.fromkeys(given.get(f"no_{option}", ())))
         if wanted:
             found[argument] = wanted
+    if "memory_fraction" in found:
+        found["memory_fraction"] = _fraction(found["memory_fraction"])
     if "machine" in found:
         found["machine"] = _machine(found["machine"])
     return found
 
 
-def _mapping(pairs: Iterable[str], typed: bool, option: str) -> dict[str, Any]:
-    return dict(_pair(text, typed, option) for text in pairs)
+_ON_OFF = frozenset(option.name for option in PLAN if isinstance(option, Option) and option.kind == "on_off")
 
 
-def _pair(text: str, typed: bool, option: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise click.BadParameter(f"{text!r} has no value; write --{option} {text}=VALUE (VALUE may be empty).")
-    return name, _typed(value) if typed else value
+def wrong_use(message: str, hint: str = "") -> BadSetting:
+    """The error for a command line that cannot be meant; ends with exit code 2."""
+    return BadSetting.of([Finding("bad-argument", "error", message, hint)])
+
+
+def _mapping(pairs: Iterable[str], option: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in pairs:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise wrong_use(f"--{option} {text!r} has no value.", f"Write --{option} {text}=VALUE (VALUE may be empty).")
+        found[name] = _typed(value) if option == "config" else value
+    return found
 
 
 def _typed(text: str) -> Any:
     """A jax.config option's value: what JSON reads (true, 3, null), otherwise the text itself."""
+    import json
+
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _fraction(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | str | None:
+def _fraction(text: str) -> float | str:
     try:
-        return None if text is None else float(text)
+        return float(text)
     except ValueError:
         return text
 
 
 def _machine(path: str) -> Any:
+    import json
+
     from ..model import Machine
 
-    with open(path, encoding="utf-8") as file:
-        try:
+    try:
+        with open(path, encoding="utf-8") as file:
             return Machine.from_dict(json.load(file))
-        except json.JSONDecodeError as error:
-            raise click.BadParameter(f"{path} is not JSON: {error}.") from error
-
-
-def _settings_options() -> Iterable[Callable[[Any], Any]]:
-    for argument, option in SETTINGS.items():
-        what = {"flags": "an XLA flag", "env": "an environment variable", "jax_config": "a jax.config option"}[argument]
-        yield click.option(f"--{option}", multiple=True, metavar="NAME=VALUE", help=f"Set {what}; may be repeated.")
-        yield click.option(f"--no-{option}", multiple=True, metavar="NAME", help=f"Remove {what}; may be repeated.")
-
-
-_PAIRED = frozenset(name for option in SETTINGS.values() for name in (option, f"no_{option}"))
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.argument("preset", default="auto"),
-    *_settings_options(),
-    click.option("--memory-fraction", callback=_fraction, metavar="FRACTION|auto", help="Share of each GPU's memory."),
-    click.option("--preallocate/--no-preallocate", default=None, help="Take that memory at the start, or as needed."),
-    click.option("--allocator", metavar="NAME", help="Allocator of GPU memory, such as cuda_async."),
-    click.option("--processes-per-gpu", type=int, metavar="N", help="Processes that share a GPU's memory."),
-    click.option("--transfer-guard", metavar="LEVEL", help="allow, log, disallow, log_explicit or disallow_explicit."),
-    click.option("--compilation-cache", metavar="DIRECTORY", help="Keep compiled programs there."),
-    click.option("--cuda-graphs/--no-cuda-graphs", default=None, help="XLA's command buffers on or off."),
-    click.option("--pgle", metavar="auto|expect|PROFILE", help="Profile-guided latency estimation."),
-    click.option("--layer-bytes", type=int, metavar="BYTES", help="One layer's weights as communicated."),
-    click.option("--platform", metavar="cpu|cuda", help="Set JAX_PLATFORMS too; cpu: nothing for GPUs."),
-    click.option("--devices", type=int, metavar="N", help="Devices of the whole job."),
-    click.option("--prefer", metavar="existing|preset", help="Who wins: what is set already (default), or the preset."),
-    click.option("--strict", is_flag=True, default=None, help="Conflicts and unknown inherited flags are errors."),
-    click.option("--probe/--no-probe", default=None, help="Ask the installed binaries in a child process, or do not."),
-    click.option("--machine", type=click.Path(exists=True, dir_okay=False), help="Plan for this machine (JSON)."),
-)
-
-
-@click.command("jaxgpu_tune")
-@plan_options
-@click.option("--late", metavar="raise|warn", help="If the backend has started: raise (default), or apply what can be.")
-def magic(preset: str, **given: Any) -> dict[str, Any]:
-    """Set up JAX in this kernel, before the first use of a device."""
-    return {"preset": preset, **plan_arguments(given)}
+    except (OSError, ValueError) as error:
+        if isinstance(error, BadSetting):
+            raise
+        raise wrong_use(f"--machine {path!r} cannot be read as JSON: {error}.") from error

@@ -2,32 +2,75 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from typing import Any
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
 
-import click
-
+from ..errors import JaxGpuTuneError
 from ..model import Finding, jsonable
 
-__all__ = ["exit_by", "print_json", "tell"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TextIO
 
 
-def print_json(value: Any, *, err: bool = False) -> None:
-    """``value`` on stdout (or stderr); this library's values as objects."""
-    click.echo(json.dumps(jsonable(value), indent=2, ensure_ascii=False), err=err)
+__all__ = ["exit_code", "finish", "print_json", "say", "show", "tell"]
+
+FOUND, WRONG_USE = 1, 2
+STYLES = {r"^error\b.*?:": "bold red", r"^warning\b.*?:": "bold yellow", r"^note\b.*?:": "bold", r"^\+.*": "green", r"^-.*": "red"}
+"""How lines that begin so look on a terminal."""
+
+
+def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:
+    """Call a command; its exit code, 2 where an argument is wrong, 1 for any other error of this library."""
+    try:
+        status = command(**given)
+        sys.stdout.flush()
+    except JaxGpuTuneError as error:
+        say(f"jaxgpu-tune: {error}", sys.stderr)
+        return WRONG_USE if isinstance(error, ValueError) else FOUND
+    except BrokenPipeError:
+        # Who read this has gone; what is still buffered must not raise again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FOUND
+    return status
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """A line, or several, without colours; bytes of the environment that are no text pass as they are."""
+    print(text.encode(errors="surrogateescape").decode(errors="replace"), file=stream or sys.stdout)  # noqa: T201
+
+
+def show(text: str) -> None:
+    """Lines for a person: with colours on a terminal that has them and where NO_COLOR does not forbid it."""
+    if not sys.stdout.isatty():
+        say(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for pattern, style in STYLES.items():
+        styled.highlight_regex(f"(?m){pattern}", style)
+    Console(highlight=False).print(styled, soft_wrap=True)
+
+
+def print_json(value: Any, stream: TextIO | None = None) -> None:
+    """``value``; this library's values as objects."""
+    import json
+
+    say(json.dumps(jsonable(value), indent=2, ensure_ascii=False), stream)
 
 
 def tell(findings: Iterable[Finding]) -> None:
     """Errors and warnings on stderr, where no shell evaluates them."""
-    from ..render.text import findings_text
+    shown = [finding for finding in findings if finding.severity != "note"]
+    if shown:
+        from ..render.text import findings_text
 
-    text = findings_text(finding for finding in findings if finding.severity != "note")
-    if text:
-        click.echo(text, err=True)
+        say(findings_text(shown), sys.stderr)
 
 
-def exit_by(findings: Iterable[Finding]) -> None:
-    """End with 1 if one of them is an error."""
-    if any(finding.severity == "error" for finding in findings):
-        click.get_current_context().exit(1)
+def exit_code(findings: Iterable[Finding]) -> int:
+    """1 if one of them is an error."""
+    return FOUND if any(finding.severity == "error" for finding in findings) else 0

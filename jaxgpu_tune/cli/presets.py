@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import click
+from .output import print_json, show
+from .parameters import JSON
 
-from .options import json_option
-from .output import print_json
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-__all__ = ["command"]
+PARAMETERS = (JSON,)
+EXAMPLES = (("jaxgpu-tune presets", "names, kinds and what each is for"),)
 
 
-@click.command("presets")
-@json_option
-def command(as_json: bool) -> None:
+def command(as_json: bool) -> int:
     """List the presets: those measured by this project ("maintained") and others' recipes ("published")."""
     from ..api import presets
     from ..render.table import table
@@ -21,6 +20,7 @@ def command(as_json: bool) -> None:
     found = presets()
     if as_json:
         print_json(found)
-        return
-    rows = [("preset", "kind", "what for"), *((preset.name, preset.kind, preset.summary) for preset in found)]
-    click.echo("\n".join(table(rows, terminal_width())))
+    else:
+        rows = [("preset", "kind", "what for"), *((preset.name, preset.kind, preset.summary) for preset in found)]
+        show("\n".join(table(rows, terminal_width())))
+    return 0

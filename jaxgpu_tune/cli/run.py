@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
-
-import click
 
 from .environment import planned
-from .options import plan_arguments, plan_options
-from .output import print_json, tell
+from .options import PLAN, plan_arguments
+from .output import print_json, say, tell
+from .parameters import Argument, Option
 
-__all__ = ["command"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
+PARAMETERS = (
+    *PLAN,
+    Option("as_json", "--json", "switch", "Print the plan as JSON on stderr before the start."),
+    Argument("program", "-- COMMAND...", many=True, required=True),
+)
+EXAMPLES = (
+    ("jaxgpu-tune run fsdp -- python train.py --steps 100", "any program, unchanged"),
+    ("srun jaxgpu-tune run fsdp -- python train.py", "each process of a job plans for itself"),
+)
 
 
-@click.command("run", context_settings={"ignore_unknown_options": False})
-@plan_options
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON on stderr before the start.")
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND…")
-def command(preset: str, program: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def command(preset: str, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Run COMMAND with what PRESET sets in its environment.
 
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
@@ -29,18 +37,17 @@ def command(preset: str, program: tuple[str, ...], as_json: bool, **given: Any) 
     """
     report, final = planned(preset, plan_arguments(given), here=True)
     if as_json:
-        print_json(report.to_dict(), err=True)
+        print_json(report.to_dict(), sys.stderr)
     else:
         tell(report.findings)
-    _become(program, final)
+    return _become(program, final)
 
 
-def _become(program: tuple[str, ...], environ: dict[str, str]) -> None:
+def _become(program: tuple[str, ...], environ: dict[str, str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
         os.execvpe(program[0], program, environ)
     except OSError as error:
-        click.echo(f"jaxgpu-tune: {program[0]}: {error.strerror}", err=True)
-        missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
-        click.get_current_context().exit(NOT_FOUND if missing else NOT_EXECUTABLE)
+        say(f"jaxgpu-tune: {program[0]}: {error.strerror}", sys.stderr)
+        return NOT_FOUND if isinstance(error, (FileNotFoundError, NotADirectoryError)) else NOT_EXECUTABLE

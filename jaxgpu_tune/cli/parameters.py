@@ -1,0 +1,54 @@
+"""What a command takes, as data: read by click for help, completion and mistakes, and by ``plain`` where all is well."""
+
+from __future__ import annotations
+
+from ..values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Kind = Literal["text", "number", "switch", "on_off", "many"]
+
+
+__all__ = ["JSON", "Argument", "Option", "Parameter"]
+
+
+class Option(Value):
+    """``--spelled``, handed to the command as ``name``.
+
+    ``kind``: "text" and "number" (a whole one) take a value, one of ``choices`` if there are any; "many" may be
+    repeated; a "switch" is True where it is given; "on_off" has a ``--no-`` form too and is None where neither is given.
+    """
+
+    name: str
+    spelled: str
+    kind: Kind
+    help: str
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    default: Any = None
+
+    @property
+    def absent(self) -> Any:
+        """The value where the option is not given."""
+        return {"many": (), "switch": False}.get(self.kind, self.default)
+
+
+class Argument(Value):
+    """A word without dashes; ``many``: all of them, those that begin with dashes and are no option included."""
+
+    name: str
+    metavar: str
+    many: bool = False
+    required: bool = False
+    default: Any = None
+
+    @property
+    def absent(self) -> Any:
+        """The value where no word is given."""
+        return () if self.many else self.default
+
+
+Parameter = "Option | Argument"
+JSON = Option("as_json", "--json", "switch", "Print JSON.")

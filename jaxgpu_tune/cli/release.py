@@ -1,0 +1,28 @@
+"""Which release of the tables a version on the command line means."""
+
+from __future__ import annotations
+
+import sys
+
+from ..knowledge.flags import resolve
+from .options import wrong_use
+from .output import say
+
+__all__ = ["release_of"]
+
+
+def release_of(version: str | None) -> str:
+    """The known release that stands for the version asked for or installed; says so where it is not the same.
+
+    Raises BadSetting where none is asked for and none is installed.
+    """
+    if version is None:
+        from ..api import detect
+
+        version = detect().jaxlib
+    if version is None:
+        raise wrong_use("No jaxlib is installed here.", "Name a release with --jaxlib.")
+    found = resolve(version)
+    if not found.exact:
+        say(f"jaxlib {version} is in no table; these are the flags of {found.release}.", sys.stderr)
+    return found.release

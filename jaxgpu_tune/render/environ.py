@@ -1,0 +1,61 @@
+"""Changes of the environment as code that shells, containers and schedulers read. ``None`` as a value removes the variable.
+
+Each form's rules, and where they were tried, are in ``tests/render/test_environ.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from ..errors import BadSetting
+from ..model import Finding
+
+__all__ = ["FORMATS", "INHERITING", "Changes", "Unable", "render_environ"]
+
+Changes = Mapping[str, "str | None"]
+
+FORMATS = ("sh", "fish", "powershell", "dotenv", "json", "docker", "compose", "kubernetes", "slurm", "ray")
+"""Each is a function of its name in ``shells`` or ``containers``."""
+INHERITING = ("sh", "fish", "powershell", "json")
+"""Those whose reader has this process's environment already."""
+SHELLS = ("sh", "fish", "powershell", "slurm")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Unable(Exception):  # noqa: N818 - not an error of the library: render_environ makes one of it
+    """A form cannot carry a value; the message completes "… cannot be said, since "."""
+
+
+def render_environ(changes: Changes, form: str = "sh") -> str:
+    """``changes`` in one of FORMATS. Raises KeyError for another form, BadSetting for what the form cannot carry."""
+    if form not in FORMATS:
+        raise KeyError(form)
+    module = import_module(f".{'shells' if form in SHELLS else 'containers'}", __package__)
+    assign, whole = module.FORMS[form]
+    problems: list[Finding] = []
+    said = {name: _said(name, value, form, assign, problems) for name, value in changes.items()}
+    if problems:
+        raise BadSetting.of(problems)
+    return str(whole(said)) if said else ""
+
+
+def _said(name: str, value: str | None, form: str, assign: Callable[[str], str], problems: list[Finding]) -> str | None:
+    """The value in the form's own quotes; None for one to be removed."""
+    try:
+        if form != "json" and not NAME.fullmatch(name):
+            raise Unable("a variable's name consists of letters, digits and underscores there")
+        if value is None:
+            return None
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise Unable("it holds bytes that are not UTF-8")
+        return assign(value)
+    except Unable as why:
+        problems.append(_problem(name, value, form, str(why)))
+        return None
+
+
+def _problem(name: str, value: str | None, form: str, why: str) -> Finding:
+    message = f"{name}={value!r} cannot be said in the format {form}, since {why}."
+    return Finding("format-cannot-carry", "error", message, "Use --format json, or change the value.")
