@@ -26,9 +26,12 @@ EXAMPLES = (
     ("jaxgpu-tune env fsdp --format fish | source", "for fish"),
     ("jaxgpu-tune env fsdp --format powershell | Out-String | Invoke-Expression", "for PowerShell"),
     ("jaxgpu-tune env fsdp --format docker > jax.env && docker run --env-file jax.env IMAGE", "for docker"),
-    ("jaxgpu-tune env fsdp --format kubernetes --machine node.json", "the env list of a container, for another machine"),
+    (
+        "jaxgpu-tune env fsdp --format kubernetes --machine node.json",
+        "the env list of a container, for another machine",
+    ),
     ("jaxgpu-tune env fsdp --format slurm >> job.sh", "lines of a batch script, before srun"),
-    ("ray job submit --runtime-env-json \"$(jaxgpu-tune env fsdp --format ray)\" -- python train.py", "for Ray"),
+    ('ray job submit --runtime-env-json "$(jaxgpu-tune env fsdp --format ray)" -- python train.py', "for Ray"),
 )
 
 

@@ -18,7 +18,9 @@ COMPLETION = """\b
 Completion of commands and options, for bash (zsh and fish alike):
   eval "$(_JAXGPU_TUNE_COMPLETE=bash_source jaxgpu-tune)"
   _JAXGPU_TUNE_COMPLETE=fish_source jaxgpu-tune | source"""
-LATE = Option("late", "--late", "text", "If the backend has started: raise (default), or apply what can be.", "raise|warn")
+LATE = Option(
+    "late", "--late", "text", "If the backend has started: raise (default), or apply what can be.", "raise|warn"
+)
 
 
 class LazyGroup(click.Group):
@@ -79,7 +81,9 @@ def _parameter(given: Option | Argument) -> click.Parameter:
 
 
 def _examples(examples: tuple[tuple[str, str], ...]) -> str:
-    return "\n".join(["\b", "Examples:", *(line for command, does in examples for line in (f"  # {does}", f"  {command}"))])
+    return "\n".join(
+        ["\b", "Examples:", *(line for command, does in examples for line in (f"  # {does}", f"  {command}"))]
+    )
 
 
 def _magic(preset: str, **given: Any) -> dict[str, Any]:

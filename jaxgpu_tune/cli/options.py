@@ -87,7 +87,9 @@ def _mapping(pairs: Iterable[str], option: str) -> dict[str, Any]:
     for text in pairs:
         name, equals, value = text.partition("=")
         if not equals:
-            raise wrong_use(f"--{option} {text!r} has no value.", f"Write --{option} {text}=VALUE (VALUE may be empty).")
+            raise wrong_use(
+                f"--{option} {text!r} has no value.", f"Write --{option} {text}=VALUE (VALUE may be empty)."
+            )
         found[name] = _typed(value) if option == "config" else value
     return found
 

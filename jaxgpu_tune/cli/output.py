@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["exit_code", "finish", "print_json", "say", "show", "tell"]
 
 FOUND, WRONG_USE = 1, 2
-STYLES = {r"^error\b.*?:": "bold red", r"^warning\b.*?:": "bold yellow", r"^note\b.*?:": "bold", r"^\+.*": "green", r"^-.*": "red"}
+STYLES = {
+    r"^error\b.*?:": "bold red",
+    r"^warning\b.*?:": "bold yellow",
+    r"^note\b.*?:": "bold",
+    r"^\+.*": "green",
+    r"^-.*": "red",
+}
 """How lines that begin so look on a terminal."""
 
 
@@ -38,7 +44,7 @@ def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:
 
 def say(text: str, stream: TextIO | None = None) -> None:
     """A line, or several, without colours; bytes of the environment that are no text pass as they are."""
-    print(text.encode(errors="surrogateescape").decode(errors="replace"), file=stream or sys.stdout)  # noqa: T201
+    print(text.encode(errors="surrogateescape").decode(errors="replace"), file=stream or sys.stdout)
 
 
 def show(text: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 
-class _Unusual(Exception):  # noqa: N818 - no error: the sign that click is to read this line
+class _Unusual(Exception):
     pass
 
 

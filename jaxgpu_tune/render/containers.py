@@ -9,7 +9,7 @@ from .environ import Changes, Unable
 
 __all__ = ["FORMS"]
 
-LONGEST_LINE = 65535
+LONGEST_LINE, LONGEST_VALUE = 65535, 65000
 """docker reads an env file line by line, with room for that many bytes (bufio.MaxScanTokenSize)."""
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What YAML allows in quotes only as an escape and JSON allows as it is."""
@@ -33,7 +33,7 @@ def _docker(value: str) -> str:
         raise Unable("docker ends a value at the end of the line, quotes or not")
     if value.endswith("\r"):
         raise Unable("docker takes a carriage return off the end of a line")
-    if len(value.encode()) > LONGEST_LINE // 2:
+    if len(value.encode()) > LONGEST_VALUE:
         raise Unable(f"docker reads lines of at most {LONGEST_LINE} bytes")
     return value
 

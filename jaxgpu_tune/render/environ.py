@@ -24,7 +24,7 @@ SHELLS = ("sh", "fish", "powershell", "slurm")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Unable(Exception):  # noqa: N818 - not an error of the library: render_environ makes one of it
+class Unable(Exception):
     """A form cannot carry a value; the message completes "… cannot be said, since "."""
 
 
@@ -44,16 +44,19 @@ def render_environ(changes: Changes, form: str = "sh") -> str:
 def _said(name: str, value: str | None, form: str, assign: Callable[[str], str], problems: list[Finding]) -> str | None:
     """The value in the form's own quotes; None for one to be removed."""
     try:
-        if form != "json" and not NAME.fullmatch(name):
-            raise Unable("a variable's name consists of letters, digits and underscores there")
-        if value is None:
-            return None
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            raise Unable("it holds bytes that are not UTF-8")
-        return assign(value)
+        _check(name, value or "", form)
+        return None if value is None else assign(value)
     except Unable as why:
         problems.append(_problem(name, value, form, str(why)))
         return None
+
+
+def _check(name: str, value: str, form: str) -> None:
+    """What holds for every form."""
+    if form != "json" and not NAME.fullmatch(name):
+        raise Unable("a variable's name consists of letters, digits and underscores there")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unable("it holds bytes that are not UTF-8")
 
 
 def _problem(name: str, value: str | None, form: str, why: str) -> Finding:

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 import pytest
 
 from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes, Report
+from jaxgpu_tune.render.environ import FORMATS, render_environ
 from jaxgpu_tune.render.html import render_html
 from jaxgpu_tune.render.parts import machine_line
-from jaxgpu_tune.render.environ import FORMATS, render_environ
 from jaxgpu_tune.render.text import findings_text, render_text
 
 LONG = "--xla_gpu_enable_latency_hiding_scheduler"
