@@ -171,8 +171,8 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
     """After ``jax.distributed.initialize()``, in every process: what differs between them, and which did not come.
 
     Compares XLA_FLAGS, the variables that matter, jax.config and the versions of jax, jaxlib, plugins, NCCL and driver,
-    before the first compile, at which a job of different processes hangs. ``timeout``: in seconds. All processes get the same findings,
-    empty where nothing differs. Raises JaxGpuTuneError before ``initialize()``, BadSetting for a wrong timeout.
+    before the first compile, at which a job of different processes hangs. ``timeout``: in seconds, from when
+    process 0 comes, for which the others wait as long. All processes get the same findings, empty where nothing differs. Raises JaxGpuTuneError before ``initialize()``, BadSetting for a wrong timeout.
     """
     from .proof.processes import check_processes as compare
 

@@ -25,7 +25,7 @@ def own_devices(processes: Processes, visible: int | None, environ: Environ) -> 
     said = _said(environ.get(LOCAL_IDS, ""))
     if said or not visible or processes.launcher is None:
         return said
-    if visible == 1 or processes.local_count == 1 or _apart(visible, environ):
+    if visible == 1 or processes.local_count == 1 or _apart(processes, visible, environ):
         return tuple(range(visible))
     return _share(processes, visible, environ)
 
@@ -39,13 +39,15 @@ def _said(text: str) -> tuple[int, ...] | None:
     return numbers if min(numbers) >= 0 else None
 
 
-def _apart(visible: int, environ: Environ) -> bool:
-    """Whether SLURM gave each task GPUs of its own: fewer than the step has on this node, or as many as each is to get."""
-    on_node = environ.get(ON_NODE)
-    if on_node == str(visible):
-        return False
-    seen_less = on_node is not None and on_node.isdigit() and visible < int(on_node)
-    return seen_less or environ.get(PER_TASK, "").rpartition(":")[2] == str(visible)
+def _apart(processes: Processes, visible: int, environ: Environ) -> bool:
+    """Whether SLURM gave each task GPUs of its own: as many as each is to get, or fewer than the step has on this node.
+
+    What a task is to get says nothing of processes that another launcher started within one task.
+    """
+    on_node, per_task = environ.get(ON_NODE, ""), environ.get(PER_TASK, "").rpartition(":")[2]
+    if processes.launcher == "slurm" and per_task == str(visible):
+        return True
+    return on_node.isascii() and on_node.isdigit() and visible < int(on_node)
 
 
 def _share(processes: Processes, visible: int, environ: Environ) -> tuple[int, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..knowledge.specifier import matches
-from ..model import Finding, Machine, Observation, Processes
+from ..model import Finding, Machine, Observation, Processes, Severity
 from .request import Request
 
 __all__ = ["check_layout"]
@@ -59,7 +59,7 @@ def _said(text: str, machine: Machine) -> Iterator[Finding]:
 def _automatic(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
     """What jax.distributed.initialize() without local_device_ids would take, where that is not what is this process's own."""
     taken, own = _taken(environ, machine.jax), machine.processes.local_device_ids
-    if taken is None or own is None or own == (taken,) or machine.processes.count == 1 or not machine.gpus:
+    if taken is None or own is None or own == (taken,) or not machine.gpus:
         return
     message = f"jax.distributed.initialize() would give this process GPU {taken} alone, by its number on this host, "
     if taken < len(machine.gpus):
@@ -68,7 +68,8 @@ def _automatic(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding
         message += f"but it may see only {len(machine.gpus)}, counted from 0: JAX would not start on the GPU."
     variable = f", or set {LOCAL_IDS}={_csv(own)}" if machine.jax and _reads_local_ids(machine.jax) else ""
     advice = "; or start one process for each GPU, which JAX expects" if len(own) > 1 else ""
-    yield Finding("local-devices", "warning", message, f"Pass local_device_ids={list(own)}{variable}{advice}.")
+    severity: Severity = "note" if machine.processes.count == 1 else "warning"  # a process alone need not initialize
+    yield Finding("local-devices", severity, message, f"Pass local_device_ids={list(own)}{variable}{advice}.")
 
 
 def _taken(environ: Mapping[str, str], jax: str | None) -> int | None:
@@ -83,7 +84,7 @@ def _taken(environ: Mapping[str, str], jax: str | None) -> int | None:
 def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> int:
     """How many processes use each GPU, as said or as SLURM tells: all tasks see all GPUs of the node, and are more."""
     visible, tasks = len(machine.gpus or ()), machine.processes.local_count or 1
-    shared = visible and environ.get("SLURM_GPUS_ON_NODE") == str(visible)
+    shared = visible and environ.get("SLURM_GPUS_ON_NODE") == str(visible) and "SLURM_GPUS_PER_TASK" not in environ
     return request.processes_per_gpu or (-(-tasks // visible) if shared else 1)
 
 

@@ -74,8 +74,9 @@ def _compare(job: Joined, store: Store, timeout: float) -> Iterator[Finding]:
     ranks = set(range(job.count))
     here = _arrived(ranks, store, timeout)
     texts = {rank: store.get(f"{SETTINGS}/{rank}", GRACE) for rank in sorted(here)}
-    yield from missing(sorted(ranks - here), timeout)
-    yield from disagreements({rank: json.loads(text) for rank, text in texts.items() if text is not None})
+    found = {rank: json.loads(text) for rank, text in texts.items() if text is not None}
+    yield from missing(sorted(ranks - set(found)), timeout)
+    yield from disagreements(found)
 
 
 def _arrived(ranks: set[int], store: Store, timeout: float) -> set[int]:

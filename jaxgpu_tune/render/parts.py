@@ -113,4 +113,10 @@ def _processes(machine: Machine) -> list[str]:
         return []
     started = f" ({processes.launcher})" if processes.launcher else ""
     rank = "unknown" if processes.rank is None else processes.rank
-    return [f"process {rank} of {processes.count}{started}"]
+    ids = processes.local_device_ids
+    own = (
+        f", its own GPU{'s' * (len(ids) > 1)} {','.join(map(str, ids))}"
+        if ids and len(ids) < len(machine.gpus or ())
+        else ""
+    )
+    return [f"process {rank} of {processes.count}{started}{own}"]
