@@ -78,12 +78,13 @@ def test_R72_every_process_of_a_job_gets_the_same_settings(preset: str, data: st
     hosts, tasks = data.draw(st.sampled_from([(1, 2), (2, 1), (2, 4), (16, 8)]))
     card, visible = data.draw(st.sampled_from(["H100", "A100", "B200"])), data.draw(st.sampled_from([1, tasks, 8]))
     plans = []
-    for rank in data.draw(st.tuples(*[st.integers(0, hosts * tasks - 1)] * 2)):
+    ranks = data.draw(st.tuples(*[st.integers(0, hosts * tasks - 1)] * 2))
+    for rank, free in zip(ranks, (data.draw(st.integers(0, 2**30)), 2**36), strict=True):
         layout = {"rank": rank, "local_rank": rank % tasks, "count": hosts * tasks, "local_count": tasks}
         gpus = [
             {
                 **gpu,
-                "free_bytes": data.draw(st.integers(0, gpu["memory_bytes"])),
+                "free_bytes": free,
                 "uuid": f"GPU-{rank:08}-{gpu['index']}",
             }
             for gpu in machine(card, visible).to_dict()["gpus"]
