@@ -16,6 +16,7 @@ from host.fake_nvml import Card, FakeNvml
 from jaxgpu_tune.host.gpus import find_gpus
 from jaxgpu_tune.host.local_devices import own_devices
 from jaxgpu_tune.host.processes import find_processes
+from jaxgpu_tune.knowledge.specifier import matches
 from jobs import job
 
 STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "n1", "SLURM_NODEID": "0"}
@@ -193,6 +194,7 @@ def test_R84_what_jax_would_refuse_is_said_before(text: str) -> None:
     assert finding.severity == "error" and text in finding.message and "0,1,2,3,4,5,6,7" in finding.hint
 
 
+@pytest.mark.skipif(not matches(">=0.4.33", jaxgpu_tune.detect().jax or "0"), reason="reads no such variable")
 def test_R84_the_installed_jax_refuses_all() -> None:
     """So the finding above is right about this jax."""
     code = "import jax\ntry:\n    jax.distributed.initialize('127.0.0.1:1', 1, 0)\nexcept ValueError as e:\n    tell(str(e))"
