@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..knowledge.specifier import matches
 from ..model import Finding, Machine, Observation, Processes, Severity
+from .memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 from .request import Request
 
 __all__ = ["check_layout"]
@@ -15,6 +16,7 @@ LOCAL_IDS_SINCE = "0.4.33"
 """Read off the wheels: jax 0.4.31 does not have it, and 0.4.32 was withdrawn."""
 SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 """Where these are set, jax.distributed.initialize() takes the GPU of the number SLURM_LOCALID (jax/_src/clusters)."""
+MEMORY = (*FRACTION_NAMES, PREALLOCATE, ALLOCATOR)
 OPEN_MPI, OPEN_MPI_RANK = "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_LOCAL_RANK"
 """Open MPI up to 4, which tells its own address; jax knows newer ones from 0.11.2 on, through mpi4py."""
 OPEN_MPI_5_SINCE = "0.11.2"
@@ -30,7 +32,11 @@ def check_layout(observation: Observation, request: Request) -> Iterator[Finding
         yield from _said(environ[LOCAL_IDS], machine)
     elif request.platform != "cpu":
         yield from _automatic(machine, environ)
-    yield from _one_user(machine, _per_gpu(machine, environ, request))
+    per_gpu = _per_gpu(machine, environ, request)
+    yield from _one_user(machine, per_gpu)
+    memory = request.processes_per_gpu or request.memory_fraction or any(environ.get(name) for name in MEMORY)
+    if per_gpu > 1 and not memory:
+        yield _unshared(per_gpu)
     yield from _uncounted(machine.processes, request)
 
 
@@ -86,6 +92,12 @@ def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> 
     visible, tasks = len(machine.gpus or ()), machine.processes.local_count or 1
     shared = visible and environ.get("SLURM_GPUS_ON_NODE") == str(visible) and "SLURM_GPUS_PER_TASK" not in environ
     return request.processes_per_gpu or (-(-tasks // visible) if shared else 1)
+
+
+def _unshared(per_gpu: int) -> Finding:
+    """R86: each process reserves three quarters of what it finds, so that the second has too little."""
+    message = f"{per_gpu} processes are to use each GPU, and each would reserve 75 % of its memory."
+    return Finding("gpu-shared", "warning", message, f"Pass processes_per_gpu={per_gpu}, or preallocate=False.")
 
 
 def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:

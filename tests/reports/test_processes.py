@@ -230,6 +230,17 @@ def test_R86_several_processes_on_a_gpu_of_one_user(mode: int, code: str) -> Non
     assert ("gpu-exclusive" in codes(shared)) is (code == "gpu-exclusive")
 
 
+def test_R86_tasks_that_share_a_gpu_are_told_to_share_its_memory() -> None:
+    """Four tasks see the one GPU of their node; silent once anything is said about memory, and under --gpus-per-task."""
+    four = slurm(1, 4, SLURM_GPUS_ON_NODE="1")
+    (finding,) = [f for f in planned(four, 1).findings if f.code == "gpu-shared"]
+    assert finding.severity == "warning" and "processes_per_gpu=4" in finding.hint
+    for said in ({"processes_per_gpu": 4}, {"preallocate": False}, {"memory_fraction": 0.2}, {"allocator": "platform"}):
+        assert "gpu-shared" not in codes(planned(four, 1, **said)), said
+    assert "gpu-shared" not in codes(planned(four | {"SLURM_GPUS_PER_TASK": "1"}, 1))
+    assert "gpu-shared" not in codes(planned(slurm(1, 4, SLURM_GPUS_ON_NODE="4"), 4))
+
+
 def test_R86_an_unknown_mode_is_unknown() -> None:
     """As in WSL, whose driver may not tell it."""
     (gpu,) = find_gpus({}, FakeNvml(Card("GPU-1", compute_mode=None))).gpus or ()
