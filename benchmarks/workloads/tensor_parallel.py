@@ -18,7 +18,7 @@ CUTS = Cuts(qkv=2, out=1, up=2, down=1)
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the same for any number of devices."""
     del devices
-    return Size(4, 256, 8, 16) if name == "tiny" else Size(8, 4096, 2, 2048)
+    return Size(4, 128, 8, 16) if name == "tiny" else Size(8, 4096, 2, 2048)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

@@ -1,0 +1,128 @@
+"""What the suite's results say: step times, ratios with intervals, and how much communication each variant hides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.variants import DEFAULT
+from benchmarks.workloads import WORKLOADS
+
+Run = Mapping[str, Any]
+GIB = 2**30
+
+
+class Ratio(NamedTuple):
+    """How many times as fast as the default; ``low`` and ``high``: the extremes over all pairs of a process of each."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+class Row(NamedTuple):
+    """One variant of one workload. ``step_ms``: median of its processes' medians; ``compile_seconds``: of the first one."""
+
+    variant: str
+    processes: int
+    step_ms: float
+    speed: Ratio
+    compile_seconds: float
+    peak_gib: float | None
+    loss: float
+    settings: Mapping[str, str | None]
+
+
+class Exposed(NamedTuple):
+    """Milliseconds a step: by default, of one device's share without communication, and what is hidden by each variant."""
+
+    default_ms: float
+    alone_ms: float
+    hidden: Mapping[str, float]
+
+    @property
+    def exposed_ms(self) -> float:
+        """The communication that computation does not hide."""
+        return self.default_ms - self.alone_ms
+
+
+class Outcome(NamedTuple):
+    """All of one machine and release. ``same``: for each workload, variants whose settings are those of another."""
+
+    name: str
+    machine: Mapping[str, Any]
+    rows: Mapping[str, tuple[Row, ...]]
+    exposed: Mapping[str, Exposed]
+    same: Mapping[str, Mapping[str, str]]
+    failed: tuple[Run, ...]
+
+    @property
+    def card(self) -> str:
+        """Such as ``2 x NVIDIA H200``."""
+        gpus = self.machine["gpus"]
+        return f"{len(gpus)} x {gpus[0]['name']}" if gpus else "CPU"
+
+    def row(self, workload: str, variant: str) -> Row | None:
+        """What was measured of a variant, or of the one that has the same settings."""
+        name = self.same.get(workload, {}).get(variant, variant)
+        return next((row for row in self.rows.get(workload, ()) if row.variant == name), None)
+
+
+def outcomes(folder: Path) -> list[Outcome]:
+    """One for each file of full-sized results, by name."""
+    found = [(path.stem.removeprefix("suite-"), json.loads(path.read_text())) for path in folder.glob("suite-*.json")]
+    return [outcome_of(name, results) for name, results in sorted(found) if results["size"] == "full"]
+
+
+def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
+    """The numbers of one file."""
+    good = [run for run in results["runs"] if "error" not in run]
+    rows = {workload: tuple(_rows(workload, good)) for workload in WORKLOADS}
+    exposed = {workload: found for workload in WORKLOADS if (found := _exposed(workload, good, rows[workload]))}
+    failed = tuple(run for run in results["runs"] if "error" in run)
+    measured = {workload: these for workload, these in rows.items() if these}
+    return Outcome(name, results["machines"][0], measured, exposed, results["same"], failed)
+
+
+def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
+    here = [run for run in runs if run["workload"] == workload and not run["alone"]]
+    default = [run for run in here if run["variant"] == DEFAULT]
+    for variant in dict.fromkeys(run["variant"] for run in here) if default else ():
+        these = [run for run in here if run["variant"] == variant]
+        peaks = [peak for run in these for peak in run["peak_bytes"] if peak]
+        yield Row(
+            variant=variant,
+            processes=len(these),
+            step_ms=median(map(step_ms, these)),
+            speed=_speed(default, these) if variant != DEFAULT else Ratio(1.0, 1.0, 1.0),
+            compile_seconds=these[0]["compile_seconds"],
+            peak_gib=max(peaks) / GIB if peaks else None,
+            loss=these[0]["losses"][-1],
+            settings=these[0]["settings"],
+        )
+
+
+def step_ms(run: Run) -> float:
+    """The median of a process's windows."""
+    return median(run["step_ms"])
+
+
+def _speed(default: list[Run], these: list[Run]) -> Ratio:
+    """Over all pairs of processes on the same machine."""
+    pairs = [step_ms(d) / step_ms(t) for d in default for t in these if d["machine"] == t["machine"]]
+    return Ratio(median(pairs), min(pairs), max(pairs))
+
+
+def _exposed(workload: str, runs: list[Run], rows: tuple[Row, ...]) -> Exposed | None:
+    alone = [run for run in runs if run["workload"] == workload and run["alone"]]
+    if not alone or not rows:
+        return None
+    default = next(row for row in rows if row.variant == DEFAULT).step_ms
+    hidden = {row.variant: default - row.step_ms for row in rows if row.variant != DEFAULT}
+    return Exposed(default, median(map(step_ms, alone)), hidden)

@@ -1,0 +1,145 @@
+"""Make every table and plot of what was measured, from the suite's results: docs/measured.md, and README between its markers.
+
+    python -m benchmarks.tables [--check]
+
+Plots need matplotlib (the extra ``bench``). ``--check`` writes nothing and exits 1 if something is not as it would be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from benchmarks import plots
+from benchmarks.outcome import Exposed, Outcome, Row, outcomes
+from benchmarks.variants import DEFAULT
+from benchmarks.workloads import WORKLOADS
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+START, END = "<!-- measured: written by `python -m benchmarks.tables` -->", "<!-- /measured -->"
+INTRODUCTION = """<!-- Written by `python -m benchmarks.tables`: measure anew with `python -m benchmarks.suite`, do not edit. -->
+
+# What was measured
+
+Every workload is plain JAX, in the repository's folder `benchmarks/workloads`; `python -m benchmarks.suite` measures all of them. Each run is a process of its own, in turns with the default; a step's time is the median over windows of a quarter of a second in which
+steps are only waited for at the end. *Speed* is the default's time by the variant's, with the smallest and the largest ratio of any two
+processes. *Compilation* is that of the first process, *loss* the one after ten steps.
+"""
+
+
+def main() -> int:
+    """Write what is not up to date, or tell it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if something would be written")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the suite's results")
+    parser.add_argument("--root", type=Path, default=ROOT, help="folder of README.md and docs")
+    given = parser.parse_args()
+    measured = outcomes(given.results)
+    stale = stale_texts(given.root, measured)
+    drawings = plots.stale(given.root / "docs" / "images", measured)
+    for name in (*stale, *drawings):
+        print(f"{'not up to date' if given.check else 'written'}: {name}")
+    if given.check:
+        return 1 if stale or drawings else 0
+    for path, text in stale.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    for path, draw in drawings.items():
+        draw(path)
+    return 0
+
+
+def stale_texts(root: Path, measured: list[Outcome]) -> dict[Path, str]:
+    """Each file whose text is not as it should be, with the text."""
+    wanted = {root / "docs" / "measured.md": page(measured)}
+    readme = root / "README.md"
+    before = readme.read_text("utf-8") if readme.exists() else ""
+    if START in before and END in before:
+        head, tail = before.split(START)[0], before.split(END)[1]
+        wanted[readme] = f"{head}{START}\n{summary(measured)}\n{END}{tail}"
+    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
+
+
+def summary(measured: Iterable[Outcome]) -> str:
+    """README's table: each maintained preset on the workloads it is for."""
+    lines = [
+        "| workload | machine | preset | default | with it | speed (smallest to largest) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for outcome in measured:
+        for name in outcome.rows:
+            lines += filter(
+                None, (_summary_line(outcome, name, preset) for preset in (*WORKLOADS[name].presets, "auto"))
+            )
+    return "\n".join(lines)
+
+
+def _summary_line(outcome: Outcome, workload: str, preset: str) -> str:
+    row, default = outcome.row(workload, preset), outcome.row(workload, DEFAULT)
+    if row is None or default is None or row is default:
+        return ""
+    one = WORKLOADS[workload].devices == "one"
+    card = outcome.card.replace(f"{len(outcome.machine['gpus'])} x", "1 x", 1) if one else outcome.card
+    machine = f"{card.replace('NVIDIA ', '')}, {outcome.machine['jaxlib']}"
+    times = f"{default.step_ms:.2f} ms | {row.step_ms:.2f} ms"
+    return f"| {WORKLOADS[workload].title} | {machine} | `{preset}` | {times} | {row.speed} |"
+
+
+def page(measured: Iterable[Outcome]) -> str:
+    """The text of docs/measured.md."""
+    return "\n".join([INTRODUCTION, *(line for outcome in measured for line in _section(outcome))])
+
+
+def _section(outcome: Outcome) -> Iterator[str]:
+    machine = outcome.machine
+    versions = f"driver {machine['driver']}, NCCL {machine['nccl']}, jax {machine['jax']}, NVLink multicast off"
+    yield f"## {outcome.card}, jaxlib {machine['jaxlib']}\n\n{versions}.\n"
+    yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
+    for workload, rows in outcome.rows.items():
+        yield from _workload_table(workload, rows, outcome.same.get(workload, {}))
+    if outcome.exposed:
+        yield from _exposed_table(outcome)
+    for run in outcome.failed:
+        yield f"{run['workload']} with {run['variant']} failed: `{run['error'].split(':')[0]}`.\n"
+
+
+def _workload_table(workload: str, rows: Iterable[Row], same: dict[str, str] | object) -> Iterator[str]:
+    yield f"### {WORKLOADS[workload].title}\n"
+    yield "| variant | step, ms | speed | compilation, s | peak memory, GiB | loss | processes |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in rows:
+        peak = "" if row.peak_gib is None else f"{row.peak_gib:.1f}"
+        speed = "1" if row.variant == DEFAULT else str(row.speed)
+        cells = (row.variant, f"{row.step_ms:.2f}", speed, f"{row.compile_seconds:.1f}", peak, f"{row.loss:.4f}")
+        yield f"| {' | '.join(cells)} | {row.processes} |"
+    equals = ", ".join(f"{name} = {other}" for name, other in dict(same).items())
+    yield f"\nThe same settings here, so measured once: {equals}.\n" if equals else ""
+
+
+def _exposed_table(outcome: Outcome) -> Iterator[str]:
+    yield "### Communication that is not hidden\n"
+    yield "One device's share of a step, each collective replaced by local work of the same shapes, takes the time *alone*. What the step takes"
+    yield "longer is communication that computation does not hide; the last column is how much of that time each variant saves.\n"
+    yield f"![what a step consists of](images/{plots.exposed_file(outcome)})\n"
+    yield "| workload | default, ms | alone, ms | not hidden, ms | share of the step | saved of it |"
+    yield "|---|---|---|---|---|---|"
+    for workload, found in outcome.exposed.items():
+        yield _exposed_line(workload, found)
+    yield ""
+
+
+def _exposed_line(workload: str, found: Exposed) -> str:
+    saved = ", ".join(f"{name} {_share(ms, found.exposed_ms)}" for name, ms in found.hidden.items())
+    times = f"{found.default_ms:.2f} | {found.alone_ms:.2f} | {found.exposed_ms:.2f}"
+    return f"| {WORKLOADS[workload].title} | {times} | {_share(found.exposed_ms, found.default_ms)} | {saved} |"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

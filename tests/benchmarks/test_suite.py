@@ -1,0 +1,112 @@
+"""The suite measures in order of worth, goes on where it was, and keeps to its budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.jobs import Job, batches, distinct, in_order, pending
+from benchmarks.variants import DEFAULT, bare_environ, variants_of
+from benchmarks.workloads import WORKLOADS
+from child import ROOT, clean_environ
+
+MACHINE = str(ROOT / "tests" / "machines" / "h200x2_captured.json")
+
+
+@pytest.fixture(autouse=True)
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are for two H200 on jaxlib 0.11.2."""
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", MACHINE)
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+
+
+def jobs_of(*names: str, rounds: int = 2) -> list[Job]:
+    """All jobs of some workloads on the two GPUs."""
+    return in_order({name: distinct(WORKLOADS[name], bare_environ())[0] for name in names}, rounds)
+
+
+def run_of(job: Job, machine: int = 0) -> dict[str, Any]:
+    """A result of the job."""
+    workload, variant, number, alone = job.key
+    return {"workload": workload, "variant": variant, "round": number, "alone": alone, "machine": machine}
+
+
+def test_no_variant_turns_multicast_on() -> None:
+    """Neither a published set nor what is inherited."""
+    for workload in WORKLOADS.values():
+        assert "jax-toolbox-user-buffers" not in {variant.name for variant in variants_of(workload)}
+    assert bare_environ()["NCCL_NVLS_ENABLE"] == "0"
+
+
+def test_equal_settings_are_measured_once() -> None:
+    """On two H200 "auto" is level O1, and a preset that sets nothing is the default."""
+    found, same = distinct(WORKLOADS["pipeline"], bare_environ())
+    assert same["pipeline_parallel"] == DEFAULT and same["O1"] == "auto"
+    assert not {variant.name for variant in found} & set(same)
+
+
+def test_what_presets_promise_comes_first() -> None:
+    """Default and presets of every workload, in turns, before anything published; each pass begins with the default."""
+    jobs = jobs_of("fsdp_comm", "decode")
+    names = [job.variant.name for job in jobs if job.workload == "fsdp_comm" and not job.alone]
+    assert names[:6] == ["default", "fsdp", "auto", "auto", "fsdp", "default"]
+    worths = [job.variant.worth for job in jobs if job.variant.name != DEFAULT]
+    assert worths == sorted(worths)
+    first = {name: next(i for i, job in enumerate(jobs) if job.workload == name) for name in ("fsdp_comm", "decode")}
+    assert all(jobs[place].variant.name == DEFAULT for place in first.values())
+
+
+def test_one_gpu_jobs_run_two_at_a_time() -> None:
+    """Where there are two GPUs; what needs all of them runs by itself."""
+    jobs = jobs_of("rl_scan", "decode")
+    together = [batch for batch in batches(jobs, 2) if len(batch) == 2]
+    assert together and all(job.one_gpu for batch in together for job in batch)
+    assert [job for batch in batches(jobs, 2) for job in batch] == jobs
+    assert all(len(batch) == 1 for batch in batches(jobs, 1))
+
+
+def test_what_is_measured_is_not_measured_again() -> None:
+    """On the same machine only what has no result is left, on another one the default too."""
+    jobs = jobs_of("fsdp_comm", "decode")
+    done = [run_of(job) for job in jobs if job.key != ("decode", "decode", 1, False)]
+    assert [job.key for job in pending(jobs, done, 0)] == [("decode", "decode", 1, False)]
+    elsewhere = pending(jobs, done, 1)
+    assert {job.workload for job in elsewhere} == {"decode"}
+    assert {job.variant.name for job in elsewhere} == {"decode", DEFAULT}
+    assert pending(jobs, [run_of(job) for job in jobs], 1) == []
+
+
+def suite(out: Path, *more: str) -> str:
+    """What the suite printed, measuring the stencil on the CPU."""
+    command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(out), "--name", "test"]
+    command += ["--only", "stencil", "--variants", "dreamerv3", "--rounds", "1", "--seconds", "0.1", *more]
+    environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
+    done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+def test_without_budget_nothing_is_begun(tmp_path: Path) -> None:
+    """It says what is left."""
+    assert "stopped by the budget, 2 of 2 batches left" in suite(tmp_path, "--budget-seconds", "0")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    """A result that is taken out is measured again, and nothing else."""
+    suite(tmp_path)
+    path = tmp_path / "suite-test.json"
+    results = json.loads(path.read_text())
+    assert [run["variant"] for run in results["runs"]] == ["default", "default", "dreamerv3"]
+    assert all(run["step_ms"] and len(run["losses"]) == 10 for run in results["runs"])
+    assert "--xla_gpu_enable_command_buffer=" in results["runs"][-1]["settings"]["XLA_FLAGS"]
+    assert suite(tmp_path) == ""
+    path.write_text(json.dumps({**results, "runs": results["runs"][:2]}))
+    again = suite(tmp_path).splitlines()
+    assert len(again) == 1 and "dreamerv3" in again[0]

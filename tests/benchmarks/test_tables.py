@@ -1,0 +1,123 @@
+"""Tables and plots say what the results say, and ``--check`` tells when they do not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import tables
+from benchmarks.outcome import outcome_of, outcomes
+from child import ROOT, clean_environ
+
+
+def run(variant: str, step_ms: float, *, machine: int = 0, alone: bool = False) -> dict[str, Any]:
+    """A result, as the suite writes it."""
+    told = {"losses": [5.0, 4.5], "compile_seconds": 6.0, "peak_bytes": [2**33, 2**32], "settings": {}, "round": 0}
+    place = {"workload": "fsdp_comm", "variant": variant, "machine": machine, "alone": alone}
+    return {**told, **place, "step_ms": [step_ms, step_ms + 1, step_ms - 1]}
+
+
+MACHINE = json.loads((ROOT / "tests" / "machines" / "h200x2_captured.json").read_text())
+RUNS = [
+    *(run("default", one) for one in (50.0, 52.0)),
+    *(run("fsdp", one) for one in (40.0, 50.0)),
+    run("default", 100.0, machine=1),
+    run("jax-toolbox", 80.0, machine=1),
+    run("default", 30.0, alone=True),
+    {"workload": "decode", "variant": "decode", "machine": 0, "alone": False, "round": 0, "error": "status 1: no"},
+]
+RESULTS = {"size": "full", "machines": [MACHINE, MACHINE], "same": {"fsdp_comm": {"O1": "default"}}, "runs": RUNS}
+
+
+def test_a_ratio_is_over_all_pairs_of_one_machine() -> None:
+    """Its interval holds the smallest and the largest; another machine's default is not compared with."""
+    outcome = outcome_of("x", RESULTS)
+    fsdp, toolbox = outcome.row("fsdp_comm", "fsdp"), outcome.row("fsdp_comm", "jax-toolbox")
+    assert fsdp is not None and toolbox is not None
+    assert fsdp.speed == pytest.approx(((50 / 40 + 52 / 50) / 2 - 0.0, 50 / 50, 52 / 40), abs=0.02)
+    assert toolbox.speed == pytest.approx((1.25, 1.25, 1.25))
+    assert (fsdp.processes, fsdp.step_ms, fsdp.peak_gib, fsdp.loss) == (2, 45.0, 8.0, 4.5)
+
+
+def test_a_variant_with_the_settings_of_another_is_that_one() -> None:
+    """It was not measured by itself."""
+    outcome = outcome_of("x", RESULTS)
+    assert outcome.row("fsdp_comm", "O1") is outcome.row("fsdp_comm", "default")
+    assert outcome.row("fsdp_comm", "auto") is None
+
+
+def test_exposed_communication_is_the_step_less_the_share_alone() -> None:
+    """And what a variant saves is told in its share."""
+    found = outcome_of("x", RESULTS).exposed["fsdp_comm"]
+    assert (found.default_ms, found.exposed_ms, found.hidden["fsdp"]) == (52.0, 22.0, 7.0)
+
+
+def written(folder: Path, results: dict[str, Any]) -> Path:
+    """A tree with results, and a README with markers."""
+    (folder / "suite-x.json").write_text(json.dumps(results))
+    (folder / "README.md").write_text(f"before\n{tables.START}\nold\n{tables.END}\nafter\n")
+    return folder
+
+
+def command(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """The one that makes everything."""
+    given = ["--results", str(folder), "--root", str(folder), *more]
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.tables", *given],
+        env=clean_environ(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_check_tells_what_is_not_up_to_date(tmp_path: Path) -> None:
+    """README, page and plots, by name; it writes nothing."""
+    before = written(tmp_path, RESULTS).joinpath("README.md").read_text()
+    done = command(tmp_path, "--check")
+    assert done.returncode == 1
+    assert all(name in done.stdout for name in ("README.md", "measured.md", "measured-x.svg", "exposed-x.svg"))
+    assert (tmp_path / "README.md").read_text() == before and not (tmp_path / "docs").exists()
+
+
+def test_one_command_makes_all(tmp_path: Path) -> None:
+    """After it ``--check`` is content, until a number changes."""
+    pytest.importorskip("matplotlib")
+    written(tmp_path, RESULTS)
+    assert command(tmp_path).returncode == 0
+    assert command(tmp_path, "--check").returncode == 0
+    written(tmp_path, {**RESULTS, "runs": RUNS[1:]})
+    assert "measured-x.svg" in command(tmp_path, "--check").stdout
+
+
+def test_only_what_is_between_the_markers_changes(tmp_path: Path) -> None:
+    """The rest of README is its author's."""
+    written(tmp_path, RESULTS)
+    text = tables.stale_texts(tmp_path, outcomes(tmp_path))[tmp_path / "README.md"]
+    assert text.startswith(f"before\n{tables.START}\n| workload") and text.endswith(f"{tables.END}\nafter\n")
+    assert "old" not in text and "| `fsdp` | 52.00 ms | 45.00 ms |" in text
+
+
+def test_failed_runs_are_told(tmp_path: Path) -> None:
+    """A variant that did not run is no gap in a table."""
+    written(tmp_path, RESULTS)
+    assert "decode with decode failed: `status 1`" in tables.page(outcomes(tmp_path))
+
+
+def test_the_committed_tables_are_what_the_results_say() -> None:
+    """README, the page and the plots, as CI checks them."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.tables", "--check"],
+        env=clean_environ(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
