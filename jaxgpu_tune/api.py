@@ -212,9 +212,12 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     """Everything known of a flag, variable or option, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
     from .planning.explain import closest
     from .planning.explain import explain as explain_name
+    from .planning.select import facts_of
 
-    target = target_of(_observe_fresh(make_request(), os.environ, jaxlib).machine)
-    found = explain_name(name, target)
+    request = make_request()
+    machine = _observe_fresh(request, os.environ, jaxlib).machine
+    target = target_of(machine)
+    found = explain_name(name, target, facts_of(machine, request))
     if found is None:
         near = closest(name, target)
         hint = f"Did you mean {near}?" if near else ""

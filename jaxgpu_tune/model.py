@@ -79,7 +79,7 @@ class Setting(Value):
     """A wish: one setting as a preset or an argument states it, before this machine is considered.
 
     ``value`` is the text of a flag or a variable, the typed value of an option; None removes. ``when`` maps the closed vocabulary of conditions (see
-    ``planning/conditions.py``) to what each demands.
+    ``planning/conditions.py``) to what each demands; ``measured`` says in the same words where it was measured, empty: nowhere.
     """
 
     kind: SettingKind
@@ -88,6 +88,7 @@ class Setting(Value):
     reason: str
     source: str
     when: Mapping[str, Any] = NOTHING
+    measured: Mapping[str, Any] = NOTHING
 
 
 class Preset(Value):
@@ -194,7 +195,7 @@ class Explanation(Value):
     """Everything known of one flag, variable or option. ``here``: what holds in the installed (or given) build.
 
     ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
-    ``values`` and ``compile_option`` are those of this build's flag; ``presets``: who sets it to what.
+    ``values`` and ``compile_option`` are those of this build's flag; ``presets``: who sets it to what, and whether that was measured.
     """
 
     kind: SettingKind

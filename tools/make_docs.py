@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -192,6 +192,9 @@ def preset_page(preset: Preset) -> str:
         parts.append(f"Source: <{preset.source}>" if preset.source.startswith("http") else f"Source: {preset.source}")
     if preset.evidence:
         parts.append("Evidence:\n\n" + "\n".join(f"- {line}" for line in preset.evidence))
+    measured = next((one.measured for one in preset.settings if one.measured), None)
+    if measured:
+        parts.append(f"Measured where: {_demands(measured)}.")
     if preset.memory_fraction is not None:
         parts.append(f"Memory fraction: {_code(str(preset.memory_fraction))}.")
     parts.append(_settings_table(preset.settings) if preset.settings else "It sets nothing.")
@@ -209,7 +212,11 @@ def _named(setting: Setting) -> str:
 
 
 def _where(setting: Setting) -> str:
-    return ", ".join(f"{key} {_cell(str(value))}" for key, value in setting.when.items()) or "everywhere"
+    return _demands(setting.when) or "everywhere"
+
+
+def _demands(conditions: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {_cell(str(value))}" for key, value in conditions.items())
 
 
 def _cell(text: str) -> str:

@@ -1,8 +1,8 @@
 """Presets: sets of settings, each one TOML file, ours and users'.
 
-A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``memory_fraction`` and ``[[set]]`` tables: exactly one of
-``flag``, ``env`` and ``config``, its ``value``, a ``reason``, and optionally ``source`` and ``when`` (the conditions of
-``knowledge/vocabulary.py``). A user's file may begin with ``extends``, the name of a preset or a list of them; only
+A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``measured``, ``memory_fraction`` and ``[[set]]`` tables: exactly
+one of ``flag``, ``env`` and ``config``, its ``value``, a ``reason``, and optionally ``source`` and ``when`` (the conditions of
+``knowledge/vocabulary.py``). ``measured``: where all of it was measured, in the words of ``when``; a ``[[set]]`` may say otherwise. A user's file may begin with ``extends``, the name of a preset or a list of them; only
 ``value`` is required in its ``[[set]]`` tables. Settings are stated in the newest names; translating is not done here.
 """
 
@@ -29,11 +29,12 @@ TOP_KEYS: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "source": (str,),
     "evidence": (list,),
+    "measured": (dict,),
     "memory_fraction": (float, int, str),
     "extends": (str, list),
     "set": (list,),
 }
-SET_KEYS = (*KINDS, "value", "reason", "source", "when")
+SET_KEYS = (*KINDS, "value", "reason", "source", "when", "measured")
 OUR_KINDS = ("maintained", "published")
 USERS_KIND = "user"
 
@@ -79,7 +80,8 @@ def load_preset_file(path: str | os.PathLike[str]) -> Preset:
 
 def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> Preset:
     inherited = tuple(setting for base in bases for setting in base.settings)
-    own = tuple(_setting(name, table) for table in tables.get("set", ()))
+    measured = tables.get("measured", {})
+    own = tuple(_setting(name, {"measured": measured, **table}) for table in tables.get("set", ()))
     fractions = [base.memory_fraction for base in bases if base.memory_fraction is not None]
     return Preset(
         name=name,
@@ -103,6 +105,7 @@ def _setting(preset: str, table: Mapping[str, Any]) -> Setting:
         reason=table.get("reason", "asked for by the preset"),
         source=f"preset {preset}" + (f" ({table['source']})" if "source" in table else ""),
         when=table.get("when", {}),
+        measured=table.get("measured", {}),
     )
 
 
@@ -124,6 +127,7 @@ def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
     yield from _fraction_problems(tables.get("memory_fraction"))
     yield from _kind_problems(tables.get("kind"))
     yield from _list_problems(tables)
+    yield from when_problems(tables.get("measured", {}), "measured")
     sets = tables.get("set")
     for number, table in enumerate(sets if isinstance(sets, list) else (), start=1):
         where = f"[[set]] {number}"
@@ -171,7 +175,8 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
     for key in ("reason", "source"):
         if not isinstance(table.get(key, ""), str):
             yield f"{key} = {table[key]!r} is not text."
-    yield from when_problems(table.get("when", {}))
+    for key in ("when", "measured"):
+        yield from when_problems(table.get(key, {}), key)
 
 
 def _is_value(value: Any) -> bool:
@@ -179,7 +184,7 @@ def _is_value(value: Any) -> bool:
 
 
 def _type_names(types: tuple[type, ...]) -> str:
-    words = {str: "text", list: "a list", float: "a number", int: "a whole number"}
+    words = {str: "text", list: "a list", dict: "a table", float: "a number", int: "a whole number"}
     return " or ".join(words[one] for one in types)
 
 

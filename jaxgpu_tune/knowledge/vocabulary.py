@@ -43,18 +43,20 @@ _WANTED = {
 }
 
 
-def when_problems(when: Any) -> tuple[str, ...]:
-    """Say what is wrong with a ``when`` table, one sentence each; empty if nothing is."""
+def when_problems(when: Any, key: str = "when") -> tuple[str, ...]:
+    """Say what is wrong with a table of conditions, one sentence each; empty if nothing is. ``key``: what the table is called."""
     if not isinstance(when, dict):
-        return (f'when = {when!r} is not a table of conditions, such as {{ jaxlib = ">=0.5.0" }}.',)
-    return tuple(problem for name, demand in when.items() if (problem := _problem(name, demand)))
+        return (f'{key} = {when!r} is not a table of conditions, such as {{ jaxlib = ">=0.5.0" }}.',)
+    return tuple(problem for name, demand in when.items() if (problem := _problem(key, name, demand)))
 
 
-def _problem(name: str, demand: Any) -> str:
+def _problem(key: str, name: str, demand: Any) -> str:
     if name not in CONDITIONS:
-        return f"when.{name}: no such condition; allowed: {', '.join(CONDITIONS)}. {closest(name, CONDITIONS)}".rstrip()
+        return (
+            f"{key}.{name}: no such condition; allowed: {', '.join(CONDITIONS)}. {closest(name, CONDITIONS)}".rstrip()
+        )
     form = CONDITIONS[name]
-    return "" if _fits(form, demand) else f"when.{name} = {demand!r} is not valid; allowed: {_WANTED[form]}."
+    return "" if _fits(form, demand) else f"{key}.{name} = {demand!r} is not valid; allowed: {_WANTED[form]}."
 
 
 def _fits(form: Demand, demand: Any) -> bool:

@@ -8,7 +8,8 @@ from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets
 from ..knowledge.translations import rules
-from ..model import Explanation, SettingKind
+from ..model import Explanation, Setting, SettingKind
+from .conditions import Facts, all_met
 from .target import Target
 
 TYPE_CHECKING = False
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 
-def explain(name: str, target: Target) -> Explanation | None:
+def explain(name: str, target: Target, facts: Facts) -> Explanation | None:
     """What is known of a flag (with or without dashes), a variable or a jax.config option; None: nothing is."""
     plain = name.strip().lstrip("-").split("=", 1)[0]
     kind, plain = _kind_of(plain)
     found = note(plain)
-    stated = [(p.name, s.value) for p in all_presets() for s in p.settings if s.name == plain]
+    stated = [(p.name, s) for p in all_presets() for s in p.settings if s.name == plain]
     if kind is None and found is None and not stated:
         return None
     kind = kind or (found.kind if found else "env")
@@ -35,7 +36,7 @@ def explain(name: str, target: Target) -> Explanation | None:
         traps=found.traps if found else "",
         source=found.source if found else "",
         here=_here(kind, plain, target),
-        presets=tuple(f"{preset}: {value}" for preset, value in stated),
+        presets=tuple(f"{preset}: {setting.value} ({_measured(setting, facts)})" for preset, setting in stated),
         translations=tuple(_rule_text(rule) for rule in rules(kind, plain)),
         hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
         **_build_facts(kind, plain, target),
@@ -46,6 +47,15 @@ def closest(name: str, target: Target) -> str | None:
     """The name that was probably meant."""
     release = target.releases[0] if target.releases else known.releases()[-1]
     return known.closest(name, release)
+
+
+def _measured(setting: Setting, facts: Facts) -> str:
+    if not setting.measured:
+        return "unmeasured"
+    where = "measured on " + ", ".join(
+        f"{name} {str(demand).removeprefix('==')}" for name, demand in setting.measured.items()
+    )
+    return where if all_met(setting.measured, facts) else f"{where}; unmeasured here"
 
 
 def _kind_of(name: str) -> tuple[SettingKind | None, str]:

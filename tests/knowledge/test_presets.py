@@ -286,3 +286,34 @@ def test_a_file_that_is_missing_or_no_toml(tmp_path: Path) -> None:
         load_preset_file(tmp_path / "none.toml")
     with pytest.raises(BadSetting, match=r"is not TOML: .*line 1"):
         load_preset_file(write(tmp_path, "flag = ="))
+
+
+@every_preset
+def test_where_it_was_measured_its_settings_hold(preset: Preset) -> None:
+    """A range of measurement lies where the setting is set: its release, cards and numbers of GPUs meet the conditions."""
+    for setting in preset.settings:
+        if setting.measured:
+            measured = Facts("0.11.2", ("9.0",), 1 if "simulation" in preset.name else 2, 2, True, 1, 1, "cuda")
+            assert all_met(setting.measured, measured), setting.name
+            assert all_met(setting.when, measured), setting.name
+
+
+def test_what_is_set_for_speed_says_where_it_was_measured() -> None:
+    """But for the scheduler in releases before it was the default, which were not measured."""
+    for_speed = MAINTAINED - {"debug", "reproducible"}
+    unmeasured = {
+        (preset.name, setting.name)
+        for preset in ALL
+        if preset.name in for_speed
+        for setting in preset.settings
+        if not setting.measured
+    }
+    scheduler = "xla_gpu_enable_latency_hiding_scheduler"
+    assert unmeasured == {("fsdp", scheduler), ("data_parallel", scheduler)}
+
+
+def test_a_preset_that_was_not_measured_says_so_both_ways() -> None:
+    """In its evidence and in its settings."""
+    for preset in ALL:
+        if any(line.startswith("Not measured") for line in preset.evidence):
+            assert not any(setting.measured for setting in preset.settings), preset.name

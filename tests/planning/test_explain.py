@@ -1,0 +1,51 @@
+"""What ``explain`` says of presets: who sets a name to what, and whether that was measured here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.knowledge.presets import load_preset_file
+from jaxgpu_tune.model import Machine
+from jaxgpu_tune.planning.conditions import Facts
+from jaxgpu_tune.planning.explain import explain
+from jaxgpu_tune.planning.target import target_of
+
+MODE, SWITCH = "xla_gpu_command_buffer_scheduling_mode", "xla_gpu_enable_pipelined_p2p"
+WHERE = "measured on jaxlib 0.11.2, compute_capability 9.0, devices 1"
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "capability", "said"),
+    [
+        ("0.11.2", "9.0", WHERE),
+        ("0.11.1", "9.0", f"{WHERE}; unmeasured here"),
+        ("0.11.2", "10.0", f"{WHERE}; unmeasured here"),
+        ("0.11.2", None, f"{WHERE}; unmeasured here"),
+    ],
+)
+def test_a_setting_is_measured_only_where_it_was(jaxlib: str, capability: str | None, said: str) -> None:
+    """On the release and the generation of GPUs; what is unknown is not."""
+    facts = Facts(jaxlib, None if capability is None else (capability,), 1, 1, True, 1, 1, "cuda")
+    found = explain(MODE, target_of(Machine.from_dict({"jaxlib": jaxlib, "jax": jaxlib})), facts)
+    assert found is not None and f"simulation: CONCURRENT ({said})" in found.presets
+
+
+def test_what_no_one_measured_is_unmeasured() -> None:
+    """Wherever one is."""
+    facts = Facts("0.11.2", ("9.0",) * 2, 2, 2, True, 1, 1, "cuda")
+    found = explain(SWITCH, target_of(Machine.from_dict({"jaxlib": "0.11.2"})), facts)
+    assert found is not None and found.presets == ("jax-toolbox-permute: true (unmeasured)",)
+
+
+def test_a_users_file_may_say_where_it_was_measured(tmp_path: Path) -> None:
+    """In the words of its conditions; a wrong word is told with its key."""
+    path = tmp_path / "mine.toml"
+    text = 'measured = {{ {} = "==9.0" }}\n[[set]]\nflag = "xla_gpu_autotune_level"\nvalue = 3\n'
+    path.write_text(text.format("compute_capability"))
+    assert load_preset_file(path).settings[0].measured == {"compute_capability": "==9.0"}
+    path.write_text(text.format("capability"))
+    with pytest.raises(BadSetting, match=r"measured\.capability: no such condition"):
+        load_preset_file(path)
