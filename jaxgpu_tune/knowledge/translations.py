@@ -28,6 +28,7 @@ __all__ = [
     "Translation",
     "all_rules",
     "changed_meaning",
+    "changed_rules",
     "member_rules",
     "rules",
     "translate",
@@ -99,8 +100,8 @@ def changed_meaning(kind: SettingKind, name: str, value: Any, release: str) -> T
 
     For moving a setting from an older release to this one; what a user wrote for this release stays as it is.
     """
-    for rule in _load()[1]:
-        if (rule.kind, rule.name) == (kind, name) and matches(rule.releases, release) and rule.applies(value):
+    for rule in changed_rules(kind, name):
+        if matches(rule.releases, release) and rule.applies(value):
             return Translation(rule.settings(value), rule.intent, rule.lossless)
     return None
 
@@ -108,6 +109,11 @@ def changed_meaning(kind: SettingKind, name: str, value: Any, release: str) -> T
 def rules(kind: SettingKind, name: str) -> tuple[Rule, ...]:
     """Return the tables for one setting, in the file's order."""
     return _load()[0].get((kind, name), ())
+
+
+def changed_rules(kind: SettingKind, name: str) -> tuple[Rule, ...]:
+    """Return the tables that say where a setting's name stayed and its meaning changed; ``releases`` says in which."""
+    return tuple(rule for rule in _load()[1] if (rule.kind, rule.name) == (kind, name))
 
 
 def all_rules() -> tuple[Rule, ...]:

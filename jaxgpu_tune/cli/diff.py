@@ -1,0 +1,61 @@
+"""``jaxgpu-tune diff V1 V2``."""
+
+from __future__ import annotations
+
+import os
+
+from .output import print_json, show
+from .parameters import JSON, Argument, Option
+from .release import release_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
+
+PARAMETERS = (
+    Argument("old", "V1", required=True),
+    Argument("new", "V2", required=True),
+    Option("mine", "--mine", "switch", "Only what touches the flags in XLA_FLAGS."),
+    Option("text", "--flags", "text", "Only what touches the flags in this text.", "TEXT"),
+    JSON,
+)
+EXAMPLES = (
+    ("jaxgpu-tune diff 0.5.1 0.11.2", "everything that changed"),
+    ("jaxgpu-tune diff 0.5.1 0.11.2 --mine", "what an upgrade does to the XLA_FLAGS of this shell"),
+    ("jaxgpu-tune diff 0.5.1 0.11.2 --flags='--xla_gpu_graph_level=0' --json", "for a script"),
+)
+
+
+def command(old: str, new: str, mine: bool, text: str | None, as_json: bool) -> int:
+    """Tell what changed about XLA's flags from jaxlib V1 to V2.
+
+    Which vanished (and what to write instead), which mean something else, have another type, other values or another
+    default, and which appeared. `jaxgpu-tune migrate` rewrites a text or a file.
+    """
+    from ..planning.changes import flag_changes
+    from ..render.changes import changes_text
+
+    before, after = release_of(old), release_of(new)
+    only = (
+        _flags_in({"XLA_FLAGS": text}, before) if text is not None else _flags_in(os.environ, before) if mine else None
+    )
+    found = flag_changes(before, after, only)
+    if as_json:
+        print_json(found)
+    else:
+        show(changes_text(found, before, after))
+    return 0
+
+
+def _flags_in(environ: Mapping[str, str], release: str) -> set[str]:
+    """The flags that are meant, also where they are written wrong."""
+    from ..host.observe import observe
+    from ..model import Machine
+    from ..planning.inherit import read_flags
+    from ..planning.target import target_of
+
+    observation = observe(environ, Machine(jaxlib=release), live=False)
+    return {flag.name for flag in read_flags(observation, target_of(observation.machine)).flags}
