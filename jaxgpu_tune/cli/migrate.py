@@ -1,26 +1,47 @@
-"""``jaxgpu-tune migrate --to VERSION [TEXT]``."""
+"""``jaxgpu-tune migrate --to VERSION [TEXT]`` and ``--file FILE``."""
 
 from __future__ import annotations
 
 import os
+import sys
 
+from .options import wrong_use
 from .output import exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..planning.files import Rewritten
+
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
     Argument("text", "[TEXT]...", many=True),
     Option("release", "--to", "text", "The jaxlib to write for; by default the installed one.", "VERSION"),
+    Option("files", "--file", "many", "Print a patch of this file instead; may be repeated.", "FILE"),
     JSON,
 )
-EXAMPLES = (("jaxgpu-tune migrate --to 0.11.2 -- --xla_gpu_graph_level=0", "one text"),)
+EXAMPLES = (
+    ("jaxgpu-tune migrate --to 0.11.2 -- --xla_gpu_graph_level=0", "one text"),
+    ("jaxgpu-tune migrate --to 0.11.2 --file Dockerfile --file train.py > upgrade.patch", "files, as a patch"),
+    ("jaxgpu-tune migrate --to 0.11.2 --file job.yaml | patch -p0", "and put it in place (or: git apply -p0)"),
+)
 
 
-def command(text: tuple[str, ...], release: str | None, as_json: bool) -> int:
-    """Print TEXT (default: the environment's XLA_FLAGS) in the words of another jaxlib; stdout is that text only."""
+def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], as_json: bool) -> int:
+    """Print TEXT (default: the environment's XLA_FLAGS) in the words of another jaxlib; stdout is that text only.
+
+    With --file, print a patch that does so inside shell scripts, Dockerfiles, YAML (Kubernetes, Compose), Python,
+    notebooks and .env files. Only flags that have to change are touched. What cannot be known, such as a value that is
+    put together at run time, is left and named on stderr with its line.
+    """
     from ..api import migrate
 
+    if files:
+        if text:
+            raise wrong_use("Give either TEXT or --file, not both.")
+        return _patch(files, release, as_json)
     found = migrate(" ".join(text) if text else os.environ.get("XLA_FLAGS", ""), release)
     if as_json:
         print_json(found)
@@ -28,3 +49,51 @@ def command(text: tuple[str, ...], release: str | None, as_json: bool) -> int:
         tell(found.findings)
         say(found.xla_flags)
     return exit_code(found.findings)
+
+
+def _patch(files: tuple[str, ...], release: str | None, as_json: bool) -> int:
+    from ..render.patch import unified
+
+    done = [(name, text, _rewritten(name, text, release)) for name in files for text in [_read(name)]]
+    if as_json:
+        print_json([_object(name, text, found) for name, text, found in done])
+    else:
+        sys.stdout.write("".join(unified(name, text, found.text) for name, text, found in done))
+        for name, _, found in done:
+            _tell(name, found)
+    return 0
+
+
+def _rewritten(name: str, text: str, release: str | None) -> Rewritten:
+    from ..api import migrate
+    from ..planning.files import KINDS, kind_of, rewrite
+
+    kind = kind_of(name, text)
+    if kind is None:
+        raise wrong_use(f"--file {name!r}: it cannot be told what kind of file this is; known are: {', '.join(KINDS)}.")
+    try:
+        return rewrite(text, kind, lambda flag: migrate(flag, release))
+    except (SyntaxError, ValueError) as error:
+        raise wrong_use(f"--file {name!r} cannot be read as {kind}: {error}.") from error
+
+
+def _read(name: str) -> str:
+    try:
+        with open(name, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise wrong_use(f"--file {name!r} cannot be read: {error}.") from error
+
+
+def _tell(name: str, found: Rewritten) -> None:
+    for change in found.changes:
+        say(f"{name}:{change.line}: {change.before} -> {change.after or '(nothing)'}: {change.why}", sys.stderr)
+    for change in found.left:
+        say(f"{name}:{change.line}: left as it is: {change.before}: {change.why}", sys.stderr)
+
+
+def _object(name: str, text: str, found: Rewritten) -> dict[str, object]:
+    from ..render.patch import unified
+
+    patch = unified(name, text, found.text)
+    return {"file": name, "patch": patch, "changes": found.changes, "left": found.left}

@@ -1,0 +1,87 @@
+"""Text as a program will see it, with the place in the file that each character comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ...values import Value
+
+__all__ = ["HOLE", "Edit", "Encoder", "Mapped", "Site", "joined", "line_of", "plain"]
+
+HOLE = "\ue000"
+"""Stands for a part that is known only when the program runs."""
+
+Span = tuple[int, int]
+Encoder = Callable[[str], "str | None"]
+NOWHERE: Span = (-1, -1)
+
+
+class Mapped(Value):
+    """``text``, for each character its (start, end) in the file, and how a new text is written there.
+
+    ``encode`` gives None where the text cannot be written in this kind of quotes. A character without a place in the
+    file (a HOLE, a blank between two literals) has the empty span (-1, -1).
+    """
+
+    text: str
+    spans: tuple[Span, ...]
+    encode: Encoder
+
+    @classmethod
+    def hole(cls) -> Mapped:
+        """A part that is not known."""
+        return cls(HOLE, (NOWHERE,), _never)
+
+    def within(self, outer: Mapped) -> Mapped:
+        """The same, where the file's characters are those of ``outer.text``: its places and its quotes around ours."""
+
+        def encode(text: str) -> str | None:
+            inner = self.encode(text)
+            return None if inner is None else outer.encode(inner)
+
+        return Mapped(self.text, tuple(_through(span, outer) for span in self.spans), encode)
+
+
+class Site(Value):
+    """One place where flags are set: the pieces that make up its value, in order, and the line where it begins.
+
+    ``unsure``: why nothing there can be rewritten; ``names``: variables that are put into it.
+    """
+
+    at: int
+    pieces: tuple[Mapped, ...] = ()
+    unsure: str = ""
+    names: tuple[str, ...] = ()
+
+
+class Edit(Value):
+    """Replace the file's characters from ``start`` to ``end`` by ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+def plain(text: str, start: int = 0, encode: Encoder = str) -> Mapped:
+    """Text that stands in the file as it is, from ``start`` on."""
+    return Mapped(text, tuple((start + i, start + i + 1) for i in range(len(text))), encode)
+
+
+def _never(_text: str) -> None:
+    return None
+
+
+def _through(span: Span, outer: Mapped) -> Span:
+    start, end = span
+    return span if span == NOWHERE else (outer.spans[start][0], outer.spans[end - 1][1])
+
+
+def joined(pieces: Iterable[Mapped]) -> tuple[str, list[tuple[Mapped, int]]]:
+    """The whole text, and for each of its characters the piece and the place in it."""
+    parts = tuple(pieces)
+    return "".join(part.text for part in parts), [(part, at) for part in parts for at in range(len(part.text))]
+
+
+def line_of(text: str, at: int) -> int:
+    """The number of the line, from 1."""
+    return text.count("\n", 0, at) + 1

@@ -1,0 +1,89 @@
+"""XLA_FLAGS in the cells of a notebook: Python, ``%env``, lines for the shell, and cells of bash."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from .mapped import Mapped, Site, plain
+from .python import python_sites
+from .shell import shell_sites
+
+__all__ = ["notebook_sites"]
+
+_SOURCE = re.compile(r'"source"\s*:\s*')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
+_MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<mark>%+|!)(?P<line>.*)$")
+_ENV = re.compile(r"%(?:set_)?env[ \t]+XLA_FLAGS[ =][ \t]*")
+_SHELL_CELL = re.compile(r"%%(?:bash|sh|script)\b")
+
+
+def notebook_sites(text: str) -> Iterator[Site]:
+    """Every place in every cell of code. Raises ValueError for what is no notebook."""
+    json.loads(text)
+    for cell in _cells(text):
+        yield from (_placed(site, cell) for site in _cell_sites(cell.text))
+
+
+def _cells(text: str) -> Iterator[Mapped]:
+    """The source of each cell: one string, or a list of lines."""
+    for found in _SOURCE.finditer(text):
+        strings = [_STRING.match(text, found.end())]
+        if text[found.end()] == "[":
+            end = _list_end(text, found.end() + 1)
+            strings = list(_STRING.finditer(text, found.end(), end))
+        characters = [
+            c for string in strings if string for c in _characters(text, string.start() + 1, string.end() - 1)
+        ]
+        yield Mapped("".join(c for c, _ in characters), tuple(span for _, span in characters), _encoded)
+
+
+def _list_end(text: str, at: int) -> int:
+    while at < len(text) and text[at] != "]":
+        string = _STRING.match(text, at)
+        at = string.end() if string else at + 1
+    return at
+
+
+def _characters(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    for found in _ESCAPE.finditer(text, start, end):
+        said = json.loads(f'"{found[0]}"') if found[0][0] == "\\" else found[0]
+        yield said, found.span()
+
+
+def _encoded(new: str) -> str:
+    return json.dumps(new, ensure_ascii=False)[1:-1]
+
+
+def _cell_sites(source: str) -> Iterator[Site]:
+    if _SHELL_CELL.match(source.lstrip()):
+        yield from shell_sites(source)
+        return
+    for line in _MAGIC.finditer(source):
+        if found := _ENV.match(source, line.start("mark")):
+            yield Site(found.start(), (plain(source[found.end() : line.end()], found.end()),))
+        elif line["mark"] == "!":
+            inner = shell_sites(line["line"])
+            yield from (_shifted(site, line.start("line")) for site in inner)
+    try:
+        yield from python_sites(
+            _MAGIC.sub(lambda line: f"{line['indent']}pass".ljust(len(line[0]))[: len(line[0])], source)
+        )
+    except SyntaxError:
+        if "XLA_FLAGS" in source:
+            yield Site(source.index("XLA_FLAGS"), unsure="the cell cannot be read as Python")
+
+
+def _shifted(site: Site, by: int) -> Site:
+    moved = tuple(
+        piece._replace(spans=tuple((s + by, e + by) if s >= 0 else (s, e) for s, e in piece.spans))
+        for piece in site.pieces
+    )
+    return site._replace(at=site.at + by, pieces=moved)
+
+
+def _placed(site: Site, cell: Mapped) -> Site:
+    at = cell.spans[min(site.at, len(cell.spans) - 1)][0]
+    return site._replace(at=at, pieces=tuple(piece.within(cell) for piece in site.pieces))

@@ -1,0 +1,173 @@
+"""XLA_FLAGS in Python: os.environ and all that is like it, through names, sums, joins and f-strings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .literals import literals
+from .mapped import Mapped, Site, plain
+
+__all__ = ["python_sites"]
+
+FLAGS = "XLA_FLAGS"
+READERS = frozenset({"get", "getenv", "pop"})
+
+
+def python_sites(text: str) -> Iterator[Site]:
+    """Every place that sets the variable, and the values of the names that are used there.
+
+    Raises SyntaxError for what is no Python.
+    """
+    finder = _Finder(text)
+    yield from finder.sites()
+
+
+class _Finder:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tree = ast.parse(text)
+        self._starts = [0]
+        for line in text.split("\n"):
+            self._starts.append(self._starts[-1] + len(line) + 1)
+        self._lines = text.split("\n")
+
+    def sites(self) -> Iterator[Site]:
+        pending = [value for node in ast.walk(self._tree) for value in _values(node)]
+        names: set[str] = set()
+        seen: set[int] = set()
+        while pending:
+            expression = pending.pop(0)
+            if id(expression) in seen:
+                continue
+            seen.add(id(expression))
+            for part in _parts(expression):
+                yield self._site(part)
+            fresh = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)} - names
+            names |= fresh
+            pending += [value for node in ast.walk(self._tree) for value in _assigned(node, fresh)]
+
+    def _site(self, expression: ast.expr) -> Site:
+        try:
+            pieces = tuple(self._pieces(expression))
+        except _Unclear as why:
+            return Site(self._span(expression)[0], unsure=str(why))
+        return Site(self._span(expression)[0], pieces)
+
+    def _pieces(self, node: ast.expr) -> Iterator[Mapped]:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            yield from self._pieces(node.left)
+            yield from self._pieces(node.right)
+        elif isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            yield from self._literals(node)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            yield from self._template(node.left, r"%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+        elif (template := _formatted(node)) is not None:
+            yield from self._template(template, r"\{[^{}]*\}")
+        else:
+            yield Mapped.hole()
+
+    def _literals(self, node: ast.expr) -> Iterator[Mapped]:
+        start, end = self._span(node)
+        source = plain(self._text[start:end], start)
+        found = list(literals(source))
+        value = node.value if isinstance(node, ast.Constant) else None
+        if value is not None and "".join(piece.text for piece in found) != value:
+            raise _Unclear("the text cannot be read back from its quotes")
+        yield from found
+
+    def _template(self, node: ast.expr, blank: str) -> Iterator[Mapped]:
+        """What ``%`` or ``format`` fills in is not known; what they read as escapes makes the text unclear."""
+        for piece in self._literals(node):
+            at = 0
+            for found in re.finditer(blank, piece.text):
+                yield piece._replace(text=piece.text[at : found.start()], spans=piece.spans[at : found.start()])
+                yield Mapped.hole()
+                at = found.end()
+            yield piece._replace(text=piece.text[at:], spans=piece.spans[at:])
+
+    def _span(self, node: ast.expr) -> tuple[int, int]:
+        last, column = node.end_lineno or node.lineno, node.end_col_offset or 0
+        return self._at(node.lineno, node.col_offset), self._at(last, column)
+
+    def _at(self, line: int, column: int) -> int:
+        """ast counts bytes."""
+        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
+
+
+class _Unclear(Exception):
+    pass
+
+
+def _values(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions that a node sets the variable to."""
+    if isinstance(node, ast.Assign):
+        yield from (node.value for target in node.targets if _is_variable(target))
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+        yield from [node.value] if _is_variable(node.target) else []
+    elif isinstance(node, ast.Dict):
+        yield from (value for key, value in zip(node.keys, node.values, strict=True) if key and _is_name(key))
+    elif isinstance(node, ast.Call):
+        yield from (word.value for word in node.keywords if word.arg == FLAGS)
+        reads = isinstance(node.func, ast.Attribute) and node.func.attr in READERS
+        if len(node.args) > 1 and _is_name(node.args[0]) and not reads:
+            yield node.args[1]
+
+
+def _assigned(node: ast.AST, names: set[str]) -> Iterator[ast.expr]:
+    """The values of variables of those names, and what is appended to them."""
+    if isinstance(node, ast.Assign):
+        yield from (node.value for target in node.targets if isinstance(target, ast.Name) and target.id in names)
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+        yield from [node.value] if isinstance(node.target, ast.Name) and node.target.id in names else []
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        of = node.func.value
+        if isinstance(of, ast.Name) and of.id in names and node.func.attr in ("append", "extend", "insert"):
+            yield from node.args[-1:]
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """What stands for itself: the members of a list, both ways of a choice, what join puts together."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        for member in node.elts:
+            yield from _parts(member)
+    elif isinstance(node, ast.IfExp):
+        yield from _parts(node.body)
+        yield from _parts(node.orelse)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _parts(value)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and any(map(_is_list, (node.left, node.right))):
+        yield from _parts(node.left)
+        yield from _parts(node.right)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join" and node.args:
+        yield from _parts(node.args[0])
+    else:
+        yield node
+
+
+def _is_list(node: ast.expr) -> bool:
+    joins = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join"
+    return joins or isinstance(node, (ast.List, ast.Tuple))
+
+
+def _is_variable(target: ast.expr) -> bool:
+    if isinstance(target, ast.Subscript):
+        return _is_name(target.slice)
+    return isinstance(target, ast.Name) and target.id == FLAGS
+
+
+def _is_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == FLAGS
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _formatted(node: ast.expr) -> ast.expr | None:
+    """The template of ``"…".format(…)``."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format"
+    template = node.func.value if called else None  # type: ignore[attr-defined]
+    return template if template is not None and _is_text(template) else None

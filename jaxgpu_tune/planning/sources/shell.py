@@ -1,0 +1,202 @@
+"""XLA_FLAGS in shell scripts, and in the instructions of a Dockerfile, which are quoted alike. Also ``.env`` files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from shlex import quote
+
+from .mapped import HOLE, Encoder, Mapped, Site
+
+__all__ = ["dockerfile_sites", "dotenv_sites", "read_word", "shell_sites"]
+
+ENDS = " \t\n;&|()<>"
+_ASSIGNED = r"(?:^|(?<=[\s;&|(\"'=,]))(?P<name>{})\+?="
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+_LEGACY = re.compile(r"(?im)^[ \t]*ENV[ \t]+(?P<name>XLA_FLAGS)[ \t]+(?=\S)")
+_DOTENV = re.compile(r"(?m)^[ \t]*(?:export[ \t]+)?XLA_FLAGS[ \t]*=[ \t]*")
+_VARIABLE = re.compile(r"\$(\w+|\{(\w+)[^}]*\})")
+
+
+def shell_sites(text: str, name: str = "XLA_FLAGS") -> Iterator[Site]:
+    """Every assignment of the variable: alone, exported, before a command, as an argument of env or docker."""
+    for at, within in _word_starts(text, re.compile(_ASSIGNED.format(re.escape(name)))):
+        start = text.index("=", at) + 1
+        whole = _in_one_quote(text, at, start) if within else None
+        if whole is not None:
+            yield whole
+        elif within:
+            yield Site(at, unsure=f"{name} is set within {within}")
+        elif text[at - 1 : at] == ",":
+            yield Site(at, unsure="the value is a part of a list with commas")
+        else:
+            yield _site(text, at, start, ENDS)
+
+
+def _in_one_quote(text: str, at: int, start: int) -> Site | None:
+    """``-e "XLA_FLAGS=--a --b"``: the rest of the quotes, if it holds flags alone (else it is a command)."""
+    mark = text[at - 1]
+    if mark not in "'\"":
+        return None
+    pieces: list[Mapped] = []
+    names: list[str] = []
+    if mark == '"':
+        _inner(text, start, '"', pieces, names, _in_double_quotes)
+    else:
+        pieces.append(_single(text, start - 1)[0])
+    words = "".join(piece.text for piece in pieces).split()
+    return Site(at, tuple(pieces), names=tuple(names)) if all(word[0] in f"-{HOLE}" for word in words) else None
+
+
+def dockerfile_sites(text: str) -> Iterator[Site]:
+    """As in a shell, and the form ``ENV NAME value to the end of the line``."""
+    yield from shell_sites(text)
+    for found in _LEGACY.finditer(text):
+        yield _site(text, found.start("name"), found.end(), "\n")
+
+
+def dotenv_sites(text: str) -> Iterator[Site]:
+    """One assignment a line; without quotes the value goes on to the end of the line or to `` #``."""
+    for found in _DOTENV.finditer(text):
+        quoted = text[found.end() : found.end() + 1] in ("'", '"')
+        site = _site(text, found.start(), found.end(), ENDS if quoted else "\n")
+        yield site if quoted else site._replace(pieces=tuple(map(_before_comment, site.pieces)))
+
+
+def _before_comment(piece: Mapped) -> Mapped:
+    end = piece.text.find(" #")
+    return piece if end < 0 else piece._replace(text=piece.text[:end], spans=piece.spans[:end])
+
+
+def _site(text: str, at: int, start: int, ends: str) -> Site:
+    pieces, names, _ = read_word(text, start, ends)
+    return Site(at, tuple(pieces), names=tuple(names))
+
+
+def _word_starts(text: str, wanted: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Where the pattern matches outside comments, and within what (empty: nothing) it stands there."""
+    at, end = 0, len(text)
+    while at < end:
+        if text[at] == "#" and text[at - 1 : at] in ("", *" \t\n;"):
+            at = _line_end(text, at)
+        elif text[at] in "'\"":
+            close = _quote_end(text, at)
+            inner = at + 1 if wanted.match(text, at + 1) and text[at - 1 : at] != "=" else None
+            yield from (
+                (found.start(), "quotes") for found in wanted.finditer(text, at + 1, close) if found.start() != inner
+            )
+            yield from () if inner is None else ((inner, "quotes"),)
+            at = close + 1
+        elif (document := _HEREDOC.match(text, at)) and text[at - 1 : at] != "<":
+            body = _line_end(text, at) + 1
+            last = re.compile(rf"(?m)^\t*{document[2]}$").search(text, body)
+            stop = last.end() if last else end
+            yield from ((found.start(), "a here-document") for found in wanted.finditer(text, body, stop))
+            at = stop
+        elif found := wanted.match(text, at):
+            yield at, ""
+            at = max(read_word(text, found.end(), ENDS)[2], at + 1)
+        else:
+            at += 2 if text[at] == "\\" else 1
+
+
+def _line_end(text: str, at: int) -> int:
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found
+
+
+def _quote_end(text: str, at: int) -> int:
+    mark, at = text[at], at + 1
+    while at < len(text) and text[at] != mark:
+        at += 2 if text[at] == "\\" and mark == '"' else 1
+    return at
+
+
+def read_word(text: str, at: int, ends: str) -> tuple[list[Mapped], list[str], int]:
+    """The pieces of the shell word at ``at``, the variables that are put into it, and where it ends."""
+    pieces: list[Mapped] = []
+    names: list[str] = []
+    while at < len(text) and text[at] not in ends:
+        if text[at] == "'":
+            piece, at = _single(text, at)
+            pieces.append(piece)
+        elif text[at] == '"':
+            at = _inner(text, at + 1, '"', pieces, names, _in_double_quotes)
+            at += 1
+        else:
+            before = at
+            at = _inner(text, at, ends + "'\"", pieces, names, _in_no_quotes if ends == ENDS else str)
+            if at == before:
+                break
+    return pieces, names, at
+
+
+def _single(text: str, at: int) -> tuple[Mapped, int]:
+    end = text.find("'", at + 1)
+    end = len(text) if end < 0 else end
+    spans = tuple((i, i + 1) for i in range(at + 1, end))
+    return Mapped(text[at + 1 : end], spans, lambda said: said.replace("'", "'\\''")), end + 1
+
+
+def _inner(text: str, at: int, ends: str, pieces: list[Mapped], names: list[str], encode: Encoder) -> int:
+    """Read to one of ``ends``: characters, escapes and what is put in; adds to ``pieces``, returns where it stopped."""
+    characters: list[tuple[str, tuple[int, int]]] = []
+
+    def flush() -> None:
+        if characters:
+            pieces.append(Mapped("".join(c for c, _ in characters), tuple(s for _, s in characters), encode))
+            characters.clear()
+
+    quoted = ends == '"'
+    while at < len(text) and text[at] not in ends:
+        if text[at] == "\\":
+            taken = text[at + 1 : at + 2]
+            if taken != "\n":
+                literal = quoted and taken not in '$`"\\'
+                characters.append(("\\" if literal else taken, (at, at + (1 if literal else 2))))
+                at += 1 if literal else 2
+            else:
+                at += 2
+        elif text[at] in "$`":
+            end, name = _put_in(text, at)
+            if end == at + 1:
+                characters.append((text[at], (at, end)))
+            else:
+                flush()
+                pieces.append(Mapped.hole())
+                names.extend([name] if name else [])
+            at = end
+        else:
+            characters.append((text[at], (at, at + 1)))
+            at += 1
+    flush()
+    return at
+
+
+def _put_in(text: str, at: int) -> tuple[int, str]:
+    """Where what the shell puts in ends, and its variable's name if it is one."""
+    if variable := _VARIABLE.match(text, at):
+        return variable.end(), variable[2] or variable[1].strip("{}")
+    if text.startswith("$(", at):
+        return _bracket_end(text, at + 1), ""
+    if text[at] == "`":
+        end = text.find("`", at + 1)
+        return (len(text) if end < 0 else end + 1), ""
+    return at + 1, ""
+
+
+def _bracket_end(text: str, at: int) -> int:
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if depth == 0:
+            return i + 1
+    return len(text)
+
+
+def _in_double_quotes(said: str) -> str:
+    return re.sub(r'([\\"$`])', r"\\\1", said)
+
+
+def _in_no_quotes(said: str) -> str:
+    return f'"{_in_double_quotes(said)}"' if " " in said else quote(said) if said else ""

@@ -1,0 +1,135 @@
+"""XLA_FLAGS in YAML: Kubernetes' lists of name and value, maps of variables (Compose and others), ``NAME=value`` items."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from .mapped import Encoder, Mapped, Site, plain
+from .shell import shell_sites
+
+__all__ = ["yaml_sites"]
+
+_NAME = re.compile(r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)name:[ \t]*(['\"]?)XLA_FLAGS\2[ \t]*(?:#.*)?$")
+_FLOW = re.compile(r"name:[ \t]*(['\"]?)XLA_FLAGS\1[ \t]*,[ \t]*value:[ \t]*")
+_MAP = re.compile(r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)(['\"]?)XLA_FLAGS\2:(?:[ \t]+|$)")
+_ITEM = re.compile(r"(?m)^(?P<lead>[ \t]*-[ \t]+)(?P<quote>['\"]?)XLA_FLAGS=")
+_REPLACED = re.compile(r"\$(?:\(\w+\)|\w+|\{[^}]*\})")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b"}
+_CODES = {"x": 2, "u": 4, "U": 8}
+
+
+def yaml_sites(text: str) -> Iterator[Site]:
+    """Every value of the variable; commands in block scalars are read as a shell does."""
+    taken: list[tuple[int, int]] = []
+    for at, start, column in _starts(text):
+        piece = _scalar(text, start, column)
+        taken.append((at, max((end for _, end in piece.spans), default=start)))
+        yield Site(at, tuple(_with_holes(piece)))
+    for site in shell_sites(text):
+        line_start = text.rfind("\n", 0, site.at) + 1
+        item = _ITEM.match(text, line_start)
+        if not item and not any(start <= site.at <= end for start, end in taken):
+            yield site
+
+
+def _starts(text: str) -> Iterator[tuple[int, int, int]]:
+    """(where it is told, where the value starts, the column of its key)."""
+    for found in _NAME.finditer(text):
+        value = _sibling(text, found)
+        if value is not None:
+            yield found.start(), value, len(found["lead"])
+    for found in _FLOW.finditer(text):
+        yield found.start(), found.end(), 0
+    for found in _MAP.finditer(text):
+        yield found.start(), found.end(), len(found["lead"])
+    for found in _ITEM.finditer(text):
+        yield found.start(), found.end() if not found["quote"] else found.end("lead"), found["lead"].index("-")
+
+
+def _sibling(text: str, name: re.Match[str]) -> int | None:
+    """Where the value beside ``name: XLA_FLAGS`` starts: below it, or above it in the same item."""
+    column = len(name["lead"])
+    own = re.compile(rf"(?m)^[ ]{{{column}}}value:(?:[ \t]+|$)")
+    below = own.search(text, name.end())
+    end = re.compile(rf"(?m)^[ ]{{0,{max(column - 1, 0)}}}\S").search(text, name.end()) if column else None
+    if below and (end is None or below.start() < end.start()):
+        return below.end()
+    above = re.compile(rf"(?m)^[ ]{{{max(column - 2, 0)}}}-[ ]+value:(?:[ \t]+|$)")
+    item = [found for found in above.finditer(text, 0, name.start()) if "-" not in name["lead"]]
+    return item[-1].end() if item else None
+
+
+def _scalar(text: str, start: int, column: int) -> Mapped:
+    mark = text[start : start + 1]
+    if mark == '"':
+        return _double(text, start)
+    if mark == "'":
+        return _single(text, start)
+    if mark in "|>" and mark:
+        return _block(text, text.find("\n", start) + 1, column)
+    return _bare(text, start, column)
+
+
+def _double(text: str, start: int) -> Mapped:
+    characters: list[tuple[str, tuple[int, int]]] = []
+    at = start + 1
+    while at < len(text) and text[at] != '"':
+        end, said = at + 1, text[at]
+        if said == "\\":
+            code = text[at + 1 : at + 2]
+            end = at + 2 + _CODES.get(code, 0)
+            said = chr(int(text[at + 2 : end], 16)) if code in _CODES else _ESCAPES.get(code, code)
+            if code == "\n":
+                end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+                said = ""
+        elif said == "\n":
+            end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+            said = " "
+        characters += [(said, (at, end))] if said else []
+        at = end
+    return _mapped(characters, lambda new: json.dumps(new, ensure_ascii=False)[1:-1])
+
+
+def _single(text: str, start: int) -> Mapped:
+    characters: list[tuple[str, tuple[int, int]]] = []
+    at = start + 1
+    while at < len(text) and (text[at] != "'" or text[at + 1 : at + 2] == "'"):
+        end = at + (2 if text[at] == "'" else 1)
+        characters.append((" " if text[at] == "\n" else text[at], (at, end)))
+        at = end
+    return _mapped(characters, lambda new: new.replace("'", "''"))
+
+
+def _block(text: str, start: int, column: int) -> Mapped:
+    """To the first line that is not deeper than its key."""
+    end = re.compile(rf"(?m)^[ ]{{0,{column}}}[^ \n]").search(text, start)
+    return plain(text[start : end.start() if end else len(text)], start)
+
+
+def _bare(text: str, start: int, column: int) -> Mapped:
+    """To the end of the line, or of the deeper lines that follow; ``, `` and brackets end it only in flow style."""
+    last = re.compile(rf"\n(?![ ]{{{column + 1},}}(?!- )[^ #\n])|\Z|[ \t]#").search(text, start)
+    end = last.start() if last else len(text)
+    flow = re.search(r"[}\]]", text[start:end]) if "{" in text[text.rfind("\n", 0, start) + 1 : start] else None
+    body = text[start : start + flow.start()] if flow else text[start:end]
+    return plain(body.rstrip(), start, _bare_text)
+
+
+def _bare_text(new: str) -> str | None:
+    return None if ": " in new or " #" in new else new
+
+
+def _mapped(characters: list[tuple[str, tuple[int, int]]], encode: Encoder) -> Mapped:
+    return Mapped("".join(c for c, _ in characters), tuple(span for _, span in characters), encode)
+
+
+def _with_holes(piece: Mapped) -> Iterator[Mapped]:
+    """What Compose or Kubernetes replaces; a leading ``XLA_FLAGS=`` of an item in quotes is no part of the value."""
+    at = len("XLA_FLAGS=") if piece.text.startswith("XLA_FLAGS=") else 0
+    for found in _REPLACED.finditer(piece.text, at):
+        yield piece._replace(text=piece.text[at : found.start()], spans=piece.spans[at : found.start()])
+        yield Mapped.hole()
+        at = found.end()
+    yield piece._replace(text=piece.text[at:], spans=piece.spans[at:])
