@@ -35,6 +35,7 @@ class Place:
     def __init__(self, devices: Sequence[jax.Device], *, alone: bool = False) -> None:
         self.count = len(devices)
         self.alone = alone
+        self.silent = alone or self.count == 1
         self.mesh = Mesh(np.array(devices[: 1 if alone else None]), (AXIS,))
 
     def sharding(self, *spec: str | None) -> NamedSharding:
@@ -92,16 +93,16 @@ class Place:
 
     def total(self, x: jax.Array) -> jax.Array:
         """The sum over all shares."""
-        return x if self.alone else jax.lax.psum(x, AXIS)
+        return x if self.silent else jax.lax.psum(x, AXIS)
 
     def passed(self, x: jax.Array, by: int = 1) -> jax.Array:
         """What the neighbour has, in a ring."""
         ring = [(one, (one + by) % self.count) for one in range(self.count)]
-        return x if self.alone else jax.lax.ppermute(x, AXIS, ring)
+        return x if self.silent else jax.lax.ppermute(x, AXIS, ring)
 
     def exchanged(self, x: jax.Array) -> jax.Array:
         """Part i of the first dimension goes to device i."""
-        return x if self.alone else jax.lax.all_to_all(x, AXIS, 0, 0, tiled=True)
+        return x if self.silent else jax.lax.all_to_all(x, AXIS, 0, 0, tiled=True)
 
 
 def _spec(axis: int | None) -> tuple[str | None, ...]:
