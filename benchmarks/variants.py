@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from ast import literal_eval
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import jaxgpu_tune
@@ -54,15 +56,23 @@ def bare_environ() -> dict[str, str]:
     return {**kept, "NCCL_NVLS_ENABLE": "0"}
 
 
-def environ_of(variant: Variant, base: Mapping[str, str]) -> dict[str, str]:
-    """The environment that the variant gives a process, without this library's own marker."""
-    made = base
-    if variant.preset is not None:
-        made = jaxgpu_tune.environ(variant.preset, base=base, prefer="preset", **variant.arguments)
-    return {name: value for name, value in made.items() if not name.startswith("JAXGPU_TUNE")}
-
-
 def settings_of(variant: Variant, base: Mapping[str, str]) -> dict[str, str | None]:
-    """The variables that the variant changes."""
-    made, before = environ_of(variant, base), environ_of(NOTHING, base)
-    return {name: made.get(name) for name in sorted({*made, *before}) if made.get(name) != before.get(name)}
+    """The variables that the variant changes, without this library's own marker."""
+    if variant.preset is None:
+        return {}
+    return dict(_settings(variant.preset, repr(variant.arguments), tuple(sorted(base.items()))))
+
+
+@cache
+def _settings(preset: str, arguments: str, base: tuple[tuple[str, str], ...]) -> dict[str, str | None]:
+    """Planned once for each share of the GPUs: several workloads ask for the same."""
+    before = dict(base)
+    made = jaxgpu_tune.environ(preset, base=before, prefer="preset", **literal_eval(arguments))
+    names = sorted(name for name in {*made, *before} if not name.startswith("JAXGPU_TUNE"))
+    return {name: made.get(name) for name in names if made.get(name) != before.get(name)}
+
+
+def environ_of(variant: Variant, base: Mapping[str, str]) -> dict[str, str]:
+    """The environment that the variant gives a process."""
+    changed = {**base, **settings_of(variant, base)}
+    return {name: text for name, text in changed.items() if text is not None and not name.startswith("JAXGPU_TUNE")}
