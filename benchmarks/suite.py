@@ -61,7 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOAD")
     parser.add_argument("--variants", nargs="+", metavar="NAME", help="by default all; the default is always measured")
     parser.add_argument("--rounds", type=int, default=2, help="processes for each preset and the default")
-    parser.add_argument("--seconds", type=float, default=2.5, help="timed in each process, after warming up")
+    parser.add_argument("--seconds", type=float, default=1.5, help="timed in each process, after warming up")
     parser.add_argument(
         "--budget-seconds", type=float, default=float("inf"), help="no run is begun that would end later"
     )
@@ -155,6 +155,7 @@ class Suite:
             environ |= {
                 "JAX_COMPILATION_CACHE_DIR": str(self.folder / "compiled"),
                 "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             }
         asked = {
             "workload": job.workload,
