@@ -35,7 +35,7 @@ started = time.perf_counter()
 found = jaxgpu_tune.verify()
 seconds = time.perf_counter() - started
 print("\\x01" + json.dumps({{**found.to_dict(), "seconds": seconds, "total": total, "xla_flags": report.xla_flags,
-    "memory": [d.memory_stats() for d in jax.local_devices()], "versions": report.machine.to_dict()}}))
+    "memory": [d.memory_stats() for d in jax.local_devices()]}}))
 """
 QUIET = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "NCCL_NVLS_ENABLE": "0"}
 SWAP = "jax.devices(); os.environ['XLA_FLAGS'] = '--xla_gpu_autotune_level=3'"
@@ -68,7 +68,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         cases = {name: case(one, folder) for name, one in CASES.items()}
     path = given.out / f"verify-presets-{given.name}.json"
-    path.write_text(json.dumps({"presets": presets, "cases": cases}, indent=1) + "\n")
+    machine = jaxgpu_tune.detect().to_dict()
+    path.write_text(json.dumps({"machine": machine, "presets": presets, "cases": cases}, indent=1) + "\n")
     for name, one in {**presets, **cases}.items():
         print(line(name, one), flush=True)
     return int(any("error" in one for one in (*presets.values(), *cases.values())))

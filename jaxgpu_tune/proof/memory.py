@@ -20,7 +20,8 @@ __all__ = ["Memory", "memory_of", "verified_allocator", "verified_fraction", "ve
 TOLERANCE = 0.01
 """Of the total: the driver keeps some of it, which NVML counts and CUDA does not."""
 MEANS_FALSE = ("false", "False", "0")
-POOLED = ("", "default", "bfc")
+POOL, NUMBERS, NOTHING = "a pool", "numbers but no pool", "no numbers"
+KEEPS = {"": POOL, "default": POOL, "bfc": POOL, "cuda_async": NUMBERS, "platform": NOTHING}
 
 
 class Memory(Value):
@@ -81,10 +82,13 @@ def _is_full(stats: Mapping[str, int]) -> bool | None:
 
 
 def verified_allocator(text: str, memory: tuple[Memory, ...]) -> Answer:
-    """Only a pool shows that there is one."""
-    pooled = [one.stats.get("pool_bytes") is not None for one in memory]
-    if text.lower() in POOLED and pooled and all(pooled):
-        return "effective", "the allocator keeps a pool", None
-    if text.lower() == "platform" and pooled and not any(one.stats for one in memory):
-        return "effective", "the allocator keeps no numbers, as only this one does", None
-    return "unreadable", "the backend does not name its allocator", None
+    """Told by the numbers that an allocator keeps: a pool's, others, or none (run on 0.11.2)."""
+    name, found = text.lower(), {_kind(one.stats) for one in memory}
+    if len(found) != 1 or name not in KEEPS:
+        return "unreadable", "the backend does not name its allocator", None
+    kept = found.pop()
+    return ("effective" if kept == KEEPS[name] else "ignored"), f"the allocator keeps {kept}", None
+
+
+def _kind(stats: Mapping[str, int]) -> str:
+    return POOL if "pool_bytes" in stats else NUMBERS if stats else NOTHING

@@ -65,8 +65,10 @@ def _read_back(name: str, text: str, around: Surroundings) -> Answer:
     reader = READERS.get(name)
     if reader is not None:
         return reader(text, around)
-    if f"{name} set by environment to {text}" in around.nccl_log:
+    if any(line.rstrip(".").endswith(f" {name} set by environment to {text}") for line in around.nccl_log.splitlines()):
         return "effective", "NCCL's log says that it was read", text
+    if name.startswith("NCCL_DEBUG") and around.nccl_log:
+        return "effective", "NCCL writes its log", None
     owner = next(
         (who for prefix, who in WHO_READS.items() if name.startswith(prefix)), "nothing tells whether it is read"
     )
