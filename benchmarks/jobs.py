@@ -10,12 +10,16 @@ from benchmarks.workloads import WORKLOADS, Workload
 
 
 class Job(NamedTuple):
-    """One process: ``round`` counts those of the same kind; ``alone``: one device's share without communication."""
+    """One process: ``round`` counts those of the same kind; ``alone``: one device's share without communication.
+
+    ``turn``: the pass in which it takes turns with the default.
+    """
 
     workload: str
     variant: Variant
     round: int
     alone: bool = False
+    turn: int = 1
 
     @property
     def key(self) -> tuple[str, str, int, bool]:
@@ -41,7 +45,7 @@ def distinct(workload: Workload, base: Mapping[str, str]) -> tuple[list[Variant]
 
 
 def in_order(variants: Mapping[str, list[Variant]], rounds: int) -> list[Job]:
-    """Three passes over the workloads: what the presets promise; shares alone, levels and AutoPGLE; published sets.
+    """Three passes over the workloads: what the presets promise; shares alone, levels, AutoPGLE, published sets; the rest.
 
     In each the variants take turns with the default; every second round goes backwards, so that one-GPU jobs, of which
     two run at a time, change GPUs.
@@ -59,21 +63,27 @@ def _turns(name: str, variants: list[Variant], rounds: int, worth: int) -> Itera
     if not variants:
         return
     if worth > 1:
-        yield Job(name, NOTHING, rounds + worth)
+        yield Job(name, NOTHING, rounds + worth, turn=worth)
     for number in range(rounds):
         for variant in variants if number % 2 == 0 else reversed(variants):
-            yield Job(name, variant, number)
+            yield Job(name, variant, number, turn=worth)
 
 
 def pending(jobs: Iterable[Job], runs: Iterable[Mapping[str, Any]], machine: int) -> list[Job]:
-    """The jobs without a result. The default is measured anew on another machine, where it is compared with anything."""
+    """The jobs without a result. On another machine the default is measured anew in each turn that it takes with them."""
     anywhere = {key_of(run) for run in runs}
     here = {key_of(run) for run in runs if run["machine"] == machine}
-    left = [job for job in jobs if job.key not in anywhere]
-    compared = {job.workload for job in left}
-    again = (job for job in jobs if job.variant.name == DEFAULT and job.workload in compared and job.key not in here)
-    wanted = {job.key for job in (*left, *again)}
-    return [job for job in jobs if job.key in wanted]
+    left = {job.key for job in jobs if job.key not in anywhere}
+    compared = {(job.workload, job.turn) for job in jobs if job.key in left and not job.alone}
+    again = {
+        job.key
+        for job in jobs
+        if job.variant.name == DEFAULT
+        and not job.alone
+        and (job.workload, job.turn) in compared
+        and job.key not in here
+    }
+    return [job for job in jobs if job.key in left | again]
 
 
 def key_of(run: Mapping[str, Any]) -> tuple[str, str, int, bool]:

@@ -32,22 +32,22 @@ NOTHING = Variant(DEFAULT, None)
 def variants_of(workload: Workload) -> list[Variant]:
     """For one workload, the default first."""
     own = [Variant(name, name) for name in (*workload.presets, "auto")]
-    profiled = [Variant(f"{name}, AutoPGLE", name, {"pgle": "auto"}, 2) for name in workload.presets[:1]]
+    profiled = [Variant(f"{name}, AutoPGLE", name, {"pgle": "auto"}, 3) for name in workload.presets[:1]]
     levels = [
         Variant("O1", "single_gpu", {"jax_config": {"jax_optimization_level": "O1"}}, 2),
         Variant("AutoPGLE", "single_gpu", {"pgle": "auto"}, 2),
-        Variant("fast_compile", "fast_compile", worth=2),
+        Variant("fast_compile", "fast_compile", worth=3),
     ]
-    published = [Variant(name, name, worth=3) for name in published_for(workload)]
+    published = [Variant(name, name, worth=2) for name in published_for(workload)]
     return [NOTHING, *own, *levels, *profiled, *published]
 
 
 def published_for(workload: Workload) -> Iterator[str]:
-    """Published sets, but for those that turn NVLink multicast (NVLS) on."""
-    for preset in jaxgpu_tune.presets():
-        wanted = workload.published is None or preset.name in workload.published
-        if preset.kind == "published" and wanted and not any("NVLS" in setting.name for setting in preset.settings):
-            yield preset.name
+    """Its published sets, but for any that turns NVLink multicast (NVLS) on."""
+    presets = {preset.name: preset for preset in jaxgpu_tune.presets()}
+    for name in workload.published:
+        if not any("NVLS" in setting.name for setting in presets[name].settings):
+            yield name
 
 
 def bare_environ() -> dict[str, str]:

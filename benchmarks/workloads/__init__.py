@@ -8,23 +8,24 @@ from typing import Any, NamedTuple
 class Workload(NamedTuple):
     """``build`` of its module is called with ``options``; ``devices``: it takes "all" of them, or is made for "one".
 
-    ``presets``: the maintained ones that are for it; ``published``: others' sets that are tried on it, None for all.
+    ``presets``: the maintained ones that are for it; ``published``: others' sets that are tried on it.
     """
 
     title: str
     module: str
     presets: tuple[str, ...] = ()
-    published: tuple[str, ...] | None = ("jax-toolbox",)
+    published: tuple[str, ...] = ("jax-toolbox",)
     devices: str = "all"
     options: tuple[tuple[str, Any], ...] = ()
 
 
 COMPUTE, UNROLLED = (("kind", "compute"),), (("kind", "unrolled"),)
 ONE = ("simulation", "single_gpu")
+FOR_MANY = ("jax-toolbox", "dreamerv3", "pgle-nsight", "jax-nccl", "jax-docs")
 ON_ONE = ("dreamerv3", "jax-docs", "jax-toolbox", "pgle-nsight")
 
 WORKLOADS: dict[str, Workload] = {
-    "fsdp_comm": Workload("FSDP transformer, few tokens a GPU", "fsdp", ("fsdp",), None),
+    "fsdp_comm": Workload("FSDP transformer, few tokens a GPU", "fsdp", ("fsdp",), FOR_MANY),
     "rl_scan": Workload("recurrent cell, scanned (RL)", "recurrent_scan", ONE, ON_ONE, "one"),
     "decode": Workload("decoding, tensor parallel", "decode", ("decode",), ("jax-toolbox", "jax-nccl")),
     "tensor_parallel": Workload(
