@@ -16,7 +16,7 @@ from .knowledge.presets import all_presets
 from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Processes, Report
 from .pipeline import make_plan, probed_plan, with_findings
 from .planning.assemble import ordered
-from .planning.inherit import ends_the_process, read_flags
+from .planning.inherit import read_flags
 from .planning.request import Request, make_request
 from .planning.target import target_of
 from .proof.verification import Verification
@@ -24,6 +24,8 @@ from .proof.verification import Verification
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
+
+    from .planning.reading import Reading
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -155,16 +157,23 @@ def presets() -> tuple[Preset, ...]:
 
 def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Finding, ...]:
     """What is wrong with a text of XLA flags (default: the environment's) for a jaxlib (default: the installed one)."""
+    return checked(xla_flags, jaxlib)[0]
+
+
+def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[tuple[Finding, ...], Reading]:
+    """As ``check``, and what XLA makes of the text as it stands: where the faults are, and what to write instead."""
+    from .planning.reading import reading
+
     given = dict(os.environ) if xla_flags is None else _texts("flags", {"XLA_FLAGS": xla_flags})
     request = make_request()
     observation = _observe_fresh(request, given, jaxlib)
-    findings = make_plan(request, observation, NOTHING).findings
-    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in findings)
-    ends = ends_the_process(observation, target_of(observation.machine))
-    if not ends or any(f.severity == "error" for f in told):
-        return told
-    message = f"As it stands, XLA ends the process on this text: {ends}"
-    return (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
+    report = make_plan(request, observation, NOTHING)
+    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
+    read = reading(observation, target_of(observation.machine), report.xla_flags)
+    if read.ends and not any(f.severity == "error" for f in told):
+        message = f"As it stands, XLA ends the process on this text: {read.ends}"
+        told = (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
+    return told, read
 
 
 def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:

@@ -21,13 +21,15 @@ def command(text: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
     Shows where the fault is, what XLA makes of it (ends the process, or stops reading without a word), and the text
     that says what was meant. Exit code 1 if XLA would end the process.
     """
-    from ..api import check
+    from ..api import checked
 
-    findings = check(" ".join(text) if text else None, jaxlib)
+    findings, read = checked(" ".join(text) if text else None, jaxlib)
     if as_json:
         print_json(findings)
     else:
-        from ..render.text import findings_text
+        from ..render.reading import reading_lines
+        from ..render.text import findings_lines, terminal_width
 
-        say(findings_text(findings) or "Nothing is wrong.")
+        width = terminal_width()
+        say("\n".join([*reading_lines(read, width), *findings_lines(findings, width)]) or "Nothing is wrong.")
     return exit_code(findings)

@@ -26,5 +26,9 @@ def command(names: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
     if as_json:
         print_json(explanation.to_dict())
     else:
-        show(str(explanation))
+        from ..render.table import hanging
+        from ..render.text import terminal_width
+
+        width, (name, *facts) = terminal_width(), str(explanation).split("\n")
+        show("\n".join([name, *(line for fact in facts for line in hanging(fact.lstrip(), width, "  "))]))
     return 0

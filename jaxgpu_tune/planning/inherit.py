@@ -13,12 +13,20 @@ from .repair import Repaired, repair
 from .request import Request
 from .target import Target
 from .wish import Stream, Wish
-from .xla_flags import quote, scan, scan_file_text
+from .xla_flags import quote
 
-__all__ = ["ends_the_process", "inherit", "read_flags", "unlisted_flags"]
+__all__ = ["inherit", "read_flags", "unlisted_flags"]
 
 ENVIRONMENT = "environment"
-TOLD = ("NCCL_", "XLA_", "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "CUDA_MODULE_LOADING", "TF_FORCE_UNIFIED_MEMORY")
+TOLD = (
+    "NCCL_",
+    "XLA_",
+    "CUDA_DEVICE_",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_MODULE_LOADING",
+    "TF_FORCE_UNIFIED_MEMORY",
+)
 """The variables that are told as inherited whether or not anything is decided about them (R21), and that hazards see."""
 
 
@@ -47,19 +55,6 @@ def read_flags(observation: Observation, target: Target) -> Repaired:
         flag_file=observation.flag_file,
         boolean=lambda name: _is_bool(name, target),
     )
-
-
-def ends_the_process(observation: Observation, target: Target) -> str:
-    """What in XLA_FLAGS, as it is written, ends the process (XLA's own reading of it); empty if nothing does."""
-    read = scan(observation.environ.get("XLA_FLAGS", ""))
-    if read.file and observation.flag_file is not None:
-        read = scan_file_text(observation.flag_file)
-    elif read.file:
-        return f"it is taken for the name of a file, {read.file!r}, that cannot be read."
-    if read.fatal or not target.releases:
-        return read.fatal or ""
-    wrong = [t.text for t in read.tokens if target.flag(t.name or "") is None or target.refusal(t.name or "", t.value)]
-    return f"{' '.join(wrong)} is refused." if wrong else ""
 
 
 def unlisted_flags(request: Request, observation: Observation, target: Target) -> Iterator[tuple[str, str]]:

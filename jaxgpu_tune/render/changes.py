@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..planning.changes import KINDS, FlagChange
-from .table import wrapped
+from .table import hanging, wrapped
 from .text import terminal_width
 
 __all__ = ["changes_text"]
@@ -40,8 +40,7 @@ def changes_text(changes: Iterable[FlagChange], old: str, new: str, width: int |
 
 def _lines(changes: list[FlagChange], width: int) -> Iterable[str]:
     for change in changes:
-        first, *rest = wrapped(f"--{change.name}{_values(change)}", width - 6)
-        yield from (f"  {first}", *(f"      {line}" for line in rest))
+        yield from hanging(f"--{change.name}{_values(change)}", width, "  ")
         yield from (line for note in change.notes for line in wrapped(_short(change, note), width, "      "))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["table", "wrapped"]
+__all__ = ["hanging", "table", "wrapped"]
 
 GAP = "  "
 
@@ -15,6 +15,12 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
     room = max(width - len(indent), 8)
     return [indent + line for line in wrap(text, room, break_on_hyphens=False)] or [indent.rstrip()]
+
+
+def hanging(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines as ``wrapped`` makes them, all but the first four characters further in."""
+    first, *rest = wrapped(text, width - len(indent) - 4)
+    return [f"{indent}{first}", *(f"{indent}    {line}" for line in rest)]
 
 
 def table(rows: Sequence[Sequence[str]], width: int, indent: str = "", narrowest: int = 12) -> list[str]:

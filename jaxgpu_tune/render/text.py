@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
 from .parts import grouped, in_force, label, machine_line, sorted_findings, title
-from .table import table, wrapped
+from .table import hanging, table, wrapped
 
-__all__ = ["findings_lines", "findings_text", "hanging", "render_text", "terminal_width"]
+__all__ = ["findings_lines", "findings_text", "render_text", "terminal_width"]
 
 WIDE = 140
 """From this width on, decisions stand in columns; below, each is a heading with its reason under it."""
@@ -44,12 +44,6 @@ def _finding(finding: Finding, width: int) -> list[str]:
     drawing = [f"    {line}" for line in rest]
     hint = wrapped(finding.hint, width, "    ") if finding.hint else []
     return [*hanging(first, width), *drawing, *hint]
-
-
-def hanging(text: str, width: int) -> list[str]:
-    """Lines of at most ``width`` columns, all but the first indented."""
-    first, *rest = wrapped(text, width - 4)
-    return [first, *(f"    {line}" for line in rest)]
 
 
 def _section(heading: str, lines: list[str]) -> list[str]:
@@ -88,7 +82,7 @@ def _group(status: str, decisions: list[Decision], width: int) -> list[str]:
     for decision in decisions:
         by_reason.setdefault(decision.reason, []).append(label(decision))
     lines = [f"{', '.join(names)} ({status}): {reason}" for reason, names in by_reason.items()]
-    return [f"  {part}" for line in lines for part in hanging(line, width - 2)]
+    return [part for line in lines for part in hanging(line, width, "  ")]
 
 
 def _environ_lines(report: Report) -> list[str]:

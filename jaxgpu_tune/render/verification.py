@@ -7,8 +7,8 @@ from html import escape
 
 from .html import STYLE, code_html, finding_html, table_html, value_html
 from .parts import label, sorted_findings
-from .table import wrapped
-from .text import findings_lines, hanging, terminal_width
+from .table import hanging, wrapped
+from .text import findings_lines, terminal_width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,103 @@
+"""``jaxgpu-tune doctor``."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+from ..model import Finding, jsonable
+from .options import wrong_use
+from .output import exit_code, print_json, show
+from .parameters import JSON, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..model import Report
+    from ..planning.diagnose import Started
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
+
+MACHINE_FILE = "JAXGPU_TUNE_MACHINE"
+NOT_SHOWN = ("JAXGPU_TUNE_STATE", "TF_CLI_", "TF_VAR_", "TF_TOKEN_")
+"""What this library set is told by what is in force; the others are Terraform's, not TensorFlow's."""
+PARAMETERS = (
+    Option("start", "--start", "switch", "Let a child process start JAX, and see where it runs (takes GPU memory)."),
+    Option("seconds", "--seconds", "number", "How long that may take.", "N", default=60),
+    JSON,
+)
+EXAMPLES = (
+    ("jaxgpu-tune doctor", "what keeps JAX from the GPU in this environment"),
+    ("jaxgpu-tune doctor --start", "the same, and try it"),
+    ("jaxgpu-tune doctor --json > report.json", "for a bug report: no secrets in it"),
+)
+
+
+def command(start: bool, seconds: int, as_json: bool) -> int:
+    """Tell on one screen why JAX is slow, on the CPU, or about to die here; exit code 1 if it is.
+
+    Looks at the GPUs and their driver, the installed packages, memory, XLA_FLAGS and what else is set. No JAX is
+    imported here. The output is fit for a bug report: passwords, tokens and the name of the home folder are masked.
+    """
+    from ..api import plan
+
+    if seconds < 1:
+        raise wrong_use(f"--seconds {seconds} is not valid; allowed: whole numbers of at least 1.")
+    report = plan("auto")
+    trial = _trial(seconds) if start else None
+    findings = _findings(report, trial)
+    told = _told(report, findings, trial)
+    if as_json:
+        print_json(told)
+    else:
+        from ..render.doctor import doctor_text
+
+        show(doctor_text(told))
+    return exit_code(findings)
+
+
+def _trial(seconds: int) -> Started:
+    from ..host.surroundings import try_start
+
+    return try_start(seconds)
+
+
+def _findings(report: Report, trial: Started | None) -> tuple[Finding, ...]:
+    """What surrounds JAX, then what is set; as it is now, without any preset."""
+    from ..api import check
+    from ..host.surroundings import surroundings
+    from ..planning.diagnose import diagnose, graver
+
+    around = None if os.environ.get(MACHINE_FILE) else surroundings(os.environ)
+    found = (*diagnose(report.machine, os.environ, around, trial), *graver(check()))
+    return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
+
+
+def _version() -> str:
+    from importlib import import_module
+
+    return str(import_module("..", __package__).__version__)
+
+
+def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) -> dict[str, Any]:
+    from ..api import presets
+    from ..planning.secrets import masked
+    from ..render.parts import label, machine_facts
+
+    environ = {name: value for name, value in report.inputs["environ"].items() if not name.startswith(NOT_SHOWN)}
+    told = {
+        "ok": exit_code(findings) == 0,
+        "findings": jsonable(findings),
+        "facts": machine_facts(report.machine),
+        "software": [
+            f"jaxgpu_tune {_version()}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+        ],
+        "start": jsonable(trial),
+        "environ": environ,
+        "auto": [label(decision) for decision in report.decisions if decision.status == "set"],
+        "presets": [preset.name for preset in presets()],
+        "machine": report.machine.to_dict(),
+    }
+    return dict(masked(told, os.path.expanduser("~")))

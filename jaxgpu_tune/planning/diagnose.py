@@ -1,0 +1,220 @@
+"""Why JAX would be slow, on the CPU, or about to die here: what no setting of a plan can cure. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..model import Finding, Machine
+from ..values import Value
+from .memory import FRACTION_NAMES, PREALLOCATE
+
+__all__ = ["Started", "Surroundings", "diagnose", "graver"]
+
+GIB = 2**30
+LEAST_FREE_BYTES = GIB
+"""A CUDA context and its libraries take about half of that; with less free no backend starts."""
+USUAL_FRACTION = 0.75
+LEAST_SHARED_MEMORY_BYTES = 512 * 2**20
+"""Docker gives 64 MiB, in which NCCL cannot join several GPUs (NVIDIA/nccl#290)."""
+NEWEST_CUDA = 13
+NEEDS = {13: ("13.0", "580", (7, 5)), 12: ("12.0", "525", (5, 2))}
+"""CUDA of the plugin -> the CUDA that the driver must serve, the driver that first does, the least compute capability."""
+GRAVE = frozenset(
+    {"no-jaxlib", "version-skew", "jit-disabled", "launch-blocking", "platform-allocator", "gpu-prohibited"}
+)
+"""Findings of a plan that explain by themselves why JAX is slow or not on the GPU."""
+
+
+class Surroundings(Value):
+    """What lies around JAX. ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA; ``pip_cuda``: pip's CUDA is there too."""
+
+    device_nodes: bool
+    shared_memory_bytes: int | None = None
+    cuda_folders: tuple[str, ...] = ()
+    pip_cuda: bool = False
+
+
+class Started(Value):
+    """How a trial start of JAX went; ``said``: the last lines of its stderr."""
+
+    seconds: float
+    platform: str | None = None
+    devices: int = 0
+    status: int = 0
+    said: str = ""
+    timed_out: bool = False
+
+
+def diagnose(
+    machine: Machine, environ: Mapping[str, str], around: Surroundings | None, started: Started | None = None
+) -> Iterator[Finding]:
+    """The findings, errors first. ``around`` None: the machine is described by a file, so this host says nothing of it."""
+    wants_cpu = environ.get("JAX_PLATFORMS", environ.get("JAX_PLATFORM_NAME", "")).strip().lower() == "cpu"
+    found = [
+        *_start(started, bool(machine.gpus)),
+        *_gpus(machine, environ, around, wants_cpu),
+        *(_plugins(machine) if machine.gpus else ()),
+        *_memory(machine, environ),
+        *_around(machine, around),
+    ]
+    yield from sorted(found, key=lambda finding: finding.severity != "error")
+
+
+def graver(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings of a plan; those that explain it all count as errors."""
+    yield from (f._replace(severity="error") if f.code in GRAVE else f for f in findings)
+
+
+def _start(started: Started | None, has_gpu: bool) -> Iterator[Finding]:
+    if started is None:
+        return
+    if started.timed_out:
+        message = f"JAX did not start within {started.seconds:g} s."
+        yield Finding(
+            "start-hangs", "error", message, "A coordinator that is awaited, or a GPU that hangs: see nvidia-smi."
+        )
+    elif started.platform is None:
+        end = f"signal {-started.status}" if started.status < 0 else f"exit code {started.status}"
+        yield Finding("start-fails", "error", f"JAX does not start ({end}); its last words: {started.said or '(none)'}")
+    elif started.platform == "cpu" and has_gpu:
+        message = f"JAX starts on the CPU although GPUs are here; its last words: {started.said or '(none)'}"
+        yield Finding("starts-on-cpu", "error", message, "The other findings may say why.")
+
+
+def _gpus(
+    machine: Machine, environ: Mapping[str, str], around: Surroundings | None, wants_cpu: bool
+) -> Iterator[Finding]:
+    if wants_cpu:
+        severity, hint = ("error", "Unset it, or write cuda,cpu.") if machine.gpus else ("note", "")
+        message = "JAX_PLATFORMS (or JAX_PLATFORM_NAME) is cpu: JAX runs on the CPU."
+        yield Finding("platform-is-cpu", severity, message, hint)  # type: ignore[arg-type]
+    elif machine.gpus is None and (around is None or around.device_nodes):
+        message = "An NVIDIA device is here, but NVML does not answer: which GPUs can be used is unknown."
+        yield Finding(
+            "driver-silent", "error", message, "Run nvidia-smi: after an update of the driver a restart is needed."
+        )
+    elif not machine.gpus:
+        yield _no_gpu(environ.get("CUDA_VISIBLE_DEVICES"), around)
+
+
+def _no_gpu(visible: str | None, around: Surroundings | None) -> Finding:
+    if visible is not None and (around is None or around.device_nodes):
+        message = f"CUDA_VISIBLE_DEVICES={visible!r} leaves no GPU to this process: JAX runs on the CPU."
+        return Finding("gpus-hidden", "error", message, "Unset it, or name GPUs that nvidia-smi -L lists.")
+    message = "No NVIDIA GPU can be seen here: JAX runs on the CPU."
+    return Finding("no-gpu", "error", message, "In a container: docker run --gpus all; on a cluster: ask for a GPU.")
+
+
+def _plugins(machine: Machine) -> Iterator[Finding]:
+    if machine.plugins is None or machine.jaxlib is None or "+cuda" in machine.jaxlib:
+        return
+    versions = sorted({int(name[8:].split("-")[0]) for name in machine.plugins if name[8:10].isdigit()})
+    if not versions:
+        message = "GPUs are here, but no CUDA plugin of JAX is installed: JAX runs on the CPU."
+        yield Finding(
+            "no-cuda-plugin",
+            "error",
+            message,
+            f"pip install 'jax[cuda{_fitting(machine)}]=={machine.jax or machine.jaxlib}'",
+        )
+    if len(versions) > 1:
+        message = (
+            f"The plugins of CUDA {' and '.join(map(str, versions))} are installed side by side; JAX uses but one."
+        )
+        yield Finding(
+            "two-cuda-plugins",
+            "warning",
+            message,
+            f"pip uninstall jax-cuda{versions[0]}-plugin jax-cuda{versions[0]}-pjrt",
+        )
+    for version in versions:
+        yield from _half(machine, version)
+        yield from _needs(machine, version)
+
+
+def _half(machine: Machine, version: int) -> Iterator[Finding]:
+    missing = [
+        name for part in ("plugin", "pjrt") if (name := f"jax-cuda{version}-{part}") not in (machine.plugins or {})
+    ]
+    if missing:
+        message = f"{missing[0]} is not installed, its other half is: JAX does not start on the GPU."
+        yield Finding("half-a-plugin", "error", message, f"pip install {missing[0]}=={machine.jaxlib}")
+
+
+def _needs(machine: Machine, version: int) -> Iterator[Finding]:
+    cuda, driver, capability = NEEDS.get(version, NEEDS[NEWEST_CUDA])
+    if machine.cuda_driver and _numbers(machine.cuda_driver) < _numbers(cuda):
+        message = f"The driver {machine.driver or ''} serves CUDA {machine.cuda_driver}; the plugin needs {cuda}: JAX does not start on the GPU."
+        yield Finding(
+            "driver-too-old",
+            "error",
+            message.replace("  ", " "),
+            f"Update the driver to {driver} or newer, or install jax[cuda12].",
+        )
+    old = {
+        g.name or "a GPU"
+        for g in machine.gpus or ()
+        if g.compute_capability and _numbers(g.compute_capability) < capability
+    }
+    if old:
+        least = ".".join(map(str, capability))
+        message = f"CUDA {version} needs compute capability {least}, which {', '.join(sorted(old))} has not."
+        yield Finding("gpu-too-old", "error", message, "Install jax[cuda12], or hide it with CUDA_VISIBLE_DEVICES.")
+
+
+def _fitting(machine: Machine) -> int:
+    """The newest CUDA that the driver serves."""
+    served = _numbers(machine.cuda_driver or NEEDS[NEWEST_CUDA][0])
+    return next((version for version, (cuda, _, _) in NEEDS.items() if served >= _numbers(cuda)), 12)
+
+
+def _memory(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Memory that others hold. A share of the whole memory is taken, whatever is free."""
+    known = [
+        (g.index, g.free_bytes, g.memory_bytes)
+        for g in machine.gpus or ()
+        if g.free_bytes is not None and g.memory_bytes
+    ]
+    full = [index for index, free, _ in known if free < LEAST_FREE_BYTES]
+    share = next((_fraction(environ[name]) for name in FRACTION_NAMES if name in environ), USUAL_FRACTION)
+    takes = environ.get(PREALLOCATE, "true").lower() not in ("false", "0")
+    short = [index for index, free, size in known if index not in full and takes and free < share * size]
+    look = "See nvidia-smi for the processes that hold it."
+    if full:
+        yield Finding(
+            "gpu-full",
+            "error",
+            f"GPU {_listed(full)} has less than 1 GiB of free memory: JAX cannot start there.",
+            look,
+        )
+    if short:
+        message = f"GPU {_listed(short)} has less free memory than the share of {share:g} that JAX takes at the start."
+        yield Finding("gpu-occupied", "warning", message, f"{look} Or lower --memory-fraction, or --no-preallocate.")
+
+
+def _around(machine: Machine, around: Surroundings | None) -> Iterator[Finding]:
+    if around is None:
+        return
+    if around.cuda_folders and around.pip_cuda and machine.plugins:
+        message = f"LD_LIBRARY_PATH names {', '.join(around.cuda_folders)}, whose CUDA libraries come before those that pip installed with JAX."
+        yield Finding("library-path", "warning", message, "Start without LD_LIBRARY_PATH (jax-ml/jax#17497).")
+    size = around.shared_memory_bytes
+    if size is not None and size < LEAST_SHARED_MEMORY_BYTES and len(machine.gpus or ()) > 1:
+        count = len(machine.gpus or ())
+        message = f"The shared memory (/dev/shm) has {size // 2**20} MiB, too little for NCCL to join {count} GPUs."
+        yield Finding("small-shared-memory", "warning", message, "docker run --shm-size=1g (or --ipc=host).")
+
+
+def _fraction(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return USUAL_FRACTION
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+
+
+def _listed(indices: list[int]) -> str:
+    return ", ".join(map(str, indices))

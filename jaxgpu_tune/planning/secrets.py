@@ -1,0 +1,44 @@
+"""Taking out of a text what does not belong into a bug report. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["masked"]
+
+HIDDEN = "***"
+_NAMED = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential|signature|sig|auth)"
+_SECRETS = (
+    (re.compile(r"(://)[^/@\s'\"]+@"), rf"\1{HIDDEN}@"),
+    (re.compile(r"(?i)(bearer\s+)\S+"), rf"\1{HIDDEN}"),
+    (re.compile(rf"(?i)([\w.-]*{_NAMED}[\w.-]*\s*[=:]\s*['\"]?)(?!\*)[^\s&'\",;]+"), rf"\1{HIDDEN}"),
+    (
+        re.compile(r"\b(?:hf_|gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|ASIA|nvapi-|eyJ)[A-Za-z0-9_.-]{8,}"),
+        HIDDEN,
+    ),
+    (re.compile(r"(?<![\w/+])(?=[\w+]*[0-9])(?=[\w+]*[a-z])(?=[\w+]*[A-Z])[A-Za-z0-9_+]{32,}={0,2}(?![\w/])"), HIDDEN),
+)
+_SECRET_NAME = re.compile(rf"(?i){_NAMED}")
+
+
+def masked(value: Any, home: str = "") -> Any:
+    """A JSON value without passwords, tokens, credentials in addresses and the home folder's name."""
+    if isinstance(value, Mapping):
+        return {
+            key: HIDDEN if _SECRET_NAME.search(str(key)) and item else masked(item, home) for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [masked(item, home) for item in value]
+    return _masked_text(value, home) if isinstance(value, str) else value
+
+
+def _masked_text(text: str, home: str) -> str:
+    for pattern, instead in _SECRETS:
+        text = pattern.sub(instead, text)
+    return re.sub(rf"{re.escape(home)}(?=/|\b)", "~", text) if len(home) > 1 else text

@@ -1,0 +1,44 @@
+"""The screen of ``jaxgpu-tune doctor``: what matters first, then what a bug report needs."""
+
+from __future__ import annotations
+
+from ..model import Finding
+from .table import hanging
+from .text import findings_lines, terminal_width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+__all__ = ["doctor_text"]
+
+
+def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
+    """``told`` is what ``--json`` prints."""
+    columns = width or terminal_width()
+    findings = [Finding(**finding) for finding in told["findings"]]
+    sections = {
+        "Machine": [*told["facts"], *told["software"], *_start(told["start"])],
+        "Environment": [f"{name}={value}" for name, value in told["environ"].items()]
+        or ["nothing that JAX reads is set"],
+        "Presets": [f"auto sets here: {', '.join(told['auto']) or 'nothing'}", f"all: {', '.join(told['presets'])}"],
+    }
+    lines = [*hanging(_verdict(findings), columns), *findings_lines(findings, columns)]
+    for heading, facts in sections.items():
+        lines += [heading, *(line for fact in facts for line in hanging(fact, columns, "  "))]
+    return "\n".join(lines)
+
+
+def _verdict(findings: list[Finding]) -> str:
+    errors = sum(finding.severity == "error" for finding in findings)
+    if not errors:
+        return "Nothing keeps JAX from the GPU here."
+    return f"JAX is slow, on the CPU or about to die here: {errors} reason{'s' * (errors > 1)}."
+
+
+def _start(start: Mapping[str, Any] | None) -> list[str]:
+    if start is None or start["platform"] is None:
+        return []
+    return [f"JAX started on {start['platform']} with {start['devices']} devices in {start['seconds']:g} s"]
