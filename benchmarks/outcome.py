@@ -27,7 +27,10 @@ class Ratio(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One variant of one workload. ``step_ms``: median of its processes' medians; ``compile_seconds``: of the first one."""
+    """One variant of one workload. ``step_ms``: median of its processes' medians; ``compile_seconds``: of the first one.
+
+    ``loss``: after the first steps; ``loss_off``: the largest difference to the default's in any of them, as a part of it.
+    """
 
     variant: str
     processes: int
@@ -36,6 +39,7 @@ class Row(NamedTuple):
     compile_seconds: float
     peak_gib: float | None
     loss: float
+    loss_off: float
     settings: Mapping[str, str | None]
 
 
@@ -104,6 +108,7 @@ def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
             compile_seconds=these[0]["compile_seconds"],
             peak_gib=max(peaks) / GIB if peaks else None,
             loss=these[0]["losses"][-1],
+            loss_off=max(abs(a / b - 1) for a, b in zip(these[0]["losses"], default[0]["losses"], strict=True)),
             settings=these[0]["settings"],
         )
 

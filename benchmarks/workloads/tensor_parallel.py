@@ -26,4 +26,5 @@ def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> 
     place = Place(devices, alone=alone)
     loss = partial(transformer.loss_of, whole=lambda _, weight: weight.astype(jnp.bfloat16), kept=place.kept)
     params = place.normal(transformer.shapes_of(size, CUTS))
-    return trained(loss, params, place.put(transformer.tokens(size), None), 2e-4)
+    rate = min(2e-4, 0.1 / size.width)
+    return trained(loss, params, place.put(transformer.tokens(size), None), rate)
