@@ -26,6 +26,7 @@ PRESET = "fsdp"
 ODD = {"flags": {"xla_gpu_enable_triton_gemm": "false"}, "jax_config": {"jax_default_matmul_precision": "highest"}}
 TWO = 2
 LIMIT_SECONDS = 120
+Member = subprocess.Popen[str]
 
 
 def main() -> int:
@@ -95,20 +96,29 @@ def run(job: Mapping[str, Any], wait: float) -> dict[str, Any]:
         )
         for rank, environ in enumerate(job["environs"])
     ]
-    told = [ended(one, start + (LIMIT_SECONDS if job["check"] else wait)) for one in members]
+    limit = LIMIT_SECONDS if job["check"] else wait
+    while any(one.poll() is None for one in members) and time.perf_counter() - start < limit:
+        time.sleep(0.1)
+    told = [ended(one) for one in stopped(members)]
     return {"seconds": time.perf_counter() - start, "processes": told, "as_expected": is_right(job, told)}
 
 
-def ended(process: subprocess.Popen[str], until: float) -> dict[str, Any]:
-    """What a process told, how it ended; "waiting" where it had to be stopped."""
-    try:
-        out, err = process.communicate(timeout=max(1.0, until - time.perf_counter()))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+def stopped(members: list[Member]) -> list[tuple[Member, bool]]:
+    """Each process, and whether it was still waiting: told of all before the end of one can end another."""
+    told = [(one, one.poll() is None) for one in members]
+    for one in members:
+        one.kill()
+    return told
+
+
+def ended(process: tuple[Member, bool]) -> dict[str, Any]:
+    """What a process told and how it ended; "waiting" where it had to be stopped."""
+    member_process, waiting = process
+    out, err = member_process.communicate()
+    if waiting:
         return {"waiting": True}
     lines = out.splitlines()
-    return {"status": process.returncode, **(json.loads(lines[-1]) if lines else {"stderr": err[-2000:]})}
+    return {"status": member_process.returncode, **(json.loads(lines[-1]) if lines else {"stderr": err[-300:]})}
 
 
 def is_right(job: Mapping[str, Any], told: list[dict[str, Any]]) -> bool:
