@@ -41,9 +41,9 @@ def _powershell(value: str) -> str:
 
 
 def _powershell_character(character: str) -> str:
-    if character in '"\u201c\u201d\u201e`$':
+    if character in '"`$':
         return f"`{character}"
-    if character.isprintable():
+    if character.isprintable() and character not in "\u201c\u201d\u201e":
         return character
     return POWERSHELL_ESCAPES.get(character) or f"$([char]::ConvertFromUtf32({ord(character)}))"
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MACHINES = ROOT / "tests" / "machines"
 FILES = ROOT / "tests" / "planning" / "files"
 OURS = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "TF_", "CUDA_", "SLURM_", "OMPI_", "PMI", "LD_LIBRARY_PATH")
+HERE = "here.json"
+"""Of the installed jaxlib: `run` changes nothing for another one."""
 OLD = "--xla_gpu_enable_async_collectives=true --xla_gpu_graph_level=0"
 
 CASES: dict[str, tuple[list[str], dict[str, str]]] = {
@@ -71,7 +75,7 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
     "doctor-no-gpu": (["doctor"], {"JAXGPU_TUNE_MACHINE": str(MACHINES / "no_gpu.json")}),
     "detect": (["detect"], {}),
     "detect-json": (["detect", "--json"], {"JAXGPU_TUNE_MACHINE": str(MACHINES / "no_gpu.json")}),
-    "run-nothing": (["run", "fsdp", "--", "no-such-command"], {}),
+    "run-nothing": (["run", "fsdp", "--", "no-such-command"], {"JAXGPU_TUNE_MACHINE": HERE}),
 }
 
 
@@ -87,6 +91,7 @@ def test_what_is_printed(name: str, columns: int, tmp_path: Path, monkeypatch: p
     arguments, environ = CASES[name]
     for file in FILES.iterdir():
         (tmp_path / file.name.removesuffix(".txt")).write_bytes(file.read_bytes())
+    (tmp_path / HERE).write_text(json.dumps({"jax": version("jax"), "jaxlib": version("jaxlib")}))
     monkeypatch.chdir(tmp_path)
     for variable in [variable for variable in os.environ if variable.startswith(OURS)]:
         monkeypatch.delenv(variable)

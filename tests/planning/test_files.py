@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -139,7 +140,9 @@ def test_a_patch_applies_and_is_needed_once(name: str, tmp_path: Path) -> None:
     assert kind is not None
     new = rewritten(text, kind)
     patch = unified(name, text, new)
-    for command in (["patch", "-p0"], ["git", "apply", "-p0", "-"]):
+    commands = [command for command in (["patch", "-p0"], ["git", "apply", "-p0", "-"]) if shutil.which(command[0])]
+    assert commands
+    for command in commands:
         (tmp_path / name).write_text(text, encoding="utf-8")
         subprocess.run(command, cwd=tmp_path, input=patch, text=True, encoding="utf-8", check=True, capture_output=True)
         assert (tmp_path / name).read_text(encoding="utf-8") == new

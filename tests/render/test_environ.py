@@ -99,7 +99,7 @@ def test_an_unknown_form_is_a_mistake_of_the_program() -> None:
     [
         ('a $b `c "d"', "'a $b `c \"d\"'"),
         ("it's ‘x’", "'it''s ‘‘x’’'"),
-        ('a\nb $c "d" `e “f”', '"a`nb `$c `"d`" ``e `“f`”"'),
+        ('a\nb $c "d" `e “', '"a`nb `$c `"d`" ``e $([char]::ConvertFromUtf32(8220))"'),
         ("\x01", '"$([char]::ConvertFromUtf32(1))"'),
     ],
 )
