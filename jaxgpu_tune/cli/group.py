@@ -58,6 +58,7 @@ def _command(name: str) -> click.Command:
         callback=call,
         params=[_parameter(parameter) for parameter in module.PARAMETERS],
         help=module.command.__doc__,
+        short_help=module.command.__doc__.split("\n")[0],
         epilog=_examples(module.EXAMPLES),
         context_settings={"ignore_unknown_options": takes_anything},
     )

@@ -14,14 +14,17 @@ __all__ = ["release_of"]
 def release_of(version: str | None) -> str:
     """The known release that stands for the version asked for or installed; says so where it is not the same.
 
-    Raises BadSetting where none is asked for and none is installed.
+    Raises BadSetting where none is asked for and none is installed, and for what is no version.
     """
+    from ..model import Machine
+
     if version is None:
         from ..api import detect
 
         version = detect().jaxlib
     if version is None:
         raise wrong_use("No jaxlib is installed here.", "Name a release with --jaxlib.")
+    Machine.from_dict({"jaxlib": version})
     found = resolve(version)
     if not found.exact:
         say(f"jaxlib {version} is in no table; these are the flags of {found.release}.", sys.stderr)

@@ -120,7 +120,7 @@ def test_yaml_reads_what_was_meant(style: str | None, form: str, flags: list[str
 @given(flags=FLAGS, whole=st.booleans(), ascii_only=st.booleans())
 def test_notebooks_stay_notebooks(flags: list[str], whole: bool, ascii_only: bool) -> None:
     """JSON around Python; nothing but the flags changes."""
-    lines = ["# a\n", "import os\n", f"os.environ['XLA_FLAGS'] = {' '.join(flags)!r}\n", "%time 'é'"]
+    lines = ["# a\n", "import os\n", f"os.environ['XLA_FLAGS'] = {' '.join(flags)!r}\n", "%time 'é😀'"]
     cell = {
         "cell_type": "code",
         "source": "".join(lines) if whole else lines,

@@ -14,7 +14,7 @@ __all__ = ["notebook_sites"]
 
 _SOURCE = re.compile(r'"source"\s*:\s*')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
+_ESCAPE = re.compile(r"(?:\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 _MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<mark>%+|!)(?P<line>.*)$")
 _ENV = re.compile(r"%(?:set_)?env[ \t]+XLA_FLAGS[ =][ \t]*")
 _SHELL_CELL = re.compile(r"%%(?:bash|sh|script)\b")
@@ -71,7 +71,7 @@ def _cell_sites(source: str) -> Iterator[Site]:
         yield from python_sites(
             _MAGIC.sub(lambda line: f"{line['indent']}pass".ljust(len(line[0]))[: len(line[0])], source)
         )
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         if "XLA_FLAGS" in source:
             yield Site(source.index("XLA_FLAGS"), unsure="the cell cannot be read as Python")
 
