@@ -204,17 +204,27 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
 
 def migrate(xla_flags: str, to: str | None = None) -> Migration:
     """The same intent for another jaxlib (default: the installed one): the text and what became of each flag."""
+    return migrator(to)(xla_flags)
+
+
+def migrator(to: str | None = None) -> Callable[[str], Migration]:
+    """``migrate`` for many texts: the machine is looked at once."""
     from .planning.migrate import restated
 
-    observation = _observe_fresh(make_request(), _texts("flags", {"XLA_FLAGS": xla_flags}), to)
-    target = target_of(observation.machine)
-    renewed = tuple(restated(read_flags(observation, target).flags, target))
-    changed = tuple(item for item in renewed if isinstance(item, Decision))
-    if changed:
-        text = " ".join(item.text for item in renewed if not isinstance(item, Decision))
-        observation = observation._replace(environ={"XLA_FLAGS": text}, flag_file=None)
-    report = make_plan(make_request(), observation, NOTHING)
-    return Migration(report.xla_flags, ordered((*changed, *report.decisions)), report.findings)
+    machine = _observe_fresh(make_request(), {}, to).machine
+    target = target_of(machine)
+
+    def restate(xla_flags: str) -> Migration:
+        observation = observe(_texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
+        renewed = tuple(restated(read_flags(observation, target).flags, target))
+        changed = tuple(item for item in renewed if isinstance(item, Decision))
+        if changed:
+            text = " ".join(item.text for item in renewed if not isinstance(item, Decision))
+            observation = observation._replace(environ={"XLA_FLAGS": text}, flag_file=None)
+        report = make_plan(make_request(), observation, NOTHING)
+        return Migration(report.xla_flags, ordered((*changed, *report.decisions)), report.findings)
+
+    return restate
 
 
 def explain(name: str, jaxlib: str | None = None) -> Explanation:

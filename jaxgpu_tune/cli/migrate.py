@@ -11,6 +11,9 @@ from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..model import Migration
     from ..planning.files import Rewritten
 
 
@@ -52,27 +55,30 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
 
 
 def _patch(files: tuple[str, ...], release: str | None, as_json: bool) -> int:
+    from ..api import migrator
     from ..render.patch import unified
 
-    done = [(name, text, _rewritten(name, text, release)) for name in files for text in [_read(name)]]
+    restate = migrator(release)
+    done = [(name, text, _rewritten(name, text, restate)) for name in files for text in [_read(name)]]
     if as_json:
         print_json([_object(name, text, found) for name, text, found in done])
     else:
-        sys.stdout.write("".join(unified(name, text, found.text) for name, text, found in done))
+        patch = "".join(unified(name, text, found.text) for name, text, found in done)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(patch.encode())
         for name, _, found in done:
             _tell(name, found)
     return 0
 
 
-def _rewritten(name: str, text: str, release: str | None) -> Rewritten:
-    from ..api import migrate
+def _rewritten(name: str, text: str, restate: Callable[[str], Migration]) -> Rewritten:
     from ..planning.files import KINDS, kind_of, rewrite
 
     kind = kind_of(name, text)
     if kind is None:
         raise wrong_use(f"--file {name!r}: it cannot be told what kind of file this is; known are: {', '.join(KINDS)}.")
     try:
-        return rewrite(text, kind, lambda flag: migrate(flag, release))
+        return rewrite(text, kind, restate)
     except (SyntaxError, ValueError) as error:
         raise wrong_use(f"--file {name!r} cannot be read as {kind}: {error}.") from error
 

@@ -41,4 +41,5 @@ def _verdict(findings: list[Finding]) -> str:
 def _start(start: Mapping[str, Any] | None) -> list[str]:
     if start is None or start["platform"] is None:
         return []
-    return [f"JAX started on {start['platform']} with {start['devices']} devices in {start['seconds']:g} s"]
+    count = f"{start['devices']} device{'s' * (start['devices'] != 1)}"
+    return [f"JAX started on {start['platform']} with {count} in {start['seconds']:g} s"]

@@ -149,6 +149,18 @@ def test_a_patch_applies_and_is_needed_once(name: str, tmp_path: Path) -> None:
     assert rewrite(new, kind, migrate).changes == ()
 
 
+@pytest.mark.parametrize("ending", ["\r\n", "\n"])
+def test_the_ends_of_lines_stay(ending: str, tmp_path: Path) -> None:
+    """Also where the file does not end with one."""
+    text = ending.join(["FROM x", "ENV XLA_FLAGS=--xla_gpu_graph_level=0", "ENV A=1"])
+    new = rewritten(text, "dockerfile")
+    assert new == text.replace("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
+    (tmp_path / "Dockerfile").write_bytes(text.encode())
+    patch = unified("Dockerfile", text, new).encode()
+    subprocess.run(["git", "apply", "-p0", "-"], cwd=tmp_path, input=patch, check=True, capture_output=True)
+    assert (tmp_path / "Dockerfile").read_bytes() == new.encode()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_old_is_rewritten_or_named(name: str) -> None:
     """Outside comments no flag of another time is passed over in silence, and comments stay as they are."""

@@ -1,4 +1,4 @@
-"""XLA_FLAGS in Python: os.environ and all that is like it, through names, sums, joins and f-strings."""
+"""XLA_FLAGS in Python: assigned to the environment in any form, through names, sums, joins and f-strings."""
 
 from __future__ import annotations
 
