@@ -184,7 +184,8 @@ def test_what_is_old_is_rewritten_or_named(name: str) -> None:
         ("python", "import sys\nsys.argv.append('--xla_gpu_graph_level=0')\n", "cannot be told"),
         ("shell", "ssh h 'XLA_FLAGS=--xla_gpu_graph_level=0 python'\n", "within quotes"),
         ("shell", "XLA_FLAGS=--xla_gpu_no_such=1\n", "no XLA flag of jaxlib 0.11.2 has that name"),
-        ("shell", "cat <<E\nXLA_FLAGS=--xla_gpu_graph_level=0\nE\n", "here-document"),
+        ("shell", "cat <<E\nrun XLA_FLAGS=--xla_gpu_graph_level=0\nE\n", "here-document"),
+        ("shell", 'if [[ "$XLA_FLAGS" != *"--xla_gpu_graph_level="* ]]; then x; fi\n', "cannot be told"),
     ],
 )
 def test_what_cannot_be_sure_is_left_and_named(kind: str, text: str, why: str) -> None:
@@ -193,6 +194,44 @@ def test_what_cannot_be_sure_is_left_and_named(kind: str, text: str, why: str) -
     assert found.text == text and found.changes == ()
     (left,) = found.left
     assert why in left.why and text.split("\n")[left.line - 1].count("xla_gpu")
+
+
+GRAPHS = "--xla_gpu_graph_level=0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("python", "import os\nos.environ['XLA_FLAGS'] = (os.getenv('XLA_FLAGS', '') + ' GRAPHS').strip()\n"),
+        (
+            "python",
+            "import os\nB = \"\"\"\nGRAPHS\n--xla_gpu_autotune_level=2\n\"\"\"\nos.environ['XLA_FLAGS'] = B.replace('\\n', ' ')\n",
+        ),
+        ("python", "flags = [\n    # one\n    'GRAPHS',\n]\nenv_vars['XLA_FLAGS'] += ' '.join(flags)\n"),
+        ("python", "job(env={'XLA_FLAGS': 'GRAPHS'}, XLA_FLAGS='GRAPHS')\n"),
+        ("python", "monkeypatch.setenv('XLA_FLAGS', 'GRAPHS' if a else f'{b} GRAPHS')\n"),
+        ("shell", 'out=$(XLA_FLAGS="GRAPHS" python x.py | grep y)\n'),
+        (
+            "shell",
+            'export XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=$((A/B))\n     GRAPHS\n  ${XLA_FLAGS:-}"\n',
+        ),
+        (
+            "shell",
+            "cat <<EOF > env.txt\nA=1\nXLA_FLAGS=--xla_gpu_autotune_level=1 \\\nGRAPHS \\\n--xla_dump_to=$D\nEOF\n",
+        ),
+        ("shell", "BASE='GRAPHS'\nALL=\"$BASE --xla_gpu_autotune_level=1\"\nXLA_FLAGS=$ALL python x.py\n"),
+        ("shell", "singularity exec --env XLA_FLAGS='GRAPHS' x.sif y\n"),
+        ("dockerfile", "FROM x\nARG XLA_FLAGS=GRAPHS\nENV A=b \\\n    # why\n    XLA_FLAGS='GRAPHS' \\\n    C=d\n"),
+        ("yaml", "data:\n  XLA_FLAGS: >-\n    GRAPHS\n\n    --xla_gpu_autotune_level=2\n  B: c\n"),
+        ("yaml", "env:\n- value: GRAPHS\n  name: XLA_FLAGS\n- name: B\n  value: x\n"),
+        ("yaml", "env:\n{{- if x }}\n  - name: \"XLA_FLAGS\"\n    value: '{{ y }} GRAPHS'\n"),
+    ],
+)
+def test_forms_that_people_write(kind: str, text: str) -> None:
+    """As seen in public scripts, recipes and charts; every flag is found, the rest stays."""
+    found = rewrite(text.replace("GRAPHS", GRAPHS), kind, migrate)
+    assert found.text == text.replace("GRAPHS", OLD[GRAPHS])
+    assert found.left == ()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from .mapped import Mapped, Site, plain
 __all__ = ["python_sites"]
 
 FLAGS = "XLA_FLAGS"
+TRIMS = ("strip", "lstrip", "rstrip", "replace")
+"""Methods after which flags are still the flags that they were."""
 READERS = frozenset({"get", "getenv", "pop"})
 
 
@@ -63,7 +65,9 @@ class _Finder:
             yield from self._literals(node)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
             yield from self._template(node.left, r"%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
-        elif (template := _formatted(node)) is not None:
+        elif (trimmed := _receiver(node, TRIMS)) is not None:
+            yield from self._pieces(trimmed)
+        elif (template := _receiver(node, ("format",))) is not None and _is_text(template):
             yield from self._template(template, r"\{[^{}]*\}")
         else:
             yield Mapped.hole()
@@ -166,8 +170,8 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _formatted(node: ast.expr) -> ast.expr | None:
-    """The template of ``"…".format(…)``."""
-    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format"
-    template = node.func.value if called else None  # type: ignore[attr-defined]
-    return template if template is not None and _is_text(template) else None
+def _receiver(node: ast.expr, methods: tuple[str, ...]) -> ast.expr | None:
+    """What one of the methods is called on: ``x`` of ``x.strip()``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
+        return node.func.value
+    return None

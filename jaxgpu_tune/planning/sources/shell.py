@@ -10,6 +10,8 @@ from .mapped import HOLE, Encoder, Mapped, Site
 
 __all__ = ["dockerfile_sites", "dotenv_sites", "read_word", "shell_sites"]
 
+QUOTES = ("'", '"')
+DOCUMENT = "a here-document"
 ENDS = " \t\n;&|()<>"
 _ASSIGNED = r"(?:^|(?<=[\s;&|(\"'=,]))(?P<name>{})\+?="
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
@@ -25,6 +27,8 @@ def shell_sites(text: str, name: str = "XLA_FLAGS") -> Iterator[Site]:
         whole = _in_one_quote(text, at, start) if within else None
         if whole is not None:
             yield whole
+        elif within == DOCUMENT and _DOTENV.match(text, text.rfind("\n", 0, at) + 1):
+            yield _line_site(text, at, start)
         elif within:
             yield Site(at, unsure=f"{name} is set within {within}")
         elif text[at - 1 : at] == ",":
@@ -58,9 +62,14 @@ def dockerfile_sites(text: str) -> Iterator[Site]:
 def dotenv_sites(text: str) -> Iterator[Site]:
     """One assignment a line; without quotes the value goes on to the end of the line or to `` #``."""
     for found in _DOTENV.finditer(text):
-        quoted = text[found.end() : found.end() + 1] in ("'", '"')
-        site = _site(text, found.start(), found.end(), ENDS if quoted else "\n")
+        site = _line_site(text, found.start(), found.end())
+        quoted = text[found.end() : found.end() + 1] in QUOTES
         yield site if quoted else site._replace(pieces=tuple(map(_before_comment, site.pieces)))
+
+
+def _line_site(text: str, at: int, start: int) -> Site:
+    """To the end of the line, unless quotes say otherwise."""
+    return _site(text, at, start, ENDS if text[start : start + 1] in QUOTES else "\n")
 
 
 def _before_comment(piece: Mapped) -> Mapped:
@@ -91,7 +100,7 @@ def _word_starts(text: str, wanted: re.Pattern[str]) -> Iterator[tuple[int, str]
             body = _line_end(text, at) + 1
             last = re.compile(rf"(?m)^\t*{document[2]}$").search(text, body)
             stop = last.end() if last else end
-            yield from ((found.start(), "a here-document") for found in wanted.finditer(text, body, stop))
+            yield from ((found.start(), DOCUMENT) for found in wanted.finditer(text, body, stop))
             at = stop
         elif found := wanted.match(text, at):
             yield at, ""
