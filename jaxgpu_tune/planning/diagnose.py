@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import Finding, Machine
@@ -52,6 +53,7 @@ def diagnose(
     wants_cpu = environ.get("JAX_PLATFORMS", environ.get("JAX_PLATFORM_NAME", "")).strip().lower() == "cpu"
     found = [
         *_start(started, bool(machine.gpus)),
+        *_jax(machine),
         *_gpus(machine, environ, around, wants_cpu),
         *(_plugins(machine) if machine.gpus else ()),
         *_memory(machine, environ),
@@ -79,6 +81,13 @@ def _start(started: Started | None, has_gpu: bool) -> Iterator[Finding]:
     elif started.platform == "cpu" and has_gpu:
         message = f"JAX starts on the CPU although GPUs are here; its last words: {started.said or '(none)'}"
         yield Finding("starts-on-cpu", "error", message, "The other findings may say why.")
+
+
+def _jax(machine: Machine) -> Iterator[Finding]:
+    """What jax itself refuses when it is imported (jax/_src/lib/__init__.py)."""
+    if machine.jax and machine.jaxlib and _release(machine.jaxlib)[:3] > _release(machine.jax)[:3]:
+        message = f"jaxlib {machine.jaxlib} is newer than jax {machine.jax}, which refuses to be imported."
+        yield Finding("jaxlib-too-new", "error", message, f"pip install jax=={machine.jaxlib} (or an older jaxlib).")
 
 
 def _gpus(
@@ -127,9 +136,18 @@ def _plugins(machine: Machine) -> Iterator[Finding]:
             message,
             f"pip uninstall jax-cuda{versions[0]}-plugin jax-cuda{versions[0]}-pjrt",
         )
+    yield from _unused(machine)
     for version in versions:
         yield from _half(machine, version)
         yield from _needs(machine, version)
+
+
+def _unused(machine: Machine) -> Iterator[Finding]:
+    """jaxlib leaves a plugin of another version aside with no more than a Python warning (jaxlib/plugin_support.py)."""
+    for name, version in sorted((machine.plugins or {}).items()):
+        if name.endswith("-plugin") and _release(version) != _release(machine.jaxlib or ""):
+            message = f"{name} {version} is not for jaxlib {machine.jaxlib}, which does not use it."
+            yield Finding("plugin-unused", "error", message, f"pip install {name}=={machine.jaxlib}")
 
 
 def _half(machine: Machine, version: int) -> Iterator[Finding]:
@@ -210,6 +228,12 @@ def _fraction(text: str) -> float:
         return float(text)
     except ValueError:
         return USUAL_FRACTION
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with, which is what jaxlib compares."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def _numbers(version: str) -> tuple[int, ...]:
