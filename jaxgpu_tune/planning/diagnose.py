@@ -85,7 +85,7 @@ def _start(started: Started | None, has_gpu: bool) -> Iterator[Finding]:
 
 def _jax(machine: Machine) -> Iterator[Finding]:
     """What jax itself refuses when it is imported (jax/_src/lib/__init__.py)."""
-    if machine.jax and machine.jaxlib and _release(machine.jaxlib)[:3] > _release(machine.jax)[:3]:
+    if machine.jax and machine.jaxlib and _release(machine.jaxlib) > _release(machine.jax):
         message = f"jaxlib {machine.jaxlib} is newer than jax {machine.jax}, which refuses to be imported."
         yield Finding("jaxlib-too-new", "error", message, f"pip install jax=={machine.jaxlib} (or an older jaxlib).")
 

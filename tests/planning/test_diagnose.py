@@ -55,6 +55,7 @@ def test_a_good_machine_has_nothing() -> None:
         ({"here": GOOD._replace(plugins={"jax-cuda13-pjrt": "0.11.2"})}, "half-a-plugin", "error"),
         ({"here": GOOD._replace(plugins={**PLUGINS, "jax-cuda13-plugin": "0.11.1"})}, "plugin-unused", "error"),
         ({"here": GOOD._replace(jax="0.11.1")}, "jaxlib-too-new", "error"),
+        ({"here": GOOD._replace(jaxlib="0.11.2.1", plugins=None)}, "jaxlib-too-new", "error"),
         ({"here": GOOD._replace(cuda_driver="12.8")}, "driver-too-old", "error"),
         ({"here": with_gpus(compute_capability="7.0")}, "gpu-too-old", "error"),
         ({"here": with_gpus(free_bytes=GIB // 2)}, "gpu-full", "error"),
