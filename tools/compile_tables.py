@@ -17,12 +17,17 @@ from jaxgpu_tune.knowledge.tables import DATA, read_toml
 
 FOLDER = Path(DATA)
 TABLES = ("hazards", "notes", "processes", "translations")
+FOR_TESTS = ("incident", "spared")
+"""Keys of a hazard that only its test reads."""
 
 
 def compiled() -> dict[Path, str]:
     """Each JSON file and its text."""
     presets = {path.stem: read_toml(path) for path in sorted((FOLDER / "presets").glob("*.toml"))}
     tables = {name: read_toml(FOLDER / f"{name}.toml") for name in TABLES}
+    for hazard in tables["hazards"]["hazard"]:
+        for key in FOR_TESTS:
+            hazard.pop(key, None)
     return {
         FOLDER / "authored" / f"{name}.json": _text(value) for name, value in {"presets": presets, **tables}.items()
     }

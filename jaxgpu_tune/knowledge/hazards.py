@@ -46,7 +46,10 @@ class Trigger(Value):
 
 
 class Hazard(Value):
-    """What can go wrong: ``severity``, ``message`` and ``hint`` are those of the Finding to make; ``source`` is public."""
+    """What can go wrong: ``severity``, ``message`` and ``hint`` are those of the Finding to make; ``source`` is public.
+
+    ``withheld``: a preset's setting that triggers it by itself is left out where ``when`` holds.
+    """
 
     code: str
     severity: Severity
@@ -55,6 +58,7 @@ class Hazard(Value):
     source: str
     triggers: tuple[Trigger, ...]
     when: Mapping[str, Any] = NOTHING
+    withheld: bool = False
 
     def triggered_by(self, settings: InForce) -> bool:
         """Whether every setting that it needs is in force."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..model import Finding
+from ..model import Finding, Setting
 from .conditions import Facts, all_met
 from .merge import text_of
 from .wish import Wish
 
-__all__ = ["check"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..knowledge.hazards import Hazard
+
+
+__all__ = ["check", "withheld"]
 
 
 def check(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
@@ -22,5 +27,21 @@ def check(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
     from ..knowledge.hazards import hazards
 
     for hazard in hazards():
-        if hazard.triggered_by(in_force) and all_met(hazard.when, facts):
+        if hazard.triggered_by(in_force) and _holds(hazard, facts):
             yield Finding(hazard.code, hazard.severity, f"{hazard.message} (source: {hazard.source})", hazard.hint)
+
+
+def withheld(setting: Setting, facts: Facts) -> str | None:
+    """Why a preset does not set this here although its own conditions hold (a sentence), or None."""
+    from ..knowledge.hazards import hazards
+
+    asked = {(setting.kind, setting.name): setting.value}
+    found = (h.message for h in hazards() if h.withheld and h.triggered_by(asked) and _holds(h, facts))
+    return next(found, None)
+
+
+def _holds(hazard: Hazard, facts: Facts) -> bool:
+    """Whether it can strike here: of GPUs that differ, one is enough (R54)."""
+    kinds = sorted(set(facts.compute_capabilities or ()))
+    each = (facts._replace(compute_capabilities=(one,)) for one in kinds) if kinds else (facts,)
+    return any(all_met(hazard.when, one) for one in each)

@@ -26,6 +26,8 @@ TOLD = (
     "CUDA_VISIBLE_DEVICES",
     "CUDA_MODULE_LOADING",
     "TF_FORCE_UNIFIED_MEMORY",
+    "TF_DETERMINISTIC_OPS",
+    "TF_CUDNN_DETERMINISTIC",
 )
 """The variables that are told as inherited whether or not anything is decided about them (R21), and that hazards see."""
 

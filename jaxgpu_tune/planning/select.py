@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..knowledge.presets import load_preset, load_preset_file
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
+from .check import withheld
 from .conditions import Facts, evaluate
 from .request import THRESHOLD_FLAGS, Request
 
@@ -122,7 +123,9 @@ def select(preset: Preset, request: Request, facts: Facts) -> Iterator[Setting |
 def _unmet(setting: Setting, facts: Facts) -> list[str]:
     if setting.name.startswith(FOR_GPUS) and facts.platform != "cuda":
         return ["No NVIDIA GPU is used here." if facts.platform else "Whether there is an NVIDIA GPU is unknown."]
-    return [verdict.sentence for verdict in evaluate(setting.when, facts) if verdict.met is not True]
+    sentences = [verdict.sentence for verdict in evaluate(setting.when, facts) if verdict.met is not True]
+    danger = None if sentences else withheld(setting, facts)
+    return [danger] if danger else sentences
 
 
 def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ...]:

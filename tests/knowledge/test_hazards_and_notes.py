@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge import flags
 from jaxgpu_tune.knowledge.hazards import Hazard, Trigger, hazards
 from jaxgpu_tune.knowledge.notes import all_notes, note
 from jaxgpu_tune.knowledge.presets import all_presets
+from jaxgpu_tune.knowledge.tables import DATA, read_toml
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 from jaxgpu_tune.model import SettingKind
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from jaxgpu_tune.model import Preset
 
 RELEASES = flags.releases()
+AUTHORED = {table["code"]: table for table in read_toml(f"{DATA}/hazards.toml")["hazard"]}
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
 Key = tuple[SettingKind, str]
 every_hazard = pytest.mark.parametrize("hazard", hazards(), ids=lambda hazard: hazard.code)
@@ -40,6 +43,36 @@ def test_a_hazard_names_flags_that_exist(hazard: Hazard) -> None:
     """A misspelt flag would never trigger."""
     names = {name for trigger in hazard.triggers if trigger.kind == "xla_flag" for name in trigger.names}
     assert {name for name in names if not any(flags.flag(name, release) for release in RELEASES)} == set()
+
+
+@every_hazard
+def test_a_hazard_is_found_where_it_struck_and_not_on_the_healthy_neighbour(hazard: Hazard) -> None:
+    """Each names its incident's machine and environment, and what differs where all is well."""
+    table = AUTHORED[hazard.code]
+    assert hazard.code in found_on(table["incident"])
+    assert hazard.code not in found_on({**table["incident"], **table["spared"]})
+
+
+def found_on(place: dict[str, Any]) -> set[str]:
+    """The codes of what a plan that adds nothing finds on such a machine."""
+    count, processes = place["gpus"], place.get("processes", 1)
+    gpu = {"compute_capability": place.get("capability", "9.0"), "count": count}
+    machine = {
+        "jaxlib": place["jaxlib"],
+        "jax": place["jaxlib"],
+        "gpus": [gpu] if count else [],
+        "processes": {"rank": 0, "local_rank": 0, "count": processes, "local_count": 1},
+    }
+    report = plan("auto", machine=machine, environ=place["environ"], probe=False)
+    return {finding.code for finding in report.findings}
+
+
+def test_a_mixed_box_has_the_hazards_of_each_of_its_gpus() -> None:
+    """R54: one old GPU is enough."""
+    gpus = [{"compute_capability": "6.1"}, {"compute_capability": "12.0"}]
+    machine = {"jaxlib": "0.9.2", "jax": "0.9.2", "gpus": gpus}
+    report = plan("auto", machine=machine, environ={"XLA_FLAGS": "--xla_gpu_triton_gemm_any=true"})
+    assert "triton-on-old-gpu" in {finding.code for finding in report.findings}
 
 
 def test_codes_are_unique() -> None:
