@@ -12,7 +12,7 @@ from ..errors import BadFlagValue, BadSetting, UnknownFlag
 from ..knowledge import flags as known
 from ..knowledge import options
 from ..model import Decision, Finding, Setting, Status
-from . import memory
+from . import variables
 from .request import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target
 from .wish import Origin, Problem, Stream, Wish
@@ -149,7 +149,10 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
     if origin != "existing" and setting.name.startswith("JAX_") and options.known(option):
         yield from _adapt_option(setting._replace(kind="jax_config", name=option), origin, target)
         return
-    checked = memory.check(setting.name, setting.value, target.jaxlib, target.unified_memory)
+    misnamed = variables.name_finding(setting.name)
+    if misnamed is not None and setting.value is not None:
+        yield misnamed
+    checked = variables.check(setting.name, setting.value, target.jaxlib, target.unified_memory)
     if checked.problem and origin == "existing":
         yield Decision("env", setting.name, None, "dropped", checked.problem, setting.source)
         yield Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..knowledge import flags as known
 from ..knowledge import options
+from ..knowledge.variables import is_setting
 from ..model import Decision, Observation, Setting
 from . import memory
 from .adapt import adapt, adapt_flag
@@ -80,7 +81,7 @@ def _variables(observation: Observation, wanted: frozenset[str], target: Target)
     dropped = {item.name for item in gone if isinstance(item, Decision)}
     for name in sorted(environ):
         told = name in wanted or name.startswith(TOLD)
-        if told and name not in dropped and name != "XLA_FLAGS":
+        if told and name not in dropped and name != "XLA_FLAGS" and is_setting(name):
             setting = Setting("env", name, environ[name], "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)
 

@@ -1,0 +1,68 @@
+"""The variables of NCCL and CUDA (``data/variables.toml``): what they can read, and what a misspelt name probably means."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..values import Value
+from .tables import read_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+
+__all__ = ["VariableSpec", "is_setting", "misspelt", "variable"]
+
+NEAR = 0.88
+"""How alike two names are of which one is the other misspelt: NCCL_NVLS_ENABLED, CUDA_DEVICE_MAX_CONNECTION."""
+
+
+class VariableSpec(Value):
+    """What one variable can read. ``values``: the words, or members of a list; ``lowest``, ``highest``: of a number."""
+
+    name: str
+    reads: Literal["number", "list", "word"]
+    values: tuple[str, ...] = ()
+    lowest: int | None = None
+    highest: int | None = None
+
+
+def variable(name: str) -> VariableSpec | None:
+    """What is known of a variable's values; None: nothing."""
+    return _specs().get(name)
+
+
+def is_setting(name: str) -> bool:
+    """False for what only tells of an image, as NCCL_VERSION does in NVIDIA's: no library reads it."""
+    return name not in read_table("variables")["not_settings"]
+
+
+def misspelt(name: str) -> str | None:
+    """The variable that was probably meant by a name that no library is known to read."""
+    prefix = next((prefix for prefix in _known() if name.upper().startswith(prefix)), "")
+    if not prefix or name in _known()[prefix] or not is_setting(name):
+        return None
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name.upper(), _known()[prefix], 1, NEAR)), None)
+
+
+@cache
+def _known() -> dict[str, frozenset[str]]:
+    known: dict[str, str] = read_table("variables")["known"]
+    return {prefix: frozenset(prefix + name for name in names.split()) for prefix, names in known.items()}
+
+
+@cache
+def _specs() -> dict[str, VariableSpec]:
+    entries: list[dict[str, Any]] = read_table("variables")["variable"]
+    return {spec.name: spec for entry in entries for spec in _of_entry(entry)}
+
+
+def _of_entry(entry: dict[str, Any]) -> tuple[VariableSpec, ...]:
+    bounds = {key: entry[key] for key in ("lowest", "highest") if key in entry}
+    values = tuple(entry.get("values", ()))
+    return tuple(
+        VariableSpec(entry["prefix"] + name, entry["reads"], values, **bounds) for name in entry["names"].split()
+    )

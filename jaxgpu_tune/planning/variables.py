@@ -1,0 +1,78 @@
+"""Whether the library that reads a variable can read its value, and whether its name is one that any reads.
+
+NCCL takes ``NCCL_NVLS_ENABLE=true`` for 0, and fails its first communicator on a member of NCCL_PROTO that it does not know.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..knowledge.variables import VariableSpec, misspelt, variable
+from ..model import Finding
+from . import memory
+from .memory import Checked
+
+__all__ = ["check", "name_finding"]
+
+ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
+NUMBER = re.compile(r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*")
+
+
+def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
+    """What its reader makes of one variable; variables of which nothing is known pass as they are."""
+    spec = variable(name)
+    if spec is None or value is None or not value.strip():
+        return memory.check(name, value, jaxlib, unified)
+    return {"number": _number, "list": _list, "word": _word}[spec.reads](spec, value)
+
+
+def name_finding(name: str) -> Finding | None:
+    """A finding if the name is close to that of a variable, but none that is read."""
+    meant = misspelt(name)
+    if meant is None:
+        return None
+    message = f"No library is known to read {name}; {meant} is one that is read."
+    return Finding("unknown-variable", "warning", message, f"Did you mean {meant}?")
+
+
+def _number(spec: VariableSpec, value: str) -> Checked:
+    word = value.strip().lower()
+    if word in ON + OFF:
+        meant = "1" if word in ON else "0"
+        note = f"{spec.name}={value!r}: it is read as a number, and {value!r} is none; {meant} is used."
+        return Checked(meant, note=note)
+    if not NUMBER.fullmatch(value):
+        problem = f"{spec.name}={value!r} is not a whole number; what follows the digits is dropped, and no digits count as 0 or not at all."
+        return Checked(value, problem, f"Allowed: {_range(spec)}, without a unit.")
+    number = int(value, 16) if "x" in value.lower() else int(value)
+    if (spec.lowest is not None and number < spec.lowest) or (spec.highest is not None and number > spec.highest):
+        return Checked(value, f"{spec.name}={value} is out of range.", f"Allowed: {_range(spec)}.")
+    return Checked(value)
+
+
+def _range(spec: VariableSpec) -> str:
+    return "whole numbers" if spec.lowest is None else f"whole numbers from {spec.lowest} to {spec.highest}"
+
+
+def _list(spec: VariableSpec, value: str) -> Checked:
+    """Members in any case, all but those after a ^, and from NCCL 2.24 on per collective: ``allreduce:ring;broadcast:^tree``."""
+    close = re.sub(r"\s+", "", value)
+    known = {member.lower() for member in spec.values}
+    lists = [part.rsplit(":", 1)[-1].lstrip("^") for part in close.split(";")]
+    wrong = [member for part in lists for member in part.split(",") if member and member.lower() not in known]
+    if wrong:
+        shown = ", ".join(map(repr, wrong))
+        problem = f"{spec.name}={value!r}: NCCL knows no {shown} and fails its first communicator."
+        joined = "joined by commas, with ^ before the list: all but these"
+        return Checked(value, problem, f"Allowed: {', '.join(spec.values)}, {joined}.")
+    note = f"{spec.name}={value!r}: NCCL knows no name with a blank; {close!r} is used."
+    return Checked(close, note="" if close == value else note)
+
+
+def _word(spec: VariableSpec, value: str) -> Checked:
+    if value in spec.values:
+        return Checked(value)
+    if value.upper() in spec.values:
+        note = f"{spec.name}={value!r} is written {value.upper()}, which is used."
+        return Checked(value.upper(), note=note)
+    return Checked(value, f"{spec.name}={value!r} is not valid.", f"Allowed: {', '.join(spec.values)}.")

@@ -1,0 +1,130 @@
+"""Public reports on variables of NCCL and CUDA (facts: reports B, D, F and G), each as a test by its number."""
+
+from __future__ import annotations
+
+import pytest
+
+import jaxgpu_tune
+from fleet import codes, decision, machine
+
+CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
+SEEDS = ("NCCL_LL128_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_PROTO")
+
+
+def test_R21_what_an_image_brings_is_told_and_kept() -> None:
+    """All but NCCL_VERSION, which NVIDIA's images set and no library reads."""
+    image = {"NCCL_IB_SL": "1", "NCCL_NVLS_ENABLE": "0", "CUDA_MODULE_LOADING": "EAGER", CONNECTIONS: "1"}
+    report = jaxgpu_tune.plan("auto", machine=machine(), environ={**image, "NCCL_VERSION": "2.28.9"})
+    assert {d.name: d.value for d in report.decisions if d.status == "kept"} == image
+    assert not set(report.environ) & {*image, "NCCL_VERSION"}
+
+
+@pytest.mark.parametrize(
+    ("card", "count", "environ", "status"),
+    [
+        ("H100", 8, {}, "set"),
+        ("H100", 8, {CONNECTIONS: "8"}, "kept"),
+        ("H100", 1, {}, "unmet"),
+        ("A100", 8, {}, "unmet"),
+        ("B200", 8, {}, "unmet"),
+    ],
+)
+def test_R76_one_connection_only_on_several_hopper_gpus_and_only_if_unset(
+    card: str, count: int, environ: dict[str, str], status: str
+) -> None:
+    report = jaxgpu_tune.plan("jax-toolbox", machine=machine(card, count), environ=environ)
+    assert decision(report, CONNECTIONS).status == status
+    assert (CONNECTIONS in report.environ) is (status == "set")
+
+
+def test_R76_not_where_the_gpus_differ() -> None:
+    gpus = [{"compute_capability": "9.0", "memory_bytes": 2**36}, {"compute_capability": "8.0", "memory_bytes": 2**36}]
+    report = jaxgpu_tune.plan("jax-toolbox", machine={"gpus": gpus, "jaxlib": "0.11.2"}, environ={})
+    assert "differ" in decision(report, CONNECTIONS).reason
+
+
+@pytest.mark.parametrize("preset", ["jax-nccl", "jax-toolbox"])
+@pytest.mark.parametrize(("hosts", "count", "expected"), [(1, 8, "set"), (2, 8, "unmet"), (1, 1, "unmet")])
+def test_the_seeds_nccl_variables_are_for_one_host_with_several_gpus(
+    preset: str, hosts: int, count: int, expected: str
+) -> None:
+    layout = {"count": hosts, "local_count": 1, "rank": 0, "local_rank": 0, "launcher": "slurm"} if hosts > 1 else {}
+    report = jaxgpu_tune.plan(preset, machine=machine(count=count, processes=layout), environ={})
+    assert {decision(report, name).status for name in SEEDS} == {expected}
+
+
+def test_maintained_presets_hold_no_variable_that_was_not_measured() -> None:
+    """Promise 3: what NCCL and CUDA decide by themselves stays so."""
+    for preset in jaxgpu_tune.presets():
+        found = [s.name for s in preset.settings if s.kind == "env" and s.name.startswith(("NCCL_", "CUDA_"))]
+        assert preset.kind == "published" or not found, (preset.name, found)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "used"),
+    [
+        ("NCCL_NVLS_ENABLE", "true", "1"),
+        ("NCCL_P2P_DISABLE", "no", "0"),
+        ("CUDA_MODULE_LOADING", "lazy", "LAZY"),
+        ("NCCL_PROTO", "LL, Simple", "LL,Simple"),
+    ],
+)
+def test_R44_what_is_plainly_meant_is_written_as_it_is_read(name: str, given: str, used: str) -> None:
+    """NCCL reads numbers by strtoll: "true" is 0, so NVLS would be off for user buffers."""
+    inherited = jaxgpu_tune.plan("auto", machine=machine(), environ={name: given})
+    asked = jaxgpu_tune.plan("auto", machine=machine(), environ={}, env={name: given})
+    for report in (inherited, asked):
+        assert report.environ[name] == used and "variable-repaired" in codes(report)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NCCL_BUFFSIZE", "4MB"),
+        ("NCCL_MAX_CTAS", "many"),
+        ("NCCL_PROTO", "LL129"),
+        ("NCCL_ALGO", "allreduce:rnig"),
+        (CONNECTIONS, "64"),
+        (CONNECTIONS, "0"),
+        ("CUDA_DEVICE_ORDER", "PCI"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_refused_or_taken_out(name: str, value: str) -> None:
+    with pytest.raises(jaxgpu_tune.BadSetting, match=name):
+        jaxgpu_tune.plan("auto", machine=machine(), environ={}, env={name: value})
+    report = jaxgpu_tune.plan("auto", machine=machine(), environ={name: value})
+    assert report.environ[name] is None and decision(report, name).status == "dropped"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NCCL_PROTO", "SIMPLE,LL,LL128"),
+        ("NCCL_PROTO", "^LL128"),
+        ("NCCL_ALGO", "allreduce:tree,collnetdirect;broadcast:^ring"),
+        ("NCCL_LL_BUFFSIZE", "-2"),
+        ("NCCL_BUFFSIZE", "0x400000"),
+        ("NCCL_DEBUG", "info"),
+        ("NCCL_SOME_NEWER_SETTING", "x"),
+    ],
+)
+def test_nccls_own_spellings_pass_as_they_are(name: str, value: str) -> None:
+    report = jaxgpu_tune.plan("auto", machine=machine(), environ={}, env={name: value})
+    assert report.environ[name] == value and not codes(report)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("NCCL_NVLS_ENABLED", "NCCL_NVLS_ENABLE"),
+        ("NCCL_BUFSIZE", "NCCL_BUFFSIZE"),
+        ("CUDA_DEVICE_MAX_CONNECTION", CONNECTIONS),
+        ("NCCL_MAX_P2P_NCHANNELS", None),
+        ("NCCL_LAUNCH_MODE", None),
+    ],
+)
+def test_a_name_that_is_nearly_one_is_told(name: str, meant: str | None) -> None:
+    for arguments in ({"environ": {name: "1"}}, {"environ": {}, "env": {name: "1"}}):
+        report = jaxgpu_tune.plan("auto", machine=machine(), **arguments)
+        told = [f.hint for f in report.findings if f.code == "unknown-variable"]
+        assert told == ([f"Did you mean {meant}?"] if meant else [])
