@@ -173,7 +173,8 @@ class Observation(Value):
 
     ``environ`` is what was set before this library touched it (what we set earlier is taken back out);
     ``jax_config`` the options of a live jax that differ from jax's defaults (None: jax is not imported);
-    ``flag_file`` the text of the file XLA_FLAGS names; ``modules`` other users of the GPU that are imported here.
+    ``flag_file`` the text of the file XLA_FLAGS names; ``modules`` other users of the GPU that are imported here;
+    ``live``: this process is planned for, not a fresh one.
     """
 
     machine: Machine
@@ -181,6 +182,7 @@ class Observation(Value):
     jax_config: Mapping[str, Any] | None = None
     flag_file: str | None = None
     modules: frozenset[str] = frozenset()
+    live: bool = False
 
 
 class Migration(Value):

@@ -105,7 +105,7 @@ def make_plan(
         )
     )
     _raise(stated.problems)
-    reaching = collect(carried(stated.wishes, target.jax_release, machine.phase in ("imported", "started")))
+    reaching = collect(carried(stated.wishes, target.jax_release, observation.live))
     merged = collect(merge(reaching.wishes, target, request.prefer))
     chosen = collect((*selected, *asked))
     findings = (

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 from ..errors import TooLate
 from ..knowledge import options
 from ..model import Decision, Finding, Observation, Report
+from ..planning.assemble import by_variable
+from . import import_hook
 from .marker import MARKER, before_us, marked, touched
-from .phase import plain
+from .phase import MISSING, option_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["apply", "former_options", "in_notebook", "last_applied", "restore"]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
-MISSING = object()
 _former_options: dict[str, Any] = {}
 _last: list[Report] = []
 
@@ -47,6 +48,7 @@ def last_applied() -> Report | None:
 def restore() -> None:
     """Give back the variables and options that still hold what this library set."""
     _last.clear()
+    import_hook.cancel()
     _write_environ(before_us(os.environ), (REEXECUTED,))
     config = _live_config()
     for name in list(_former_options):
@@ -67,9 +69,7 @@ def _too_late(report: Report, observation: Observation) -> tuple[str, ...]:
     release = report.machine.jax or report.machine.jaxlib
     config = _live_config()
     frozen = [
-        n
-        for n, value in report.jax_config.items()
-        if _is_frozen(n, release) and plain(getattr(config, n, MISSING)) != value
+        n for n, value in report.jax_config.items() if _is_frozen(n, release) and option_value(config, n) != value
     ]
     return (*variables, *frozen)
 
@@ -144,14 +144,25 @@ def _write_environ(final: Mapping[str, str], names: Iterable[str]) -> None:
 
 
 def _write_options(wanted: Mapping[str, Any], release: str | None) -> None:
-    """Set a live jax's options; those of an earlier call that are no longer wanted get back what they had."""
+    """Set a live jax's options; those of an earlier call that are no longer wanted get back what they had.
+
+    Where jax is not imported yet, its import reads the variables, and what none carries is set right after it.
+    """
+    import_hook.cancel()
     config = _live_config()
-    if config is None:
+    if config is not None:
+        for name in [name for name in _former_options if name not in wanted]:
+            _give_back(config, name)
+        _update(config, wanted, release)
         return
-    for name in [name for name in _former_options if name not in wanted]:
-        _give_back(config, name)
+    alone = {name: value for name, value in wanted.items() if name not in by_variable(wanted, release)}
+    if alone:
+        import_hook.when_imported("jax", lambda: _update(_live_config(), alone, release))
+
+
+def _update(config: Any, wanted: Mapping[str, Any], release: str | None) -> None:
     for name, asked in wanted.items():
-        former = plain(getattr(config, name, MISSING))
+        former = option_value(config, name)
         value = _default(name, release) if asked is None else asked
         if former is not MISSING and former != value:
             _former_options[name] = (_former_options.get(name, (former,))[0], value)
@@ -160,7 +171,7 @@ def _write_options(wanted: Mapping[str, Any], release: str | None) -> None:
 
 def _give_back(config: Any, name: str) -> None:
     former, ours = _former_options.pop(name)
-    if plain(getattr(config, name, MISSING)) == ours:
+    if option_value(config, name) == ours:
         config.update(name, former)
 
 
@@ -172,7 +183,7 @@ def _default(name: str, release: str | None) -> Any:
 def former_options() -> dict[str, Any]:
     """The options that still hold what an earlier call set, with what they were before."""
     config = _live_config()
-    return {name: was for name, (was, ours) in _former_options.items() if plain(getattr(config, name, MISSING)) == ours}
+    return {name: was for name, (was, ours) in _former_options.items() if option_value(config, name) == ours}
 
 
 def _live_config() -> Any:

@@ -28,6 +28,7 @@ def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bo
         jax_config=live_config(seen.jax, former_options()) if live else None,
         flag_file=flag_file(before.get("XLA_FLAGS", "")),
         modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules),
+        live=live,
     )
 
 

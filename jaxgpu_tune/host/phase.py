@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["live_config", "phase", "plain"]
+__all__ = ["MISSING", "live_config", "option_value", "phase", "plain"]
 
 BRIDGE = "jax._src.xla_bridge"
+MISSING = object()
 
 
 def phase() -> Phase:
@@ -56,6 +57,12 @@ def live_config(jax: str | None, former: Mapping[str, Any] = NOTHING) -> dict[st
 def _values() -> dict[str, Any] | None:
     config = getattr(sys.modules.get("jax"), "config", None)
     return None if config is None else {name: plain(value) for name, value in dict(config.values).items()}
+
+
+def option_value(config: Any, name: str) -> Any:
+    """An option of a live jax.config, plain; MISSING: it has none of that name. Only some options are attributes of it."""
+    found = getattr(config, name, MISSING)
+    return plain(getattr(config, "values", {}).get(name, MISSING) if found is MISSING else found)
 
 
 def plain(value: Any) -> Any:

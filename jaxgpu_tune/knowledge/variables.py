@@ -9,6 +9,7 @@ from .tables import read_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, Literal
 
 
@@ -38,14 +39,17 @@ def is_setting(name: str) -> bool:
     return name not in read_table("variables")["not_settings"]
 
 
-def misspelt(name: str) -> str | None:
-    """The variable that was probably meant by a name that no library is known to read."""
+def misspelt(name: str, beside: Iterable[str] = ()) -> str | None:
+    """The variable that was probably meant by a name that no library is known to read. ``beside``: names that are known too."""
     prefix = next((prefix for prefix in _known() if name.upper().startswith(prefix)), "")
-    if not prefix or name in _known()[prefix] or not is_setting(name):
+    if not prefix or not is_setting(name):
+        return None
+    known = _known()[prefix].union(beside)
+    if name in known:
         return None
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name.upper(), _known()[prefix], 1, NEAR)), None)
+    return next(iter(get_close_matches(name.upper(), known, 1, NEAR)), None)
 
 
 @cache

@@ -149,7 +149,7 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
     if origin != "existing" and setting.name.startswith("JAX_") and options.known(option):
         yield from _adapt_option(setting._replace(kind="jax_config", name=option), origin, target)
         return
-    misnamed = variables.name_finding(setting.name)
+    misnamed = variables.name_finding(setting.name, target.jax_release)
     if misnamed is not None and setting.value is not None:
         yield misnamed
     checked = variables.check(setting.name, setting.value, target.jaxlib, target.unified_memory)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["carried", "environ_changes", "flags_text", "option_values", "ordered"]
+__all__ = ["by_variable", "carried", "environ_changes", "flags_text", "option_values", "ordered"]
 
 FLAGS = "XLA_FLAGS"
 GUARD_VARIABLE = "JAX_TRANSFER_GUARD"
@@ -70,22 +70,33 @@ def _umbrella(changed: Mapping[str, Any]) -> dict[str, str | None]:
     return {GUARD_VARIABLE: levels.pop()} if len(levels) == 1 and None not in levels else {}
 
 
-def carried(wishes: Iterable[Wish], jax: str | None, imported: bool) -> Iterator[Wish | Decision | Finding]:
-    """The wishes that can take effect: options without a variable reach only a process that has imported jax already."""
+def by_variable(values: Mapping[str, Any], jax: str | None) -> frozenset[str]:
+    """Those of the options that a variable carries into a process that imports jax later.
+
+    The three transfer guards only at one level: jax overwrites each with the umbrella's when it is imported.
+    """
+    specs = {name: options.option(name, jax) if jax else None for name in values}
+    read = {name for name, spec in specs.items() if spec is None or spec.env}
+    return frozenset(read.difference(GUARD_OPTIONS).union(GUARD_OPTIONS if _umbrella(values) else ()))
+
+
+def carried(wishes: Iterable[Wish], jax: str | None, live: bool) -> Iterator[Wish | Decision | Finding]:
+    """The wishes that can take effect: an option that no variable carries reaches only this process (``live``)."""
     all_wishes = tuple(wishes)
-    guards = {w.name: w.value for w in all_wishes if w.name in GUARD_OPTIONS and w.origin != "existing"}
-    by_umbrella = bool(_umbrella(guards))
+    ours = {w.name: w.value for w in all_wishes if w.kind == "jax_config" and w.origin != "existing"}
+    alone = ours.keys() - by_variable(ours, jax)
     for wish in all_wishes:
-        spec = options.option(wish.name, jax) if wish.kind == "jax_config" and jax else None
-        reachable = imported or spec is None or spec.env or wish.origin == "existing"
-        if reachable or (by_umbrella and wish.name in guards):
+        if wish.kind != "jax_config" or wish.origin == "existing" or wish.name not in alone or live:
             yield wish
             continue
         reason = "no variable carries it into a process that imports jax later"
         yield Decision("jax_config", wish.name, None, "unmet", reason, wish.source)
         message = f"{wish.name} is not set: {reason}."
-        hint = "Call configure() after `import jax`, before the first array."
+        hint = f"Write jax.config.update({wish.name!r}, {wish.value!r}) after `import jax` there, or call configure() there."
         yield Finding("option-without-variable", "warning", message, hint)
+    if live and alone:
+        message = f"{', '.join(sorted(alone))}: set in this process alone; no variable carries this to its children."
+        yield Finding("option-without-variable", "note", message, "Call configure() in them too.")
 
 
 def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:

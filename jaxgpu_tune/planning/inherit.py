@@ -13,6 +13,7 @@ from .adapt import adapt, adapt_flag
 from .repair import Repaired, repair
 from .request import Request
 from .target import Target
+from .variables import name_finding
 from .wish import Stream, Wish
 from .xla_flags import quote
 
@@ -90,14 +91,12 @@ def _options(observation: Observation, target: Target) -> Stream:
     live = observation.jax_config
     for name, value in sorted((live or {}).items()):
         yield Wish("jax_config", name, value, "existing", "set already", "jax.config")
-    for variable, text in sorted(observation.environ.items()):
+    variables = {n: v for n, v in sorted(observation.environ.items()) if n.startswith("JAX_") and v}
+    for variable, text in variables.items():
         name = variable.lower()
-        if (
-            variable.startswith("JAX_")
-            and text != ""
-            and name not in (live or {})
-            and options.known(name)
-            and variable == name.upper()
-        ):
+        wrong = name_finding(variable, target.jax_release)
+        if wrong is not None:
+            yield wrong
+        elif name not in (live or {}) and options.known(name) and variable == name.upper():
             setting = Setting("jax_config", name, text, "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)

@@ -82,10 +82,10 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
 
 
 def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
-    """An inherited JAX_TRANSFER_GUARD would beat the specific options of ours: it becomes three of them, and goes."""
-    ours = any(wish.name in GUARD_OPTIONS and wish.origin != "existing" for wish in wishes)
+    """An inherited JAX_TRANSFER_GUARD that all three of ours take the place of becomes three of them, and goes."""
+    ours = {wish.name for wish in wishes if wish.name in GUARD_OPTIONS and wish.origin != "existing"}
     for wish in wishes:
-        if not ours or wish.name != UMBRELLA:
+        if len(ours) < len(GUARD_OPTIONS) or wish.name != UMBRELLA:
             yield wish
             continue
         yield from (

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 
+from ..knowledge import options
 from ..knowledge.variables import VariableSpec, misspelt, variable
 from ..model import Finding
 from . import memory
 from .memory import Checked
+from .request import GUARD_OPTIONS
 
 __all__ = ["check", "name_finding"]
 
@@ -26,13 +28,25 @@ def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Ch
     return {"number": _number, "list": _list, "word": _word}[spec.reads](spec, value)
 
 
-def name_finding(name: str) -> Finding | None:
-    """A finding if the name is close to that of a variable, but none that is read."""
-    meant = misspelt(name)
+def name_finding(name: str, jax: str | None) -> Finding | None:
+    """A finding if the name is close to that of a variable, but none that is read, or one of an option that jax reads no variable for."""
+    option = name.lower()
+    if name.startswith("JAX_") and options.known(option):
+        spec = options.option(option, jax)
+        return None if spec is None or spec.env else _without_reader(name, jax)
+    meant = misspelt(name, [known.upper() for known in options.names(jax)] if name.startswith("JAX_") else ())
     if meant is None:
         return None
     message = f"No library is known to read {name}; {meant} is one that is read."
     return Finding("unknown-variable", "warning", message, f"Did you mean {meant}?")
+
+
+def _without_reader(name: str, jax: str | None) -> Finding:
+    message = f"jax {jax or ''} does not read {name}: the option has no variable.".replace("  ", " ")
+    hint = f"Pass jax_config={{{name.lower()!r}: …}} to configure()."
+    if name.lower() in GUARD_OPTIONS:
+        message = f"{name} has no effect: jax sets the option to what JAX_TRANSFER_GUARD says, or to none."
+    return Finding("variable-without-reader", "warning", message, hint)
 
 
 def _number(spec: VariableSpec, value: str) -> Checked:

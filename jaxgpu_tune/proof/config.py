@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..host.phase import plain
+from ..host.phase import MISSING, option_value, plain
 from ..knowledge import options
 from .flags import text_of
 from .verification import Verified
@@ -27,9 +27,9 @@ def verified_option(option: Wanted, jax_version: str | None, platform: str) -> V
     """The option with what became of it."""
     spec = options.option(option.name, jax_version)
     config = sys.modules["jax"].config
-    if spec is None or not hasattr(config, option.name):
+    here = option_value(config, option.name)
+    if spec is None or here is MISSING:
         return Verified("jax_config", option.name, option.text, "ignored", "this jax has no such option")
-    here = plain(getattr(config, option.name))
     everywhere = plain(_everywhere(config, option.name, here))
     wanted = spec.default if option.text is None else options.parse(spec, option.text)
     answer: tuple[ProofStatus, str] = (
