@@ -263,7 +263,9 @@ def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | N
     machine = request.machine
     if jaxlib is not None:
         Machine.from_dict({"jaxlib": jaxlib})
-        machine = (machine or detect_machine(environ, live=False))._replace(jaxlib=jaxlib, jax=jaxlib, plugins={})
+        machine = (machine or detect_machine(environ, live=False))._replace(
+            jaxlib=jaxlib, jax=jaxlib, plugins=None, libraries=None
+        )
     return observe(environ, machine, live=False)
 
 

@@ -81,6 +81,7 @@ MACHINE_KEYS: dict[str, Rule] = {
     "jax": VERSION,
     "jaxlib": VERSION,
     "plugins": (_versions, "a table of distributions and versions"),
+    "libraries": (_versions, "a table of distributions and versions"),
     "phase": (lambda value: value in PHASES, ", ".join(PHASES)),
     "processes": (lambda value: isinstance(value, Mapping), "a table"),
 }

@@ -140,7 +140,7 @@ class Machine(Value):
 
     ``gpus`` holds only those that this process may use, in CUDA's order; ``plugins`` maps the
     distributions (``jax-cuda12-pjrt``, …) to their versions; ``cuda_driver`` is the newest CUDA the
-    driver serves ("13.0"); ``nccl`` the version of the NCCL library that JAX would load.
+    driver serves ("13.0"); ``libraries`` what else is installed that matters (NVIDIA's wheels, other users of XLA); ``nccl`` the version of the NCCL library that JAX would load.
     """
 
     gpus: tuple[Gpu, ...] | None = None
@@ -150,6 +150,7 @@ class Machine(Value):
     jax: str | None = None
     jaxlib: str | None = None
     plugins: Mapping[str, str] | None = None
+    libraries: Mapping[str, str] | None = None
     phase: Phase | None = None
     processes: Processes = Processes()
 

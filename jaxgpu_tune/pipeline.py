@@ -15,6 +15,7 @@ from .planning.adapt import adapt
 from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
 from .planning.inherit import inherit, read_flags, unlisted_flags
+from .planning.installs import misfits, shared_flags
 from .planning.merge import merge
 from .planning.processes import check_layout
 from .planning.request import Request
@@ -86,9 +87,11 @@ def make_plan(
 ) -> Report:
     """know -> select -> merge -> check -> report: the stages in order, each from values to values.
 
+    ``preset``: instead of the request's, to look at what is set and not at what is installed.
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
     machine, environ = observation.machine, observation.environ
+    around = tuple(misfits(machine)) if preset is None else ()
     preset = preset or compose(request)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
@@ -108,7 +111,9 @@ def make_plan(
     reaching = collect(carried(stated.wishes, target.jax_release, observation.live))
     merged = collect(merge(reaching.wishes, target, request.prefer))
     chosen = collect((*selected, *asked))
+    flags = flags_text(merged.wishes, inherited, environ.get("XLA_FLAGS", ""))
     findings = (
+        *around,
         *target.findings,
         *chosen.findings,
         *stated.findings,
@@ -116,11 +121,11 @@ def make_plan(
         *merged.findings,
         *check_hazards(merged.wishes, facts),
         *check_layout(observation, request),
+        *shared_flags(observation, flags),
     )
     if request.strict:
         _raise_strict(findings)
     decisions = ordered((*chosen.decisions, *stated.decisions, *reaching.decisions, *merged.decisions))
-    flags = flags_text(merged.wishes, inherited, environ.get("XLA_FLAGS", ""))
     changed = option_values(merged.wishes, decisions)
     return Report(
         preset=request.preset,

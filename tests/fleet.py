@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jaxgpu_tune
+from jaxgpu_tune.knowledge.specifier import version_key
 
 GIB = 2**30
 CARDS = {
@@ -15,7 +16,7 @@ CARDS = {
 
 
 def machine(card: str = "H100", count: int = 8, jaxlib: str = "0.11.2", **more: Any) -> jaxgpu_tune.Machine:
-    """``count`` GPUs of one kind, joined by NVLink, with jaxlib and the CUDA 13 plugin of one release; no GPU: count 0."""
+    """``count`` GPUs of one kind, joined by NVLink, with jaxlib and the CUDA plugin of one release; no GPU: count 0."""
     name, capability, memory = CARDS[card]
     gpus = [
         {
@@ -30,7 +31,9 @@ def machine(card: str = "H100", count: int = 8, jaxlib: str = "0.11.2", **more: 
         }
         for i in range(count)
     ]
-    return jaxgpu_tune.Machine.from_dict({"gpus": gpus, "jaxlib": jaxlib, "jax": jaxlib, "plugins": {}, **more})
+    cuda = 13 if version_key(jaxlib) >= version_key("0.7.2") else 12
+    plugins = {f"jax-cuda{cuda}-{part}": jaxlib for part in ("plugin", "pjrt")}
+    return jaxgpu_tune.Machine.from_dict({"gpus": gpus, "jaxlib": jaxlib, "jax": jaxlib, "plugins": plugins, **more})
 
 
 def decision(report: jaxgpu_tune.Report, name: str) -> jaxgpu_tune.Decision:

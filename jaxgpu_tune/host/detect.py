@@ -43,6 +43,7 @@ def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
         jax=packages.jax,
         jaxlib=packages.jaxlib,
         plugins=packages.plugins,
+        libraries=packages.libraries,
         phase=phase(),
         processes=processes._replace(local_device_ids=own),
     )

@@ -17,18 +17,20 @@ __all__ = ["Installed", "installed_versions"]
 
 FOLDER = re.compile(r"(?P<name>[A-Za-z0-9_.\-]+?)-(?P<version>\d[^-]*)(?:-py\d[\d.]*)?\.(?:dist-info|egg-info)")
 VERSION_LINE = r"(?m)^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"](\d[^'\"]*)['\"]"
-WANTED = ("jax", "nvidia_nccl", "nvidia-nccl")
+WANTED = ("jax", "nvidia", "tensorflow", "tf_nightly", "torch_xla")
+LIBRARY = re.compile(r"nvidia-(?!ml-py).+|tensorflow(-cpu|-gpu)?|tf-nightly|torch-xla")
 PLUGIN = re.compile(r"jax-(cuda\d+|rocm\d+)-(pjrt|plugin)")
 NCCL = re.compile(r"nvidia-nccl(-cu\d+)?")
 
 
 class Installed(Value):
-    """Versions as text, None where not installed. ``plugins``: distribution -> version."""
+    """Versions as text, None where not installed. ``plugins``, ``libraries``: distribution -> version."""
 
     jax: str | None = None
     jaxlib: str | None = None
     nccl: str | None = None
     plugins: Mapping[str, str] = NOTHING
+    libraries: Mapping[str, str] = NOTHING
 
 
 def installed_versions(path: list[str] | None = None) -> Installed:
@@ -42,11 +44,14 @@ def installed_versions(path: list[str] | None = None) -> Installed:
     found: dict[str, str] = {}
     for metadata in folders.values():
         found = {name: versions[0] for name, versions in metadata.items()} | found
+    plugins = {name: version for name, version in sorted(found.items()) if PLUGIN.fullmatch(name)}
+    jaxlib = _imported(folders, "jaxlib")
     return Installed(
         jax=_imported(folders, "jax"),
-        jaxlib=_imported(folders, "jaxlib"),
+        jaxlib=jaxlib if plugins or not jaxlib else f"{jaxlib}{_conda_cuda(named)}",
         nccl=_nccl(found),
-        plugins={name: version for name, version in sorted(found.items()) if PLUGIN.fullmatch(name)},
+        plugins=plugins,
+        libraries={name: version for name, version in sorted(found.items()) if LIBRARY.fullmatch(name)},
     )
 
 
@@ -59,6 +64,16 @@ def _imported(folders: Mapping[str, Mapping[str, list[str]]], package: str) -> s
         if version:
             return version
     return None
+
+
+def _conda_cuda(places: list[str]) -> str:
+    """The CUDA inside conda's jaxlib, which needs no plugin, as the local part of a version: ``+cuda126``, or empty."""
+    for place in places:
+        for entry in _entries(os.path.join(place, *[os.pardir] * 3, "conda-meta")):
+            found = re.match(r"jaxlib-[^-]+-(cuda\d+)", entry)
+            if found:
+                return f"+{found[1]}"
+    return ""
 
 
 def _nccl(found: Mapping[str, str]) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import Finding, Machine
 from ..values import Value
+from .installs import misfits
 from .memory import FRACTION_NAMES, PREALLOCATE
 
 __all__ = ["Started", "Surroundings", "diagnose", "graver"]
@@ -17,9 +17,6 @@ LEAST_FREE_BYTES = GIB
 USUAL_FRACTION = 0.75
 LEAST_SHARED_MEMORY_BYTES = 512 * 2**20
 """Docker gives 64 MiB, in which NCCL cannot join several GPUs (NVIDIA/nccl#290)."""
-NEWEST_CUDA = 13
-NEEDS = {13: ("13.0", "580", (7, 5)), 12: ("12.0", "525", (5, 2))}
-"""CUDA of the plugin -> the CUDA that the driver must serve, the driver that first does, the least compute capability."""
 GRAVE = frozenset(
     {"no-jaxlib", "version-skew", "jit-disabled", "launch-blocking", "platform-allocator", "gpu-prohibited"}
 )
@@ -53,9 +50,8 @@ def diagnose(
     wants_cpu = environ.get("JAX_PLATFORMS", environ.get("JAX_PLATFORM_NAME", "")).strip().lower() == "cpu"
     found = [
         *_start(started, bool(machine.gpus)),
-        *_jax(machine),
         *_gpus(machine, environ, around, wants_cpu),
-        *(_plugins(machine) if machine.gpus else ()),
+        *misfits(machine),
         *_memory(machine, environ),
         *_around(machine, around),
     ]
@@ -83,13 +79,6 @@ def _start(started: Started | None, has_gpu: bool) -> Iterator[Finding]:
         yield Finding("starts-on-cpu", "error", message, "The other findings may say why.")
 
 
-def _jax(machine: Machine) -> Iterator[Finding]:
-    """What jax itself refuses when it is imported (jax/_src/lib/__init__.py)."""
-    if machine.jax and machine.jaxlib and _release(machine.jaxlib) > _release(machine.jax):
-        message = f"jaxlib {machine.jaxlib} is newer than jax {machine.jax}, which refuses to be imported."
-        yield Finding("jaxlib-too-new", "error", message, f"pip install jax=={machine.jaxlib} (or an older jaxlib).")
-
-
 def _gpus(
     machine: Machine, environ: Mapping[str, str], around: Surroundings | None, wants_cpu: bool
 ) -> Iterator[Finding]:
@@ -112,78 +101,6 @@ def _no_gpu(visible: str | None, around: Surroundings | None) -> Finding:
         return Finding("gpus-hidden", "error", message, "Unset it, or name GPUs that nvidia-smi -L lists.")
     message = "No NVIDIA GPU can be seen here: JAX runs on the CPU."
     return Finding("no-gpu", "error", message, "In a container: docker run --gpus all; on a cluster: ask for a GPU.")
-
-
-def _plugins(machine: Machine) -> Iterator[Finding]:
-    if machine.plugins is None or machine.jaxlib is None or "+cuda" in machine.jaxlib:
-        return
-    versions = sorted({int(name[8:].split("-")[0]) for name in machine.plugins if name[8:10].isdigit()})
-    if not versions:
-        message = "GPUs are here, but no CUDA plugin of JAX is installed: JAX runs on the CPU."
-        yield Finding(
-            "no-cuda-plugin",
-            "error",
-            message,
-            f"pip install 'jax[cuda{_fitting(machine)}]=={machine.jax or machine.jaxlib}'",
-        )
-    if len(versions) > 1:
-        message = (
-            f"The plugins of CUDA {' and '.join(map(str, versions))} are installed side by side; JAX uses but one."
-        )
-        yield Finding(
-            "two-cuda-plugins",
-            "warning",
-            message,
-            f"pip uninstall jax-cuda{versions[0]}-plugin jax-cuda{versions[0]}-pjrt",
-        )
-    yield from _unused(machine)
-    for version in versions:
-        yield from _half(machine, version)
-        yield from _needs(machine, version)
-
-
-def _unused(machine: Machine) -> Iterator[Finding]:
-    """jaxlib leaves a plugin of another version aside with no more than a Python warning (jaxlib/plugin_support.py)."""
-    for name, version in sorted((machine.plugins or {}).items()):
-        if name.endswith("-plugin") and _release(version) != _release(machine.jaxlib or ""):
-            message = f"{name} {version} is not for jaxlib {machine.jaxlib}, which does not use it."
-            yield Finding("plugin-unused", "error", message, f"pip install {name}=={machine.jaxlib}")
-
-
-def _half(machine: Machine, version: int) -> Iterator[Finding]:
-    missing = [
-        name for part in ("plugin", "pjrt") if (name := f"jax-cuda{version}-{part}") not in (machine.plugins or {})
-    ]
-    if missing:
-        message = f"{missing[0]} is not installed, its other half is: JAX does not start on the GPU."
-        yield Finding("half-a-plugin", "error", message, f"pip install {missing[0]}=={machine.jaxlib}")
-
-
-def _needs(machine: Machine, version: int) -> Iterator[Finding]:
-    cuda, driver, capability = NEEDS.get(version, NEEDS[NEWEST_CUDA])
-    if machine.cuda_driver and _numbers(machine.cuda_driver) < _numbers(cuda):
-        message = f"The driver {machine.driver or ''} serves CUDA {machine.cuda_driver}; the plugin needs {cuda}: JAX does not start on the GPU."
-        yield Finding(
-            "driver-too-old",
-            "error",
-            message.replace("  ", " "),
-            f"Update the driver to {driver} or newer, or install jax[cuda12].",
-        )
-    old = {
-        g.name or "a GPU"
-        for g in machine.gpus or ()
-        if g.compute_capability and _numbers(g.compute_capability) < capability
-    }
-    if old:
-        least = ".".join(map(str, capability))
-        message = f"CUDA {version} needs compute capability {least}, which {', '.join(sorted(old))} has not."
-        yield Finding("gpu-too-old", "error", message, "Install jax[cuda12], or hide it with CUDA_VISIBLE_DEVICES.")
-
-
-def _fitting(machine: Machine) -> int:
-    """The newest CUDA that the driver serves."""
-    served = _numbers(machine.cuda_driver or NEEDS[NEWEST_CUDA][0])
-    return next((version for version, (cuda, _, _) in NEEDS.items() if served >= _numbers(cuda)), 12)
 
 
 def _memory(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -228,16 +145,6 @@ def _fraction(text: str) -> float:
         return float(text)
     except ValueError:
         return USUAL_FRACTION
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with, which is what jaxlib compares."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 def _listed(indices: list[int]) -> str:

@@ -138,17 +138,18 @@ def _guess(name: str, version: str, found: Resolved) -> Finding:
 
 
 def _skew(builds: dict[str, str]) -> tuple[Finding, ...]:
-    others = {
-        name: version for name, version in builds.items() if version.split("+")[0] != builds["jaxlib"].split("+")[0]
-    }
+    """R57: a segmentation fault at the first array."""
+    jaxlib = builds["jaxlib"].partition("+")[0]
+    others = {name: version for name, version in builds.items() if version.partition("+")[0] != jaxlib}
     if not others:
         return ()
     named = ", ".join(f"{name} {version}" for name, version in others.items())
+    cudas = [name.split("-")[1] for name in others]
     return (
         Finding(
             "version-skew",
             "warning",
-            f"{named} does not match jaxlib {builds['jaxlib']}; both read XLA_FLAGS, so only flags that both accept are set.",
-            f"Install matching versions: pip install 'jax[cuda13]=={builds['jaxlib']}' (or cuda12).",
+            f"{named} does not match jaxlib {builds['jaxlib']}, which can end the process at the first array; both read XLA_FLAGS, so only flags that both accept are set.",
+            f"Install matching versions: pip install 'jax[{cudas[-1]}]=={jaxlib}'",
         ),
     )

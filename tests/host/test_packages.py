@@ -31,13 +31,19 @@ def test_r57_r58_each_distribution_by_its_own_version(tmp_path: Path) -> None:
             "jax_cuda12_plugin-0.9.2.dist-info",
             "jax_cuda12_pjrt-0.9.2.dist-info",
         ),
-        *("nvidia_nccl_cu12-2.27.3.dist-info", "jaxtyping-0.3.dist-info", "jax_rocm60_plugin-0.9.1.post6.dist-info"),
+        *(
+            "nvidia_nccl_cu12-2.27.3.dist-info",
+            "jaxtyping-0.3.dist-info",
+            "tensorflow-2.20.0.dist-info",
+            "jax_rocm60_plugin-0.9.1.post6.dist-info",
+        ),
     )
     assert installed_versions([path]) == Installed(
         "0.9.2",
         "0.9.0.1",
         "2.27.3",
         {"jax-cuda12-pjrt": "0.9.2", "jax-cuda12-plugin": "0.9.2", "jax-rocm60-plugin": "0.9.1.post6"},
+        {"nvidia-nccl-cu12": "2.27.3", "tensorflow": "2.20.0"},
     )
 
 
@@ -145,3 +151,12 @@ def test_conda_has_metadata_and_no_plugin(tmp_path: Path) -> None:
     """CUDA is inside jaxlib there."""
     path = site(tmp_path, "jax-0.6.2.dist-info", "jaxlib-0.6.2.dist-info", jaxlib="_version = '0.6.2'\n")
     assert installed_versions([path]) == Installed("0.6.2", "0.6.2", None, {})
+
+
+def test_condas_jaxlib_has_its_cuda_inside(tmp_path: Path) -> None:
+    """Which its build tells, so that no plugin is missed."""
+    path = site(tmp_path / "lib" / "python3.12" / "site-packages", "jax-0.6.2.dist-info", "jaxlib-0.6.2.dist-info")
+    (tmp_path / "conda-meta").mkdir()
+    assert installed_versions([path]).jaxlib == "0.6.2"
+    (tmp_path / "conda-meta" / "jaxlib-0.6.2-cuda126py312h1b4f8f8_200.json").touch()
+    assert installed_versions([path]).jaxlib == "0.6.2+cuda126"

@@ -83,7 +83,7 @@ def _named(case: dict[str, Any]) -> dict[str, Any]:
     [
         {"here": GOOD._replace(cuda_driver="12.8", plugins=OLD_PLUGINS)},
         {"here": with_gpus(compute_capability="7.0")._replace(plugins=OLD_PLUGINS)},
-        {"here": GOOD._replace(plugins={}, jaxlib="0.4.25+cuda12.cudnn89")},
+        {"here": GOOD._replace(plugins={}, jaxlib="0.4.25+cuda12.cudnn89", jax="0.4.25")},
         {"here": GOOD._replace(plugins=None)},
         {"here": GOOD._replace(plugins={**PLUGINS, "jax-cuda13-plugin": "0.11.2.post1"})},
         {"here": GOOD._replace(jax="0.11.3")},

@@ -1,0 +1,65 @@
+"""What of jax, jaxlib, the CUDA plugins, NVIDIA's wheels and the driver goes together: reading ``data/installs.toml``."""
+
+from __future__ import annotations
+
+import re
+
+from .tables import read_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["least_jaxlib", "least_libraries", "needs_of", "newest_cuda_served", "numbers", "unknown_to_compiler"]
+
+LISTED_FROM = (10, 0)
+"""From which compute capability on the tables say which compiler knows it; every CUDA 12 knows those below."""
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with, which is what jax and jaxlib compare; none in text that is no version."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def needs_of(cuda: int) -> dict[str, Any]:
+    """``driver``, ``serves`` and ``least`` (compute capability) of a CUDA; those of the newest for one that is in no table."""
+    tables: list[dict[str, Any]] = read_table("installs")["cuda"]
+    return next((table for table in tables if table["version"] == cuda), tables[0])
+
+
+def newest_cuda_served(cuda_driver: str | None) -> int:
+    """The newest CUDA with a plugin that a driver serves, by the CUDA it reports; the newest of all if that is unknown."""
+    tables: list[dict[str, Any]] = read_table("installs")["cuda"]
+    served = (t for t in tables if cuda_driver is None or numbers(t["serves"]) <= numbers(cuda_driver))
+    return int(next(served, tables[-1])["version"])
+
+
+def unknown_to_compiler(capability: str, cuda: int, nvcc: str | None) -> bool:
+    """Whether CUDA's compiler (``nvcc``: its version; unknown: the newest of that CUDA in the table) is older than a GPU."""
+    if numbers(capability) < LISTED_FROM:
+        return False
+    rows = [row for row in read_table("installs")["compiler"] if row["cuda"].startswith(f"{cuda}.")]
+    newest = max((numbers(row["cuda"]) for row in rows), default=None)
+    built = numbers(nvcc)[:2] if nvcc else newest
+    if newest is None or built is None or built > newest:
+        return False
+    rows = [row for row in read_table("installs")["compiler"] if numbers(row["cuda"]) <= built]
+    return not any(capability in row["knows"] for row in rows)
+
+
+def least_libraries(cuda: int, plugin: str) -> dict[str, str]:
+    """The least version of each of NVIDIA's wheels that a release of the plugin asks for; nothing for one before the table."""
+    found: dict[str, str] = {}
+    for table in read_table("installs")["library"]:
+        if table["cuda"] == cuda:
+            reached = [least for since, least in table["least"].items() if numbers(since) <= numbers(plugin)]
+            found |= {table["name"]: reached[-1]} if reached else {}
+    return found
+
+
+def least_jaxlib(jax: str) -> str | None:
+    """The oldest jaxlib that a release of jax lets itself be imported with; None for one in no table."""
+    table: dict[str, str] = read_table("installs")["jaxlib"]
+    return table.get(jax)
