@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
+from .host.compilation_cache import folder_findings
 from .host.detect import detect_machine
 from .host.marker import marked
 from .host.observe import observe
@@ -64,6 +65,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
     if foreign:
         report = report._replace(findings=(*report.findings, *foreign))
     elif not _is_off(os.environ):
+        report = with_findings(report, folder_findings(report.jax_config))
         report = writer.apply(report, observation, request.late)
     _announce(report.findings, report.machine.processes)
     return report
@@ -102,6 +104,8 @@ def fresh_environ(
     observation = _observe_fresh(request, base, None)
     report = probed_plan(request, observation)
     foreign = _foreign(observation.machine, request) if here else ()
+    if request.machine is None and MACHINE_FILE not in base:
+        report = with_findings(report, folder_findings(report.jax_config))
     if foreign or _is_off(base):
         return with_findings(report, foreign), dict(base)
     return report, marked(observation.environ, report.environ)

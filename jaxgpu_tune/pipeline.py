@@ -17,6 +17,7 @@ from .planning.check import check as check_hazards
 from .planning.inherit import inherit, read_flags, unlisted_flags
 from .planning.installs import misfits, shared_flags
 from .planning.merge import merge
+from .planning.option_checks import check_options, companions, refused_options
 from .planning.processes import check_layout
 from .planning.request import Request
 from .planning.select import compose, facts_of, select
@@ -104,11 +105,13 @@ def make_plan(
         (
             *inherit(observation, inherited, wanted, target),
             *adapt(_settings(selected), "preset", target),
+            *adapt(companions(asked), "preset", target),
             *adapt(_settings(asked), "argument", target),
         )
     )
     _raise(stated.problems)
-    reaching = collect(carried(stated.wishes, target.jax_release, observation.live))
+    sensible = collect(refused_options(stated.wishes, facts, environ))
+    reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     merged = collect(merge(reaching.wishes, target, request.prefer))
     chosen = collect((*selected, *asked))
     flags = flags_text(merged.wishes, inherited, environ.get("XLA_FLAGS", ""))
@@ -117,15 +120,19 @@ def make_plan(
         *target.findings,
         *chosen.findings,
         *stated.findings,
+        *sensible.findings,
         *reaching.findings,
         *merged.findings,
+        *check_options(merged.wishes),
         *check_hazards(merged.wishes, facts),
         *check_layout(observation, request),
         *shared_flags(observation, flags),
     )
     if request.strict:
         _raise_strict(findings)
-    decisions = ordered((*chosen.decisions, *stated.decisions, *reaching.decisions, *merged.decisions))
+    decisions = ordered(
+        (*chosen.decisions, *stated.decisions, *sensible.decisions, *reaching.decisions, *merged.decisions)
+    )
     changed = option_values(merged.wishes, decisions)
     return Report(
         preset=request.preset,

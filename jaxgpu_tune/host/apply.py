@@ -10,7 +10,7 @@ from ..errors import TooLate
 from ..knowledge import options
 from ..model import Decision, Finding, Observation, Report
 from ..planning.assemble import by_variable
-from . import import_hook
+from . import compilation_cache, import_hook
 from .marker import MARKER, before_us, marked, touched
 from .phase import MISSING, option_value
 
@@ -166,13 +166,19 @@ def _update(config: Any, wanted: Mapping[str, Any], release: str | None) -> None
         value = _default(name, release) if asked is None else asked
         if former is not MISSING and former != value:
             _former_options[name] = (_former_options.get(name, (former,))[0], value)
-            config.update(name, value)
+            _set_option(config, name, value)
 
 
 def _give_back(config: Any, name: str) -> None:
     former, ours = _former_options.pop(name)
     if option_value(config, name) == ours:
-        config.update(name, former)
+        _set_option(config, name, former)
+
+
+def _set_option(config: Any, name: str, value: Any) -> None:
+    config.update(name, value)
+    if name in compilation_cache.OPTIONS:
+        compilation_cache.look_anew()
 
 
 def _default(name: str, release: str | None) -> Any:

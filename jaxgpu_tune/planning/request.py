@@ -28,6 +28,7 @@ THRESHOLD_FLAGS = tuple(
 )
 PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
 PROFILE_ENDINGS = (".pb", ".pbtxt")
+CACHE_OPTION = "jax_compilation_cache_dir"
 CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
 OWN_VARIABLES = ("JAXGPU_TUNE_STATE", "JAXGPU_TUNE_REEXECUTED")
 MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
@@ -103,7 +104,7 @@ def make_request(
         raise BadSetting.of(problems)
     return Request(
         preset=name,
-        settings=settings,
+        settings=tuple(map(_expanded, settings)),
         memory_fraction=memory_fraction,
         processes_per_gpu=processes_per_gpu,
         layer_bytes=layer_bytes,
@@ -228,8 +229,15 @@ def _cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
     elif cache is True or not isinstance(cache, (str, os.PathLike)) or not os.fspath(cache) or "\0" in os.fspath(cache):
         problems.append(_bad("compilation_cache", cache, "the directory of the cache, or False"))
     else:
-        folder = os.path.expandvars(os.path.expanduser(os.fspath(cache)))
-        yield Setting("jax_config", "jax_compilation_cache_dir", folder, "asked for", "argument compilation_cache")
+        yield Setting("jax_config", CACHE_OPTION, os.fspath(cache), "asked for", "argument compilation_cache")
+
+
+def _expanded(setting: Setting) -> Setting:
+    """The cache's directory with ``~`` and ``$HOME`` replaced, which jax does not do; an address such as gs://… stays."""
+    text = setting.value
+    if setting.name.lower() != CACHE_OPTION or not isinstance(text, (str, os.PathLike)) or "://" in os.fspath(text):
+        return setting
+    return setting._replace(value=os.path.expandvars(os.path.expanduser(os.fspath(text))))
 
 
 def _graph_settings(graphs: Any, problems: list[Finding]) -> Iterable[Setting]:
@@ -246,6 +254,7 @@ def _pgle_settings(pgle: Any, problems: list[Finding]) -> Iterable[Setting]:
         yield Setting("jax_config", "jax_enable_pgle", True, "asked for", "argument pgle")
     elif pgle == "expect":
         yield Setting("jax_config", "jax_compilation_cache_expect_pgle", True, "asked for", "argument pgle")
+        yield Setting("jax_config", "jax_enable_pgle", False, "profiles are expected, not made", "argument pgle")
     elif not isinstance(pgle, (str, os.PathLike)):
         problems.append(_bad("pgle", pgle, "'auto', 'expect', or the path of a profile"))
     else:

@@ -115,8 +115,8 @@ def test_every_setting_of_a_hazard_must_be_there() -> None:
 
 def test_options_trigger_with_their_own_type() -> None:
     """jax.config values are not text."""
-    assert BY_CODE["pgle-many-processes"].triggered_by({("jax_config", "jax_enable_pgle"): True})
-    assert not BY_CODE["pgle-many-processes"].triggered_by({("jax_config", "jax_enable_pgle"): False})
+    assert BY_CODE["share-binary-hangs"].triggered_by({("jax_config", "jax_share_binary_between_hosts"): True})
+    assert not BY_CODE["share-binary-hangs"].triggered_by({("jax_config", "jax_share_binary_between_hosts"): False})
 
 
 @pytest.mark.parametrize("preset", [one for one in all_presets() if one.kind == "maintained"], ids=lambda one: one.name)

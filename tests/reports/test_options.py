@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import jaxgpu_tune
@@ -64,7 +67,7 @@ tell(jax.config.values["{ALONE}"])
     assert told(code) == "all"
 
 
-def test_R27_an_import_that_fails_is_tried_again(tmp_path: object) -> None:
+def test_R27_an_import_that_fails_is_tried_again() -> None:
     code = f"""
 import jaxgpu_tune, sys
 jaxgpu_tune.configure("single_gpu", jax_config={{"{ALONE}": "0"}})
@@ -111,3 +114,156 @@ def test_R82_one_level_for_all_directions_has_a_variable() -> None:
 def test_R28_variables_that_jax_does_not_read_are_told(name: str, code: str | None) -> None:
     report = jaxgpu_tune.plan("auto", machine=machine(), environ={name: "cuda"})
     assert codes(report) == ({code} if code else set())
+
+
+CACHE, THRESHOLD = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
+XLA_CACHES = "jax_persistent_cache_enable_xla_caches"
+COMPILE = "jax.jit(lambda x: x * 2 + 1)(jax.numpy.ones({}))\n"
+
+
+def planned(environ: dict[str, str] | None = None, count: int = 1, **arguments: Any) -> jaxgpu_tune.Report:
+    """A plan for one H100, or more."""
+    return jaxgpu_tune.plan("single_gpu", machine=machine(count=count), environ=environ or {}, **arguments)
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_R30_quick_programs_are_cached_too(imported: bool, tmp_path: Path) -> None:
+    """Whether jax is imported already or not."""
+    call = f"jaxgpu_tune.configure('single_gpu', compilation_cache={str(tmp_path / 'new' / 'cache')!r})\n"
+    code = "import jaxgpu_tune\n" + ("import jax\n" + call if imported else call + "import jax\n") + COMPILE.format(3)
+    assert told(f"{code}tell(0)") == 0
+    assert [path for path in (tmp_path / "new" / "cache").iterdir() if path.name.endswith("-cache")]
+
+
+def test_R30_the_users_own_threshold_stays() -> None:
+    inherited = planned({THRESHOLD.upper(): "30"}, compilation_cache="/cache")
+    assert decision(inherited, THRESHOLD).status == "kept" and THRESHOLD not in inherited.jax_config
+    asked = planned(compilation_cache="/cache", jax_config={THRESHOLD: 5})
+    assert asked.jax_config[THRESHOLD] == 5.0
+    assert planned(compilation_cache="/cache").environ[THRESHOLD.upper()] == "0.0"
+    assert THRESHOLD not in planned(jax_config={CACHE: "/cache"}).jax_config
+
+
+def test_R81_a_cache_that_is_set_after_the_first_compile_is_used(tmp_path: Path) -> None:
+    """Another one had been settled on by then; restore() gives that back."""
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    code = f"""
+import os, jax, jaxgpu_tune
+jax.config.update("{CACHE}", {first!r})
+jax.config.update("{THRESHOLD}", 0.0)
+{COMPILE.format(3)}
+report = jaxgpu_tune.configure("single_gpu", compilation_cache={second!r}, late="warn")
+{COMPILE.format(4)}
+here = len(os.listdir({second!r}))
+before = len(os.listdir({first!r}))
+report.restore()
+{COMPILE.format(5)}
+tell([here > 0, len(os.listdir({first!r})) > before])
+"""
+    assert told(code) == [True, True]
+
+
+def test_R81_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code = f"""
+import jaxgpu_tune
+found = [jaxgpu_tune.configure("single_gpu", compilation_cache=folder).findings for folder in {[str(tmp_path / "file" / "c"), str(tmp_path / "c")]!r}]
+tell([[f.code for f in one if f.code.startswith("cache")] for one in found])
+"""
+    assert told(code) == [["cache-unwritable"], []]
+
+
+def test_R81_home_is_replaced_in_what_is_asked_for_and_told_in_what_is_inherited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    for arguments in (
+        {"compilation_cache": "$HOME/c"},
+        {"jax_config": {CACHE: "~/c"}},
+        {"env": {CACHE.upper(): "~/c"}},
+    ):
+        assert planned(**arguments).jax_config[CACHE] == "/home/me/c"  # type: ignore[arg-type]
+    assert "unexpanded-path" in codes(planned({CACHE.upper(): "$HOME/c"}))
+
+
+@pytest.mark.parametrize("address", ["gs://bucket/cache", "s3://bucket/cache"])
+def test_an_address_for_the_cache_goes_without_xlas_own_files(address: str) -> None:
+    """XLA's C++ file layer cannot write there; the address is left as it is."""
+    report = planned(compilation_cache=address)
+    assert (report.jax_config[CACHE], report.jax_config[XLA_CACHES]) == (address, "none")
+    assert not codes(report)
+    assert "cache-address" in codes(planned({CACHE.upper(): address}))
+    old = jaxgpu_tune.plan(
+        "single_gpu", machine=machine(count=1, jaxlib="0.4.30"), environ={}, compilation_cache=address
+    )
+    assert XLA_CACHES not in old.jax_config
+
+
+@pytest.mark.parametrize(
+    ("count", "layout", "environ", "refused"),
+    [
+        (8, {}, {}, False),
+        (8, {"count": 2, "local_count": 2, "rank": 0, "local_rank": 0, "launcher": "slurm"}, {}, True),
+        (8, {"launcher": "slurm"}, {}, True),
+        (1, {}, {"NSYS_PROFILING_SESSION_ID": "7"}, True),
+        (1, {}, {"CUDA_INJECTION64_PATH": "/opt/lib.so"}, True),
+    ],
+)
+def test_R77_no_profiles_beside_other_processes_or_profilers(
+    count: int, layout: dict[str, Any], environ: dict[str, str], refused: bool
+) -> None:
+    here = machine(count=count, processes=layout)
+    report = jaxgpu_tune.plan("auto", machine=here, environ=environ, pgle="auto")
+    assert ("pgle-refused" in codes(report)) is refused is ("jax_enable_pgle" not in report.jax_config)
+    assert decision(report, "jax_enable_pgle").status == ("unmet" if refused else "set")
+    inherited = jaxgpu_tune.plan("auto", machine=here, environ={**environ, "JAX_ENABLE_PGLE": "true"})
+    assert ("pgle-refused" in codes(inherited)) is refused
+    assert decision(inherited, "jax_enable_pgle").status == "kept"
+
+
+def test_R78_expected_profiles_need_a_cache_and_are_not_made() -> None:
+    report = planned({"JAX_ENABLE_PGLE": "true", "NSYS_X": "1"}, pgle="expect", compilation_cache="/cache")
+    assert report.environ["JAX_ENABLE_PGLE"] == "false"
+    assert report.environ["JAX_COMPILATION_CACHE_EXPECT_PGLE"] == "true"
+    assert "pgle-needs-cache" not in codes(report)
+    assert "pgle-needs-cache" in codes(planned(pgle="expect"))
+    with pytest.raises(jaxgpu_tune.BadSetting, match="cache"):
+        planned(pgle="expect", strict=True)
+    old = jaxgpu_tune.plan("auto", machine=machine(jaxlib="0.5.0"), environ={}, pgle="expect", compilation_cache="/c")
+    assert "option-absent" in codes(old)
+
+
+def test_R79_a_profile_has_to_be_there(tmp_path: Path) -> None:
+    for name in ("profile.pb", "profile.pbtxt", "profile.json"):
+        with pytest.raises(jaxgpu_tune.BadSetting, match="ignores every other path"):
+            planned(pgle=tmp_path / name)
+    (tmp_path / "profile.pb").write_bytes(b"")
+    flags = planned(pgle=tmp_path / "profile.pb").xla_flags
+    assert flags == f"--xla_gpu_pgle_profile_file_or_directory_path={tmp_path / 'profile.pb'}"
+
+
+@pytest.mark.parametrize("debug", ["jax_disable_jit", "jax_debug_nans"])
+def test_R82_a_strict_guard_is_not_set_beside_options_that_transfer(debug: str) -> None:
+    """DreamerV3's rule; "log" is set with them."""
+    for environ, options in (({debug.upper(): "1"}, {}), ({}, {debug: True})):
+        report = planned(environ, transfer_guard="disallow", jax_config=options)
+        assert not set(report.jax_config) & {HOST, DEVICE, BACK} and "guard-refused" in codes(report)
+        assert planned(environ, transfer_guard="log", jax_config=options).jax_config[BACK] == "log"
+    assert (
+        planned({debug.upper(): "1"}, transfer_guard="disallow", jax_config={debug: False}).jax_config[BACK]
+        == "disallow"
+    )
+
+
+def test_R82_without_jit_the_guard_would_indeed_refuse_a_constant() -> None:
+    code = """
+import jax
+x = jax.numpy.ones(3)
+jax.config.update("jax_disable_jit", True)
+try:
+    with jax.transfer_guard("disallow"):
+        jax.jit(lambda x: x * 2 + 1)(x)
+except Exception as refused:
+    tell("Disallowed" in str(refused))
+"""
+    assert told(code) is True

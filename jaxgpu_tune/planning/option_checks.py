@@ -1,0 +1,105 @@
+"""What options of jax.config ask of each other and of the process: PGLE, the compilation cache, transfer guards. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..model import Decision, Finding, Setting
+from .request import CACHE_OPTION, GUARD_OPTIONS
+from .wish import Wish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .conditions import Facts
+
+
+__all__ = ["check_options", "companions", "refused_options"]
+
+THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
+PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
+NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
+STRICT_GUARDS = ("disallow", "disallow_explicit")
+CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
+"""Variables that a tool sets in the processes it watches through CUPTI, which serves one at a time (Nsight Systems)."""
+ORDER = ("preset", "existing", "argument")
+
+
+def companions(settings: Iterable[object]) -> Iterator[Setting]:
+    """What a directory for the compilation cache needs to be of use; whatever is set already beats it (R30)."""
+    for setting in settings:
+        if not isinstance(setting, Setting) or setting.source != "argument compilation_cache" or not setting.value:
+            continue
+        reason = "so that programs which compile in less than a second are kept too"
+        yield Setting("jax_config", THRESHOLD, 0.0, reason, setting.source)
+        if "://" in setting.value:
+            reason = "XLA's own files in the cache cannot be written to an address"
+            yield Setting("jax_config", XLA_CACHES, "none", reason, setting.source)
+
+
+def refused_options(
+    wishes: Iterable[Wish], facts: Facts, environ: Mapping[str, str]
+) -> Iterator[Wish | Decision | Finding]:
+    """The wishes without those options that would end or stall the program in this process (R77, DreamerV3's rule)."""
+    all_wishes = tuple(wishes)
+    no_profiles, no_guard = _why_no_pgle(facts, environ), _why_no_guard(_in_force(all_wishes))
+    for wish in all_wishes:
+        if no_profiles and wish.name == PGLE and wish.value is True:
+            yield from _refused(wish, "pgle-refused", no_profiles, PGLE_HINT)
+        elif no_guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
+            yield from _refused(wish, "guard-refused", no_guard, 'Use "log" together with it.')
+        else:
+            yield wish
+
+
+PGLE_HINT = 'Profile once with one process and no other tool, with a compilation cache; then use pgle="expect".'
+
+
+def _refused(wish: Wish, code: str, reason: str, hint: str) -> Iterator[Wish | Decision | Finding]:
+    """What is set already stays, and is told."""
+    if wish.origin == "existing":
+        yield wish
+        yield Finding(code, "warning", f"{wish.name}={wish.value} is set already: {reason}.", hint)
+        return
+    yield Decision(wish.kind, wish.name, None, "unmet", reason, wish.source)
+    yield Finding(code, "warning", f"{wish.name}={wish.value} is not set: {reason}.", hint)
+
+
+def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:
+    tools = sorted(name for name, value in environ.items() if value and name.startswith(CUPTI_TOOLS))
+    if tools:
+        return f"{tools[0]} tells of a tool that profiles this process, and CUPTI serves one at a time"
+    if facts.processes != 1:
+        count = "an unknown number of" if facts.processes is None else str(facts.processes)
+        return f"this job has {count} processes, in which profiles for AutoPGLE have ended and stalled jobs"
+    return ""
+
+
+def _why_no_guard(values: Mapping[str, Any]) -> str:
+    if values.get(NO_JIT) is True:
+        return f"with {NO_JIT} every constant is a transfer, which it would refuse"
+    checks = [name for name in NO_NANS if values.get(name) is True]
+    return f"with {checks[0]} every result is fetched to be looked at, which it would refuse" if checks else ""
+
+
+def _in_force(wishes: Iterable[Wish]) -> dict[str, Any]:
+    options = sorted((w for w in wishes if w.kind == "jax_config"), key=lambda wish: ORDER.index(wish.origin))
+    return {wish.name: wish.value for wish in options}
+
+
+def check_options(wishes: Iterable[Wish]) -> Iterator[Finding]:
+    """Findings about the options that will be in force."""
+    values = {wish.name: wish.value for wish in wishes if wish.kind == "jax_config"}
+    folder = values.get(CACHE_OPTION)
+    if values.get(EXPECT) is True and not folder:
+        message = f"{EXPECT} is on without {CACHE_OPTION}: there is no cache to find the optimized programs in."
+        yield Finding("pgle-needs-cache", "error", message, "Pass compilation_cache= with the profile run's directory.")
+    if not isinstance(folder, str):
+        return
+    if "://" not in folder and ("$" in folder or folder.startswith("~")):
+        message = f"{CACHE_OPTION}={folder!r} is taken as it stands: jax replaces neither ~ nor variables."
+        yield Finding("unexpanded-path", "warning", message, "Write the whole path.")
+    if "://" in folder and values.get(XLA_CACHES) not in ("none", ""):
+        message = f"{CACHE_OPTION}={folder}: XLA's own files in the cache cannot be written to an address."
+        yield Finding("cache-address", "warning", message, f'Set {XLA_CACHES} to "none" (jax 0.4.36 and newer).')
