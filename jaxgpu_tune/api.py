@@ -240,7 +240,7 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     request = make_request()
     machine = _observe_fresh(request, os.environ, jaxlib).machine
     target = target_of(machine)
-    found = explain_name(name, target, facts_of(machine, request))
+    found = explain_name(name, target, facts_of(machine, request), machine.gpus or ())
     if found is None:
         near = closest(name, target)
         hint = f"Did you mean {near}?" if near else ""

@@ -92,7 +92,7 @@ def make_plan(
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
     machine, environ = observation.machine, observation.environ
-    around = tuple(misfits(machine)) if preset is None else ()
+    around = tuple(misfits(machine, request.platform or environ.get("JAX_PLATFORMS", ""))) if preset is None else ()
     preset = preset or compose(request)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))

@@ -56,87 +56,11 @@ def test_prefer_preset_swaps_the_two_and_warns() -> None:
     assert "overruled" in codes(report)
 
 
-def test_r17_an_explicit_argument_beats_what_is_inherited_names_both_and_strict_raises() -> None:
-    given = {
-        "machine": machine(),
-        "environ": {"XLA_FLAGS": "--xla_dump_to=/tmp/a"},
-        "flags": {"--xla_dump_to": "/tmp/b"},
-    }
-    report = plan("auto", **given)
-    assert report.xla_flags.split().count("--xla_dump_to=/tmp/b") == 1 and "/tmp/a" not in report.xla_flags
-    (finding,) = [f for f in report.findings if f.code == "overruled"]
-    assert "/tmp/a" in finding.message and "/tmp/b" in finding.message
-    with pytest.raises(jaxgpu_tune.BadSetting, match="/tmp/a"):
-        plan("auto", **given, strict=True)
-
-
-def test_r16_r19_r20_flags_of_the_user_survive_one_by_one() -> None:
-    mine = "--xla_force_host_platform_device_count=4 --xla_gpu_autotune_level=3"
-    report = plan("fsdp", machine=machine(), environ={"XLA_FLAGS": mine})
-    assert set(mine.split()) <= set(report.xla_flags.split())
-    assert decision(report, "xla_force_host_platform_device_count").status == "kept"
-
-
 def test_a_text_to_which_nothing_is_added_stays_as_it_was_written() -> None:
     mine = "  --xla_gpu_autotune_level=3   --xla_dump_to='a b' "
     report = plan("auto", machine=machine(count=1), environ={"XLA_FLAGS": mine})
     assert report.xla_flags == mine
     assert "XLA_FLAGS" in report.environ and report.environ["XLA_FLAGS"] == mine
-
-
-def test_r05_an_empty_value_is_a_value() -> None:
-    report = plan("auto", machine=machine(count=1), environ={}, cuda_graphs=False)
-    assert report.xla_flags == f"--{COMMAND_BUFFER}="
-    kept = plan("auto", machine=machine(count=1), environ={"XLA_FLAGS": f"--{COMMAND_BUFFER}="})
-    assert kept.xla_flags == f"--{COMMAND_BUFFER}=" and decision(kept, COMMAND_BUFFER).value == ""
-
-
-def test_r69_cuda_graphs_true_gives_the_default_back() -> None:
-    report = plan("auto", machine=machine(count=1), environ={"XLA_FLAGS": f"--{COMMAND_BUFFER}="}, cuda_graphs=True)
-    assert report.xla_flags == "" and report.environ["XLA_FLAGS"] is None
-    assert decision(report, COMMAND_BUFFER).status == "default"
-
-
-def test_r06_the_same_intent_gives_the_string_of_the_release() -> None:
-    old = plan("auto", machine=machine(count=1, jaxlib="0.4.19"), environ={}, cuda_graphs=False)
-    new = plan("auto", machine=machine(count=1), environ={}, cuda_graphs=False)
-    assert old.xla_flags == "--xla_gpu_graph_level=0" and new.xla_flags == f"--{COMMAND_BUFFER}="
-
-
-def test_r05_graph_level_is_translated_from_the_release_that_removed_it() -> None:
-    old = plan("auto", machine=machine(count=1, jaxlib="0.7.1"), environ={"XLA_FLAGS": "--xla_gpu_graph_level=0"})
-    new = plan("auto", machine=machine(count=1, jaxlib="0.7.2"), environ={"XLA_FLAGS": "--xla_gpu_graph_level=0"})
-    assert old.xla_flags == "--xla_gpu_graph_level=0" and new.xla_flags == f"--{COMMAND_BUFFER}="
-    assert decision(new, "xla_gpu_graph_level").status == "translated" and "flag-translated" in codes(new)
-
-
-def test_r01_r02_r03_a_removed_flag_that_is_the_default_anyway_is_dropped_with_one_warning() -> None:
-    report = plan("auto", machine=machine(), environ={"XLA_FLAGS": "--xla_gpu_enable_async_all_reduce=true"})
-    assert "async" not in report.xla_flags
-    assert [f.severity for f in report.findings] == ["warning"] and "0.4.27" in report.findings[0].message
-    off = plan("auto", machine=machine(count=1), environ={}, flags={"xla_gpu_enable_async_collectives": False})
-    assert off.xla_flags.startswith("--xla_gpu_disable_async_collectives=all") and "true" not in off.xla_flags
-
-
-def test_r04_a_replacement_that_is_the_default_emits_nothing_and_its_opposite_does() -> None:
-    on = plan("auto", machine=machine(count=1), environ={}, flags={"xla_gpu_simplify_all_fp_conversions": True})
-    off = plan("auto", machine=machine(count=1), environ={}, flags={"xla_gpu_simplify_all_fp_conversions": False})
-    assert on.xla_flags == "" and off.xla_flags == "--xla_allow_excess_precision=false"
-
-
-def test_r07_flags_have_a_first_version_too_and_both_sides_count() -> None:
-    flag = {"xla_gpu_experimental_parallel_collective_overlap_limit": 2}
-    skewed = machine(jaxlib="0.4.35", plugins={"jax-cuda12-pjrt": "0.4.30"})
-    report = plan("auto", machine=skewed, environ={}, flags=flag)
-    assert report.xla_flags == "" and {"unknown-flag", "version-skew"} <= codes(report)
-    assert plan("auto", machine=machine(jaxlib="0.5.3"), environ={}, flags=flag).xla_flags.endswith("=2")
-
-
-def test_r08_r09_gating_is_by_the_planned_release() -> None:
-    name = "xla_gpu_enable_llvm_module_compilation_parallelism"
-    assert plan("auto", machine=machine(jaxlib="0.10.2"), environ={}, flags={name: True}).xla_flags == f"--{name}=true"
-    gone = plan("auto", machine=machine(jaxlib="0.12.0.1"), environ={}, flags={name: True})
-    assert name not in gone.xla_flags and decision(gone, name).status in ("absent", "translated")
 
 
 def test_lists_that_add_up_are_joined_inherited_first() -> None:
@@ -196,13 +120,6 @@ def test_layer_bytes_sizes_the_thresholds_in_whole_mib() -> None:
     assert "layer-bytes-unused" in codes(plan("auto", machine=machine(), environ={}, layer_bytes=1))
 
 
-def test_r50_without_a_gpu_no_gpu_setting_is_made() -> None:
-    for name in (preset.name for preset in jaxgpu_tune.presets()):
-        report = plan(name, machine=machine(count=0), environ={})
-        assert "xla_gpu_" not in report.xla_flags, name
-        assert not [n for n in report.environ if n.startswith(("NCCL_", "CUDA_", "XLA_PYTHON"))], name
-
-
 def test_r52_platform_cpu_sets_jax_platforms_and_no_gpu_setting() -> None:
     report = plan("fsdp", machine=machine(), environ={}, platform="cpu")
     assert report.xla_flags == "" and report.environ == {"JAX_PLATFORMS": "cpu"}
@@ -234,13 +151,6 @@ def test_a_near_miss_names_the_closest() -> None:
         plan("fspd", machine=machine(), environ={})
     with pytest.raises(jaxgpu_tune.BadFlagValue, match="xla_gpu_autotune_level"):
         plan("auto", machine=machine(), environ={}, flags={"xla_gpu_autotune_level": "4MB"})
-
-
-def test_r14_an_option_this_jax_lacks_is_a_warning_and_a_name_no_jax_has_an_error() -> None:
-    report = plan("auto", machine=machine(), environ={}, jax_config={"jax_spmd_mode": "allow_all"})
-    assert "jax_spmd_mode" not in report.jax_config and any("jax_spmd_mode" in f.message for f in report.findings)
-    with pytest.raises(jaxgpu_tune.BadSetting, match="jax_enable_pgle"):
-        plan("auto", machine=machine(), environ={}, jax_config={"jax_enable_pgel": True})
 
 
 def test_options_come_typed_and_as_variables() -> None:
@@ -305,18 +215,6 @@ def test_environ_is_the_whole_environment_of_a_fresh_process() -> None:
         made["PATH"] == "/bin" and "--xla_dump_to=a" in made["XLA_FLAGS"] and "pipeline_all_gather" in made["XLA_FLAGS"]
     )
     assert jaxgpu_tune.environ("fsdp", base=made, machine=machine()) == made
-
-
-def test_r48_cuda_visible_devices_is_never_written() -> None:
-    for preset in jaxgpu_tune.presets():
-        assert not any(s.name == "CUDA_VISIBLE_DEVICES" for s in preset.settings)
-
-
-def test_r48_a_schedulers_assignment_beats_even_an_argument_and_says_so() -> None:
-    report = plan(
-        "auto", machine=machine(count=1), environ={"CUDA_VISIBLE_DEVICES": "2,3"}, env={"CUDA_VISIBLE_DEVICES": "0"}
-    )
-    assert "CUDA_VISIBLE_DEVICES" not in report.environ and "scheduler-assigned" in codes(report)
 
 
 def test_r21_what_an_image_bakes_in_is_told_as_inherited() -> None:

@@ -12,7 +12,7 @@ from ..model import Decision, Finding, Observation, Report
 from ..planning.assemble import by_variable
 from . import compilation_cache, import_hook
 from .marker import MARKER, before_us, marked, touched
-from .phase import MISSING, option_value
+from .phase import MISSING, option_value, users_of_jax
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ def _is_frozen(name: str, release: str | None) -> bool:
 
 def _late_finding(names: tuple[str, ...]) -> Finding:
     message = f"JAX's backend has already started, so these can no longer take effect: {', '.join(names)}."
+    users = users_of_jax()
+    if users:
+        message += f" Loaded packages that use jax, any of which may have started it when imported: {', '.join(users)}."
     where = (
         "Restart the kernel and make this the first cell"
         if in_notebook()

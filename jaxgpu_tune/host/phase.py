@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "live_config", "option_value", "phase", "plain"]
 
 BRIDGE = "jax._src.xla_bridge"
+OWN = frozenset({"jax", "jaxlib", "jax_plugins", "jaxgpu_tune", "__main__", "__mp_main__"})
 MISSING = object()
 
 
@@ -75,3 +76,15 @@ def plain(value: Any) -> Any:
 def _is_changed(value: Any, default: Any) -> bool:
     """Whether a plain value is not the default; an empty text is none."""
     return type(value) in (bool, int, float, str) and value != default and not (value == "" and default is None)
+
+
+def users_of_jax() -> tuple[str, ...]:
+    """The packages loaded here that hold jax at the top of a module: one of them may have made an array when imported (R26)."""
+    held = [sys.modules[name] for name in ("jax", "jax.numpy") if name in sys.modules]
+    found: set[str] = set()
+    for name, module in list(sys.modules.items()):
+        package = name.partition(".")[0]
+        names = getattr(module, "__dict__", None)
+        if package not in OWN | found and names and any(value is one for value in list(names.values()) for one in held):
+            found.add(package)
+    return tuple(sorted(found))

@@ -51,7 +51,7 @@ def diagnose(
     found = [
         *_start(started, bool(machine.gpus)),
         *_gpus(machine, environ, around, wants_cpu),
-        *misfits(machine),
+        *misfits(machine, "cpu" if wants_cpu else ""),
         *_memory(machine, environ),
         *_around(machine, around),
     ]

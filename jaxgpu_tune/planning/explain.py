@@ -8,19 +8,22 @@ from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets
 from ..knowledge.translations import rules
-from ..model import Explanation, Setting, SettingKind
+from ..model import Explanation, Gpu, Setting, SettingKind
 from .conditions import Facts, all_met
 from .target import Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 
-__all__ = ["explain"]
+__all__ = ["closest", "explain", "numbered"]
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def explain(name: str, target: Target, facts: Facts) -> Explanation | None:
+def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -> Explanation | None:
     """What is known of a flag (with or without dashes), a variable or a jax.config option; None: nothing is."""
     plain = name.strip().lstrip("-").split("=", 1)[0]
     kind, plain = _kind_of(plain)
@@ -35,12 +38,19 @@ def explain(name: str, target: Target, facts: Facts) -> Explanation | None:
         does=found.does if found else known.help_text(plain),
         traps=found.traps if found else "",
         source=found.source if found else "",
-        here=_here(kind, plain, target),
+        here=" · ".join(numbered(gpus)) if plain == VISIBLE else _here(kind, plain, target),
         presets=tuple(f"{preset}: {setting.value} ({_measured(setting, facts)})" for preset, setting in stated),
         translations=tuple(_rule_text(rule) for rule in rules(kind, plain)),
         hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
         **_build_facts(kind, plain, target),
     )
+
+
+def numbered(gpus: Iterable[Gpu]) -> Iterator[str]:
+    """Which GPU each of JAX's numbers is, since they count from 0 whatever CUDA_VISIBLE_DEVICES names (R56)."""
+    for gpu in gpus:
+        if gpu.uuid:
+            yield f"JAX's GPU {gpu.index} is {gpu.uuid} ({gpu.name or 'unknown GPU'})"
 
 
 def closest(name: str, target: Target) -> str | None:

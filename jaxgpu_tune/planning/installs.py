@@ -14,6 +14,8 @@ __all__ = ["misfits", "shared_flags"]
 PLUGIN = re.compile(r"jax-cuda(\d+)-(?:plugin|pjrt)")
 NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
 ROCM = "jax-rocm"
+CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
+"""From which jaxlib on a plugin without a GPU leaves JAX to the CPU (R50: jax-ml/jax#22703)."""
 OTHER_XLA = {
     "tensorflow": "tensorflow",
     "tensorflow-cpu": "tensorflow",
@@ -23,14 +25,19 @@ OTHER_XLA = {
 """Distributions that hold an XLA of their own, and the module of each."""
 
 
-def misfits(machine: Machine) -> Iterator[Finding]:
-    """The findings about versions: jax with jaxlib, and where there are GPUs the plugins, NVIDIA's wheels and the driver."""
+def misfits(machine: Machine, platforms: str = "") -> Iterator[Finding]:
+    """The findings about versions: jax with jaxlib, and where there are GPUs the plugins, NVIDIA's wheels and the driver.
+
+    ``platforms``: what JAX_PLATFORMS says; where it leaves the GPUs out, what they need does not matter.
+    """
     yield from _jax(machine)
     plugins = machine.plugins
     if machine.jaxlib is None or plugins is None or "+cuda" in machine.jaxlib:
         return
     yield from _rocm(plugins)
     versions = sorted({int(found[1]) for name in plugins if (found := PLUGIN.fullmatch(name))})
+    if platforms.strip().lower() == "cpu":
+        return
     if not machine.gpus:
         yield from _unused_without_gpu(machine, versions)
         return
@@ -73,7 +80,12 @@ def _rocm(plugins: Mapping[str, str]) -> Iterator[Finding]:
 
 def _unused_without_gpu(machine: Machine, versions: list[int]) -> Iterator[Finding]:
     """A GPU that is hidden or in another machine is no misfit: only where no driver is there at all."""
-    if versions and machine.gpus == () and machine.driver is None:
+    if versions and machine.gpus == () and numbers(machine.jaxlib or "") < CPU_WITHOUT_GPU_SINCE:
+        message = f"The CUDA plugin of jaxlib {machine.jaxlib} raises where there is no GPU, instead of leaving JAX to the CPU."
+        yield Finding(
+            "plugin-without-gpu", "warning", message, "Set JAX_PLATFORMS=cpu (platform='cpu'), or update jax."
+        )
+    elif versions and machine.gpus == () and machine.driver is None:
         message = f"The CUDA {versions[-1]} plugin of JAX is installed, but no NVIDIA driver answers here: JAX runs on the CPU."
         yield Finding("no-driver", "note", message, "In a container: docker run --gpus all.")
 

@@ -1,0 +1,97 @@
+"""Section E of the reports: which GPU, which platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import jaxgpu_tune
+from child import run
+from fleet import codes, decision, machine
+from jaxgpu_tune import Machine, plan
+from jaxgpu_tune.knowledge.flags import flags
+
+MACHINES = Path(__file__).resolve().parent.parent / "machines"
+PRESETS = [preset.name for preset in jaxgpu_tune.presets()]
+
+
+def on(name: str, preset: str = "auto", **arguments: object) -> jaxgpu_tune.Report:
+    """A plan for one of the machine files."""
+    import json
+
+    here = Machine.from_dict(json.loads((MACHINES / f"{name}.json").read_text()))
+    return plan(preset, **{"machine": here, "environ": {}, **arguments})
+
+
+def test_R50_without_a_gpu_no_gpu_setting_is_made() -> None:
+    for name in (preset.name for preset in jaxgpu_tune.presets()):
+        report = plan(name, machine=machine(count=0), environ={})
+        assert "xla_gpu_" not in report.xla_flags, name
+        assert not [n for n in report.environ if n.startswith(("NCCL_", "CUDA_", "XLA_PYTHON"))], name
+
+
+def test_R48_cuda_visible_devices_is_never_written() -> None:
+    for preset in jaxgpu_tune.presets():
+        assert not any(s.name == "CUDA_VISIBLE_DEVICES" for s in preset.settings)
+
+
+def test_R48_a_schedulers_assignment_beats_even_an_argument_and_says_so() -> None:
+    report = plan(
+        "auto", machine=machine(count=1), environ={"CUDA_VISIBLE_DEVICES": "2,3"}, env={"CUDA_VISIBLE_DEVICES": "0"}
+    )
+    assert "CUDA_VISIBLE_DEVICES" not in report.environ and "scheduler-assigned" in codes(report)
+
+
+def test_R50_before_0_4_31_the_cuda_plugin_needs_a_gpu_unless_jax_is_told_cpu() -> None:
+    """Later releases go to the CPU by themselves."""
+    old = plan("auto", machine=machine(count=0, jaxlib="0.4.30"), environ={})
+    assert "plugin-without-gpu" in codes(old)
+    assert any("JAX_PLATFORMS=cpu" in finding.hint for finding in old.findings)
+    assert "JAX_PLATFORMS" not in old.environ
+    told_cpu = plan("auto", machine=machine(count=0, jaxlib="0.4.30"), environ={"JAX_PLATFORMS": "cpu"})
+    assert "plugin-without-gpu" not in codes(told_cpu)
+    assert "plugin-without-gpu" not in codes(plan("auto", machine=machine(count=0, jaxlib="0.4.31"), environ={}))
+
+
+@pytest.mark.parametrize("capability", ["6.1", "7.0", "7.5"])
+@pytest.mark.parametrize("jaxlib", ["0.4.30", "0.9.2", "0.11.2"])
+def test_R53_no_preset_switches_triton_on_below_compute_capability_8(capability: str, jaxlib: str) -> None:
+    here = machine(count=1, jaxlib=jaxlib)
+    here = here._replace(gpus=tuple(gpu._replace(compute_capability=capability) for gpu in here.gpus or ()))
+    for preset in PRESETS:
+        report = plan(preset, machine=here, environ={})
+        on = [d.name for d in report.decisions if "triton" in d.name and d.status == "set" and d.value == "true"]
+        assert not on, preset
+    asked = plan("auto", machine=here, environ={}, flags={"xla_gpu_triton_gemm_any": True})
+    assert "triton-on-old-gpu" in codes(asked) or flags(jaxlib)["xla_gpu_triton_gemm_any"].effective == "true"
+
+
+def test_R54_gpus_that_differ_are_judged_by_the_least_able_and_it_is_said() -> None:
+    """A 1080 Ti beside a Blackwell card."""
+    report = on("mixed_1080ti_rtxpro6000", "jax-docs")
+    found = decision(report, "xla_gpu_triton_gemm_any")
+    assert found.status == "unmet" and "8.0" in found.reason
+    chosen = on("mixed_1080ti_rtxpro6000", "fsdp")
+    reasons = [d.reason for d in chosen.decisions if d.status == "unmet"]
+    assert chosen.xla_flags == "" and any("GPUs differ" in reason and "6.1" in reason for reason in reasons)
+
+
+def test_R55_a_slice_is_one_gpu_without_settings_for_several() -> None:
+    report = on("mig", "fsdp")
+    assert len(report.machine.gpus or ()) == 1
+    assert not [n for n in report.environ if n.startswith("NCCL_")] and "combine_threshold" not in report.xla_flags
+
+
+def test_R56_each_of_jaxs_numbers_is_shown_with_the_gpus_uuid() -> None:
+    """It counts from 0 in each process, whatever CUDA_VISIBLE_DEVICES names."""
+    code = """
+import jaxgpu_tune
+from jaxgpu_tune.cli import main
+print(jaxgpu_tune.explain("CUDA_VISIBLE_DEVICES"))
+main(["detect"])
+"""
+    ended = run(code, JAXGPU_TUNE_MACHINE=str(MACHINES / "h200x2_captured.json"), CUDA_VISIBLE_DEVICES="3,1")
+    uuids = [gpu.uuid for gpu in on("h200x2_captured").machine.gpus or ()]
+    for number, uuid in enumerate(uuids):
+        assert ended.stdout.count(f"JAX's GPU {number} is {uuid}") == 2, ended.stderr

@@ -1,0 +1,65 @@
+"""Section C of the reports: set too late. Each in a real process with the real jax."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from child import told
+
+FLAG = "{'xla_gpu_autotune_level': 2}"
+
+
+def test_R22_R24_R25_too_late_raises_before_anything_is_applied_and_names_it() -> None:
+    code = f"""
+import os, jax, jaxgpu_tune
+jax.devices()
+before = dict(os.environ)
+try:
+    jaxgpu_tune.configure(flags={FLAG}, jax_config={{"jax_debug_nans": True}})
+except jaxgpu_tune.TooLate as error:
+    tell([isinstance(error, RuntimeError), "XLA_FLAGS" in str(error), dict(os.environ) == before, jax.config.jax_debug_nans])
+"""
+    assert told(code) == [True, True, True, False]
+
+
+def test_R23_in_a_notebook_too_late_says_restart_the_kernel() -> None:
+    pytest.importorskip("IPython")
+    code = f"""
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+import jax, jaxgpu_tune
+jax.devices()
+try:
+    jaxgpu_tune.configure(flags={FLAG})
+except jaxgpu_tune.TooLate as error:
+    tell("Restart the kernel" in str(error))
+"""
+    assert told(code) is True
+
+
+def test_R25_between_the_import_and_the_first_use_of_a_device_it_still_counts() -> None:
+    """The test is whether a backend is up, not whether jax is imported."""
+    code = f"""
+import os, jax, jaxgpu_tune
+report = jaxgpu_tune.configure(flags={FLAG}, preallocate=False)
+tell([report.applied, os.environ["XLA_FLAGS"], os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"], "late" in [d.status for d in report.decisions]])
+"""
+    assert told(code) == [True, "--xla_gpu_autotune_level=2", "false", False]
+
+
+def test_R26_the_packages_that_may_have_started_jax_are_named(tmp_path: Path) -> None:
+    """A library made an array when it was imported."""
+    (tmp_path / "interpolates").mkdir()
+    (tmp_path / "interpolates" / "__init__.py").write_text("import jax.numpy as jnp\nZERO = jnp.array(0)\n")
+    (tmp_path / "harmless.py").write_text("import math\n")
+    code = f"""
+import sys; sys.path.insert(0, {str(tmp_path)!r})
+import harmless, interpolates, jaxgpu_tune
+try:
+    jaxgpu_tune.configure(flags={FLAG})
+except jaxgpu_tune.TooLate as error:
+    tell(["interpolates" in str(error), "harmless" in str(error)])
+"""
+    assert told(code) == [True, False]
