@@ -12,6 +12,7 @@ from .gpus import has_device_node
 __all__ = ["surroundings", "try_start"]
 
 CUDA_LIBRARIES = ("libcudart.so", "libcublas.so", "libcudnn.so", "libnccl.so", "libcupti.so", "libnvJitLink.so")
+LIBDEVICE = os.path.join("nvvm", "libdevice")
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - asked for its size, never written to
 TRIAL = """
 import jax
@@ -28,6 +29,7 @@ def surroundings(environ: Mapping[str, str]) -> Surroundings:
         device_nodes=has_device_node(),
         shared_memory_bytes=_size(SHARED_MEMORY),
         cuda_folders=tuple(folders),
+        compiler_folder=next(filter(_has_compiler, map(environ.get, ("CUDA_HOME", "CONDA_PREFIX"))), None),
         pip_cuda=any(os.path.isdir(os.path.join(str(place), "nvidia")) for place in sys.path),
     )
 
@@ -58,6 +60,10 @@ def _has_cuda(folder: str) -> bool:
         return any(entry.startswith(CUDA_LIBRARIES) for entry in os.listdir(folder))
     except OSError:
         return False
+
+
+def _has_compiler(folder: str | None) -> bool:
+    return bool(folder) and os.path.isdir(os.path.join(str(folder), LIBDEVICE))
 
 
 def _size(path: str) -> int | None:

@@ -17,6 +17,7 @@ LEAST_FREE_BYTES = GIB
 USUAL_FRACTION = 0.75
 LEAST_SHARED_MEMORY_BYTES = 512 * 2**20
 """Docker gives 64 MiB, in which NCCL cannot join several GPUs (NVIDIA/nccl#290)."""
+DATA_DIR, USUAL_CUDA = "xla_gpu_cuda_data_dir", "/usr/local/cuda"
 GRAVE = frozenset(
     {"no-jaxlib", "version-skew", "jit-disabled", "launch-blocking", "platform-allocator", "gpu-prohibited"}
 )
@@ -24,12 +25,16 @@ GRAVE = frozenset(
 
 
 class Surroundings(Value):
-    """What lies around JAX. ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA; ``pip_cuda``: pip's CUDA is there too."""
+    """What lies around JAX. ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA; ``pip_cuda``: pip's CUDA is there too.
+
+    ``compiler_folder``: the CUDA below CUDA_HOME or CONDA_PREFIX that has what XLA compiles with (nvvm/libdevice).
+    """
 
     device_nodes: bool
     shared_memory_bytes: int | None = None
     cuda_folders: tuple[str, ...] = ()
     pip_cuda: bool = False
+    compiler_folder: str | None = None
 
 
 class Started(Value):
@@ -54,6 +59,7 @@ def diagnose(
         *misfits(machine, "cpu" if wants_cpu else ""),
         *_memory(machine, environ),
         *_around(machine, around),
+        *_compiler(machine, environ, around),
     ]
     yield from sorted(found, key=lambda finding: finding.severity != "error")
 
@@ -138,6 +144,16 @@ def _around(machine: Machine, around: Surroundings | None) -> Iterator[Finding]:
         count = len(machine.gpus or ())
         message = f"The shared memory (/dev/shm) has {size // 2**20} MiB, too little for NCCL to join {count} GPUs."
         yield Finding("small-shared-memory", "warning", message, "docker run --shm-size=1g (or --ipc=host).")
+
+
+def _compiler(machine: Machine, environ: Mapping[str, str], around: Surroundings | None) -> Iterator[Finding]:
+    """R60: where pip brought no CUDA, XLA finds one in /usr/local/cuda alone."""
+    folder = around.compiler_folder if around else None
+    wheels = any(name.startswith("nvidia-cuda-nvcc") for name in machine.libraries or {})
+    if folder is None or wheels or not machine.gpus or folder == USUAL_CUDA or DATA_DIR in environ.get("XLA_FLAGS", ""):
+        return
+    message = f"CUDA's compiler is in {folder}, where XLA does not look by itself, and pip installed none."
+    yield Finding("cuda-elsewhere", "note", message, f"XLA_FLAGS=--{DATA_DIR}={folder}")
 
 
 def _fraction(text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 import jaxgpu_tune
 from fleet import codes, decision, machine
 from jaxgpu_tune import plan
+from jaxgpu_tune.host.surroundings import surroundings
 from jaxgpu_tune.knowledge.tables import read_table
+from jaxgpu_tune.planning.diagnose import diagnose
 
 
 def plugins(cuda: int, version: str, pjrt: str | None = None) -> dict[str, str]:
@@ -102,6 +105,18 @@ def test_R60_a_cuda_folder_of_the_users_stays() -> None:
     report = plan("fsdp", machine=machine(), environ={"XLA_FLAGS": text})
     assert text in report.xla_flags.split() and decision(report, "xla_gpu_cuda_data_dir").status == "kept"
     assert "cuda_data_dir" not in plan("fsdp", machine=machine(), environ={"CUDA_HOME": "/opt/cuda"}).xla_flags
+
+
+def test_R60_a_compiler_below_cuda_home_is_suggested_only_where_it_is_and_none_else(tmp_path: Path) -> None:
+    here = machine(count=1)
+    environ = {"CUDA_HOME": str(tmp_path / "none"), "CONDA_PREFIX": str(tmp_path)}
+    assert surroundings(environ).compiler_folder is None
+    (tmp_path / "nvvm" / "libdevice").mkdir(parents=True)
+    around = surroundings(environ)._replace(cuda_folders=(), shared_memory_bytes=None)
+    flag = f"XLA_FLAGS=--xla_gpu_cuda_data_dir={tmp_path}"
+    assert [f.hint for f in diagnose(here, environ, around)] == [flag]
+    assert not [*diagnose(here, {**environ, "XLA_FLAGS": "--xla_gpu_cuda_data_dir=/x"}, around)]
+    assert not [*diagnose(here._replace(libraries={"nvidia-cuda-nvcc": "13.0.48"}), environ, around)]
 
 
 def gpu(capability: str, name: str = "NVIDIA") -> list[dict[str, Any]]:
