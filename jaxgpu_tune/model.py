@@ -175,7 +175,7 @@ class Observation(Value):
     ``environ`` is what was set before this library touched it (what we set earlier is taken back out);
     ``jax_config`` the options of a live jax that differ from jax's defaults (None: jax is not imported);
     ``flag_file`` the text of the file XLA_FLAGS names; ``modules`` other users of the GPU that are imported here;
-    ``live``: this process is planned for, not a fresh one.
+    ``live``: this process is planned for, not a fresh one; ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA.
     """
 
     machine: Machine
@@ -184,6 +184,7 @@ class Observation(Value):
     flag_file: str | None = None
     modules: frozenset[str] = frozenset()
     live: bool = False
+    cuda_folders: tuple[str, ...] = ()
 
 
 class Migration(Value):

@@ -15,9 +15,9 @@ from .planning.adapt import adapt
 from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
 from .planning.inherit import inherit, read_flags, unlisted_flags
-from .planning.installs import misfits, shared_flags
+from .planning.installs import misfits, shadowed, shared_flags
 from .planning.merge import merge
-from .planning.option_checks import check_options, companions, refused_options
+from .planning.option_checks import check_options, companions, refused_here
 from .planning.processes import check_layout
 from .planning.request import Request
 from .planning.select import compose, facts_of, select
@@ -92,7 +92,8 @@ def make_plan(
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
     machine, environ = observation.machine, observation.environ
-    around = tuple(misfits(machine, request.platform or environ.get("JAX_PLATFORMS", ""))) if preset is None else ()
+    platforms = request.platform or environ.get("JAX_PLATFORMS", "")
+    around = (*misfits(machine, platforms), *shadowed(machine, observation.cuda_folders)) if preset is None else ()
     preset = preset or compose(request)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
@@ -110,7 +111,7 @@ def make_plan(
         )
     )
     _raise(stated.problems)
-    sensible = collect(refused_options(stated.wishes, facts, environ))
+    sensible = collect(refused_here(stated.wishes, facts, observation))
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     merged = collect(merge(reaching.wishes, target, request.prefer))
     chosen = collect((*selected, *asked))

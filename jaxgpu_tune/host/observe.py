@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from ..model import Machine, Observation
 from .apply import former_options
 from .detect import detect_machine
+from .libraries import cuda_folders
 from .marker import before_us
 from .phase import live_config, phase
 
 __all__ = ["flag_file", "observe"]
 
 BLANKS = " \t\r\n"
+TORCH = "torch.cuda"
 NOTED_MODULES = ("tensorflow", "torch", "torch_xla")
 
 
@@ -27,9 +29,16 @@ def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bo
         environ=before,
         jax_config=live_config(seen.jax, former_options()) if live else None,
         flag_file=flag_file(before.get("XLA_FLAGS", "")),
-        modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules),
+        modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules) | _cuda_users(live),
+        cuda_folders=cuda_folders(before),
         live=live,
     )
+
+
+def _cuda_users(live: bool) -> frozenset[str]:
+    """torch.cuda, where it has started CUDA in this process: its own mark is read, nothing of it is called."""
+    started = live and getattr(sys.modules.get(TORCH), "_initialized", False) is True
+    return frozenset([TORCH] if started else [])
 
 
 def flag_file(text: str) -> str | None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from ..planning.diagnose import Started, Surroundings
 from .gpus import has_device_node
+from .libraries import cuda_folders
 
 __all__ = ["surroundings", "try_start"]
 
-CUDA_LIBRARIES = ("libcudart.so", "libcublas.so", "libcudnn.so", "libnccl.so", "libcupti.so", "libnvJitLink.so")
 LIBDEVICE = os.path.join("nvvm", "libdevice")
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - asked for its size, never written to
 TRIAL = """
@@ -24,13 +24,11 @@ LAST_LINES = 3
 
 def surroundings(environ: Mapping[str, str]) -> Surroundings:
     """What can be seen without loading anything."""
-    folders = [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder and _has_cuda(folder)]
     return Surroundings(
         device_nodes=has_device_node(),
         shared_memory_bytes=_size(SHARED_MEMORY),
-        cuda_folders=tuple(folders),
+        cuda_folders=cuda_folders(environ),
         compiler_folder=next(filter(_has_compiler, map(environ.get, ("CUDA_HOME", "CONDA_PREFIX"))), None),
-        pip_cuda=any(os.path.isdir(os.path.join(str(place), "nvidia")) for place in sys.path),
     )
 
 
@@ -53,13 +51,6 @@ def try_start(seconds: float) -> Started:
         status=done.returncode,
         said="\n".join([line for line in done.stderr.splitlines() if line.strip()][-LAST_LINES:]),
     )
-
-
-def _has_cuda(folder: str) -> bool:
-    try:
-        return any(entry.startswith(CUDA_LIBRARIES) for entry in os.listdir(folder))
-    except OSError:
-        return False
 
 
 def _has_compiler(folder: str | None) -> bool:

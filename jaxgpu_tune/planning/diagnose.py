@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import Finding, Machine
 from ..values import Value
-from .installs import misfits
+from .installs import misfits, shadowed
 from .memory import FRACTION_NAMES, PREALLOCATE
 
 __all__ = ["Started", "Surroundings", "diagnose", "graver"]
@@ -25,7 +25,7 @@ GRAVE = frozenset(
 
 
 class Surroundings(Value):
-    """What lies around JAX. ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA; ``pip_cuda``: pip's CUDA is there too.
+    """What lies around JAX. ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA, other than pip's own.
 
     ``compiler_folder``: the CUDA below CUDA_HOME or CONDA_PREFIX that has what XLA compiles with (nvvm/libdevice).
     """
@@ -33,7 +33,6 @@ class Surroundings(Value):
     device_nodes: bool
     shared_memory_bytes: int | None = None
     cuda_folders: tuple[str, ...] = ()
-    pip_cuda: bool = False
     compiler_folder: str | None = None
 
 
@@ -136,9 +135,7 @@ def _memory(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
 def _around(machine: Machine, around: Surroundings | None) -> Iterator[Finding]:
     if around is None:
         return
-    if around.cuda_folders and around.pip_cuda and machine.plugins:
-        message = f"LD_LIBRARY_PATH names {', '.join(around.cuda_folders)}, whose CUDA libraries come before those that pip installed with JAX."
-        yield Finding("library-path", "warning", message, "Start without LD_LIBRARY_PATH (jax-ml/jax#17497).")
+    yield from shadowed(machine, around.cuda_folders)
     size = around.shared_memory_bytes
     if size is not None and size < LEAST_SHARED_MEMORY_BYTES and len(machine.gpus or ()) > 1:
         count = len(machine.gpus or ())

@@ -9,7 +9,7 @@ from ..knowledge import installs as known
 from ..knowledge.installs import numbers
 from ..model import Finding, Machine, Observation
 
-__all__ = ["misfits", "shared_flags"]
+__all__ = ["misfits", "shadowed", "shared_flags"]
 
 PLUGIN = re.compile(r"jax-cuda(\d+)-(?:plugin|pjrt)")
 NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
@@ -151,6 +151,14 @@ def _libraries(machine: Machine, cuda: int) -> Iterator[Finding]:
         if name in installed and numbers(installed[name]) < numbers(least):
             message = f"{name} {installed[name]} is older than {least}, which jax-cuda{cuda}-plugin {plugin} needs: JAX fails or runs on the CPU."
             yield Finding("cuda-library-too-old", "warning", message, f"pip install -U '{name}>={least}'")
+
+
+def shadowed(machine: Machine, folders: tuple[str, ...]) -> Iterator[Finding]:
+    """R59: ``folders`` of LD_LIBRARY_PATH hold CUDA, and pip's CUDA is installed too. Too late to change for this process."""
+    if folders and machine.plugins and any(name.startswith("nvidia-") for name in machine.libraries or {}):
+        message = f"LD_LIBRARY_PATH names {', '.join(folders)}, whose CUDA libraries come before those that pip installed with JAX."
+        hint = "Start without LD_LIBRARY_PATH, or import jax before tensorflow (jax-ml/jax#17497)."
+        yield Finding("library-path", "warning", message, hint)
 
 
 def shared_flags(observation: Observation, flags: str) -> Iterator[Finding]:

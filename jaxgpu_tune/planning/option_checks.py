@@ -1,10 +1,10 @@
-"""What options of jax.config ask of each other and of the process: PGLE, the compilation cache, transfer guards. Pure."""
+"""What options of jax.config ask of each other and of the process: PGLE, the compilation cache, transfer guards; and CUDA's variables where CUDA has started. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..model import Decision, Finding, Setting
+from ..model import Decision, Finding, Observation, Setting
 from .request import CACHE_OPTION, GUARD_OPTIONS
 from .wish import Wish
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .conditions import Facts
 
 
-__all__ = ["check_options", "companions", "refused_options"]
+__all__ = ["check_options", "companions", "refused_here"]
 
 THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
 PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
@@ -23,6 +23,7 @@ NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
 STRICT_GUARDS = ("disallow", "disallow_explicit")
 CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
 """Variables that a tool sets in the processes it watches through CUPTI, which serves one at a time (Nsight Systems)."""
+TORCH = "torch.cuda"
 ORDER = ("preset", "existing", "argument")
 
 
@@ -38,17 +39,17 @@ def companions(settings: Iterable[object]) -> Iterator[Setting]:
             yield Setting("jax_config", XLA_CACHES, "none", reason, setting.source)
 
 
-def refused_options(
-    wishes: Iterable[Wish], facts: Facts, environ: Mapping[str, str]
-) -> Iterator[Wish | Decision | Finding]:
-    """The wishes without those options that would end or stall the program in this process (R77, DreamerV3's rule)."""
+def refused_here(wishes: Iterable[Wish], facts: Facts, observation: Observation) -> Iterator[Wish | Decision | Finding]:
+    """The wishes without those that would end or stall the program (R77, DreamerV3's rule), or that CUDA has missed (R76)."""
     all_wishes = tuple(wishes)
-    no_profiles, no_guard = _why_no_pgle(facts, environ), _why_no_guard(_in_force(all_wishes))
+    no_profiles, no_guard = _why_no_pgle(facts, observation.environ), _why_no_guard(_in_force(all_wishes))
     for wish in all_wishes:
         if no_profiles and wish.name == PGLE and wish.value is True:
             yield from _refused(wish, "pgle-refused", no_profiles, PGLE_HINT)
         elif no_guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
             yield from _refused(wish, "guard-refused", no_guard, 'Use "log" together with it.')
+        elif TORCH in observation.modules and wish.name.startswith("CUDA_") and wish.origin != "existing":
+            yield from _missed(wish)
         else:
             yield wish
 
@@ -64,6 +65,13 @@ def _refused(wish: Wish, code: str, reason: str, hint: str) -> Iterator[Wish | D
         return
     yield Decision(wish.kind, wish.name, None, "unmet", reason, wish.source)
     yield Finding(code, "warning", f"{wish.name}={wish.value} is not set: {reason}.", hint)
+
+
+def _missed(wish: Wish) -> Iterator[Decision | Finding]:
+    reason = "torch.cuda has started CUDA in this process, which has read its variables"
+    yield Decision(wish.kind, wish.name, None, "late", reason, wish.source)
+    message = f"{wish.name}={wish.value} is not set: {reason}."
+    yield Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
 
 
 def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:

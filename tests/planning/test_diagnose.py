@@ -18,6 +18,7 @@ HERE = Surroundings(device_nodes=True, shared_memory_bytes=2**34)
 PLUGINS = {"jax-cuda13-plugin": "0.11.2", "jax-cuda13-pjrt": "0.11.2"}
 OLD_PLUGINS = {name.replace("13", "12"): version for name, version in PLUGINS.items()}
 GOOD = machine(plugins=PLUGINS, driver="580.159.04", cuda_driver="13.0")
+PIPS = GOOD._replace(libraries={"nvidia-cublas": "13.1.0.3"})
 GIB = 2**30
 
 
@@ -61,7 +62,7 @@ def test_a_good_machine_has_nothing() -> None:
         ({"here": with_gpus(free_bytes=GIB // 2)}, "gpu-full", "error"),
         ({"here": with_gpus(free_bytes=40 * GIB)}, "gpu-occupied", "warning"),
         ({"around": HERE._replace(shared_memory_bytes=2**26)}, "small-shared-memory", "warning"),
-        ({"around": HERE._replace(cuda_folders=("/usr/local/cuda/lib64",), pip_cuda=True)}, "library-path", "warning"),
+        ({"here": PIPS, "around": HERE._replace(cuda_folders=("/usr/local/cuda/lib64",))}, "library-path", "warning"),
         ({"started": Started(60.0, timed_out=True)}, "start-hangs", "error"),
         ({"started": Started(1.0, status=-6, said="F0000 parse_flags_from_env.cc")}, "start-fails", "error"),
         ({"started": Started(1.0, "cpu", 1)}, "starts-on-cpu", "error"),

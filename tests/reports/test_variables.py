@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import jaxgpu_tune
+from child import told
 from fleet import codes, decision, machine
 
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -128,3 +131,63 @@ def test_a_name_that_is_nearly_one_is_told(name: str, meant: str | None) -> None
         report = jaxgpu_tune.plan("auto", machine=machine(), **arguments)
         told = [f.hint for f in report.findings if f.code == "unknown-variable"]
         assert told == ([f"Did you mean {meant}?"] if meant else [])
+
+
+TORCH = """
+import sys, types, os, jaxgpu_tune
+sys.modules["torch"] = types.ModuleType("torch")
+sys.modules["torch.cuda"] = types.ModuleType("torch.cuda")
+sys.modules["torch.cuda"]._initialized = STARTED
+report = jaxgpu_tune.configure("single_gpu", env={"CUDA_DEVICE_MAX_CONNECTIONS": "1", "NCCL_DEBUG": "WARN"})
+found = [d.status for d in report.decisions if d.name == "CUDA_DEVICE_MAX_CONNECTIONS"]
+tell([found, os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS"), os.environ["NCCL_DEBUG"], [f.code for f in report.findings if "cuda" in f.code]])
+"""
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_R76_nothing_of_cudas_is_set_where_torch_has_started_cuda(started: bool) -> None:
+    """The driver has read its variables by then; a torch that is imported alone has not."""
+    late = [["late"], None, "WARN", ["cuda-started"]]
+    assert told(TORCH.replace("STARTED", str(started))) == (late if started else [["set"], "1", "WARN", []])
+
+
+def test_R59_cuda_on_the_library_path_before_pips_is_named(tmp_path: Path) -> None:
+    """Not pip's own folder, nor one without CUDA, nor where CUDA does not come from pip."""
+    system, pips, other = (
+        tmp_path / "cuda" / "lib64",
+        tmp_path / "site-packages" / "nvidia" / "cublas",
+        tmp_path / "other",
+    )
+    for folder, library in ((system, "libcublas.so.12"), (pips, "libcublas.so.13"), (other, "libz.so")):
+        folder.mkdir(parents=True)
+        (folder / library).touch()
+    environ = {"LD_LIBRARY_PATH": f"{other}:{pips}:{system}:/nowhere:"}
+    plugins = {"jax-cuda13-plugin": "0.11.2", "jax-cuda13-pjrt": "0.11.2"}
+    from_pip = machine(plugins=plugins, libraries={"nvidia-cublas": "13.1.0.3"})
+    report = jaxgpu_tune.plan("auto", machine=from_pip, environ=environ)
+    (finding,) = (f for f in report.findings if f.code == "library-path")
+    assert str(system) in finding.message and str(pips) not in finding.message and str(other) not in finding.message
+    assert "LD_LIBRARY_PATH" not in report.environ
+    for here, variables in ((machine(plugins=plugins), environ), (from_pip, {"LD_LIBRARY_PATH": f"{other}:{pips}"})):
+        assert "library-path" not in codes(jaxgpu_tune.plan("auto", machine=here, environ=variables))
+
+
+@pytest.mark.parametrize("value", ["gpu", "gpu,cpu", "cpu,gpu"])
+def test_R49_gpu_is_not_the_name_of_cuda(value: str) -> None:
+    report = jaxgpu_tune.plan("auto", machine=machine(), environ={"JAX_PLATFORMS": value})
+    assert "platform-gpu" in codes(report)
+    asked = jaxgpu_tune.plan("auto", machine=machine(), environ={}, platform="cuda")
+    assert asked.environ["JAX_PLATFORMS"] == "cuda"
+
+
+@pytest.mark.parametrize("prefer", ["existing", "preset"])
+@pytest.mark.parametrize("inherited", ["2,3", "", "GPU-8f6d1f3a"])
+def test_R48_the_schedulers_gpus_are_never_overwritten(prefer: str, inherited: str, tmp_path: Path) -> None:
+    """Not by a preset, nor by an argument."""
+    preset = tmp_path / "mine.toml"
+    preset.write_text('[[set]]\nenv = "CUDA_VISIBLE_DEVICES"\nvalue = "0,1"\n')
+    for name, asked in ((str(preset), {}), ("auto", {"CUDA_VISIBLE_DEVICES": "0"})):
+        report = jaxgpu_tune.plan(
+            name, machine=machine(), environ={"CUDA_VISIBLE_DEVICES": inherited}, env=asked, prefer=prefer
+        )
+        assert "CUDA_VISIBLE_DEVICES" not in report.environ and "scheduler-assigned" in codes(report)
