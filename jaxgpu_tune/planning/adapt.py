@@ -170,7 +170,11 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
         yield from adapt((setting._replace(name=option) for option in GUARD_OPTIONS), origin, target)
         return
     spec = options.option(name, release) if release else None
-    if spec is None and release and (found := _option_translation(setting, release)) is not None:
+    if (
+        release
+        and (spec is None or origin != "existing")
+        and (found := _option_translation(setting, release)) is not None
+    ):
         yield from _translated(setting, found, origin, target, 0)
         return
     if spec is None:
@@ -190,9 +194,10 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
 
 
 def _option_translation(setting: Setting, release: str) -> Translation | None:
-    from ..knowledge.translations import translate_option
+    from ..knowledge.translations import changed_meaning, translate_option
 
-    return translate_option(setting.name, setting.value, release)
+    changed = changed_meaning("jax_config", setting.name, setting.value, release)
+    return changed or translate_option(setting.name, setting.value, release)
 
 
 def _no_such_option(setting: Setting, origin: Origin, target: Target) -> Stream:

@@ -12,6 +12,7 @@ from ..knowledge.flag_spec import FlagSpec
 from ..model import Decision, Finding, Status
 from .memory import FRACTION_NAMES
 from .request import GUARD_OPTIONS
+from .secrets import shown_value
 from .target import Target, same
 from .wish import Stream, Wish
 
@@ -245,7 +246,8 @@ def _named(losers: list[Wish]) -> str:
 def shown(wish: Wish) -> str:
     """A wish as a person would write it."""
     prefix = "--" if wish.kind == "xla_flag" else ""
-    return f"{prefix}{wish.name}={text_of(wish)}"
+    text = shown_value(wish.name, text_of(wish)) if wish.kind == "env" else text_of(wish)
+    return f"{prefix}{wish.name}={text}"
 
 
 def text_of(wish: Wish) -> str | None:

@@ -24,6 +24,15 @@ STRICT_GUARDS = ("disallow", "disallow_explicit")
 CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
 """Variables that a tool sets in the processes it watches through CUPTI, which serves one at a time (Nsight Systems)."""
 TORCH = "torch.cuda"
+CLIENT_OPTIONS = "jax_pjrt_client_create_options"
+NO_TEXTS = frozenset(
+    {
+        *("memory_fraction", "preallocate", "collective_memory_size", "visible_devices", "node_id", "num_nodes"),
+        *("should_stage_host_to_device_transfers", "abort_collectives_on_failure", "use_tfrt_gpu_client"),
+        *("enable_mock_nccl", "partition_index", "max_inflight_computations"),
+    }
+)
+"""What the CUDA client takes as a number or a bool; jax makes texts of all that its option holds (pjrt_c_api_helpers.cc)."""
 ORDER = ("preset", "existing", "argument")
 
 
@@ -48,6 +57,8 @@ def refused_here(wishes: Iterable[Wish], facts: Facts, observation: Observation)
             yield from _refused(wish, "pgle-refused", no_profiles, PGLE_HINT)
         elif no_guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
             yield from _refused(wish, "guard-refused", no_guard, 'Use "log" together with it.')
+        elif wish.name == CLIENT_OPTIONS and facts.platform != "cpu" and (wrong := _no_texts(wish.value)):
+            yield from _unusable(wish, wrong)
         elif TORCH in observation.modules and wish.name.startswith("CUDA_") and wish.origin != "existing":
             yield from _missed(wish)
         else:
@@ -72,6 +83,21 @@ def _missed(wish: Wish) -> Iterator[Decision | Finding]:
     yield Decision(wish.kind, wish.name, None, "late", reason, wish.source)
     message = f"{wish.name}={wish.value} is not set: {reason}."
     yield Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
+
+
+def _no_texts(value: Any) -> list[str]:
+    if value is None:
+        return []
+    names = value if isinstance(value, Mapping) else (pair.partition(":")[0] for pair in value.split(";"))
+    return sorted(NO_TEXTS.intersection(name.strip() for name in names))
+
+
+def _unusable(wish: Wish, names: list[str]) -> Iterator[Decision | Finding]:
+    """An option with which no GPU client starts does not leave, whoever set it."""
+    reason = f"the CUDA client takes no text for {', '.join(names)} and would not start"
+    yield Decision(wish.kind, wish.name, None, "dropped" if wish.origin == "existing" else "unmet", reason, wish.source)
+    hint = "Use memory_fraction=, preallocate= and their like, or the variables XLA_PYTHON_CLIENT_…"
+    yield Finding("client-options", "error", f"{wish.name} is left out: {reason}.", hint)
 
 
 def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:

@@ -9,8 +9,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..model import Report
 
-__all__ = ["masked"]
+
+__all__ = ["masked", "shown_value", "without_secrets"]
 
 HIDDEN = "***"
 _NAMED = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential|signature|sig|auth)"
@@ -25,6 +27,23 @@ _SECRETS = (
     (re.compile(r"(?<![\w/+])(?=[\w+]*[0-9])(?=[\w+]*[a-z])(?=[\w+]*[A-Z])[A-Za-z0-9_+]{32,}={0,2}(?![\w/])"), HIDDEN),
 )
 _SECRET_NAME = re.compile(rf"(?i){_NAMED}")
+
+
+def shown_value(name: str, value: str | None) -> str | None:
+    """A variable's value for people to read; of a name such as HF_TOKEN, not the value."""
+    return HIDDEN if value and _SECRET_NAME.search(name) else value
+
+
+def without_secrets(report: Report) -> Report:
+    """The report as it may be shown: variables whose names tell of a secret without their values."""
+    hidden = {name for name, value in report.environ.items() if shown_value(name, value) != value}
+    hidden |= {d.name for d in report.decisions if d.kind == "env" and shown_value(d.name, d.value) != d.value}
+    if not hidden:
+        return report
+    return report._replace(
+        environ={name: shown_value(name, value) for name, value in report.environ.items()},
+        decisions=tuple(d._replace(value=HIDDEN) if d.name in hidden and d.value else d for d in report.decisions),
+    )
 
 
 def masked(value: Any, home: str = "") -> Any:

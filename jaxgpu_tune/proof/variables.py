@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..planning.memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
+from ..planning.secrets import shown_value
 from ..values import Value
 from .flags import PLATFORM_MISFIT
 from .memory import verified_allocator, verified_fraction, verified_preallocation
@@ -43,7 +44,7 @@ def verified_variable(variable: Wanted, around: Surroundings) -> Verified:
         return Verified("env", name, text, "ignored", variable.late)
     now = around.environ.get(name)
     if now != text:
-        became = "removed" if now is None else f"set to {now!r}"
+        became = "removed" if now is None else f"set to {shown_value(name, now)!r}"
         return Verified("env", name, text, "overwritten", f"{became} after configure(){_took_effect(variable, around)}")
     if text is None:
         return Verified("env", name, text, "effective", "it is still not set")

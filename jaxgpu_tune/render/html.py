@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from ..model import Decision, Finding, Report
+from ..planning.secrets import without_secrets
 from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 
 __all__ = ["STYLE", "code_html", "finding_html", "render_html", "table_html", "value_html"]
@@ -30,6 +31,7 @@ line-height:inherit;border:none;border-bottom:1px solid color-mix(in srgb,curren
 
 def render_html(report: Report) -> str:
     """The report as one ``<div>`` with its own style; only the colours of severities are fixed, the rest is inherited."""
+    report = without_secrets(report)
     parts = [
         STYLE,
         f"<strong>{escape(title(report))}</strong>",

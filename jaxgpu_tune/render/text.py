@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
+from ..planning.secrets import without_secrets
 from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 from .table import hanging, table, wrapped
 
@@ -17,6 +18,7 @@ USUAL = 100
 
 def render_text(report: Report, width: int | None = None) -> str:
     """The report in lines of at most ``width`` columns (default: the terminal's; 100 where there is none)."""
+    report = without_secrets(report)
     columns = width or terminal_width()
     sections = [
         hanging(title(report), columns),

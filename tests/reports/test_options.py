@@ -78,7 +78,8 @@ except ImportError:
     pass
 else:
     raise SystemExit("jax was imported without jaxlib")
-del sys.modules["jaxlib"]
+for name in [name for name in sys.modules if name.partition(".")[0] in ("jax", "jaxlib")]:
+    del sys.modules[name]
 import jax
 tell(jax.config.values["{ALONE}"])
 """
@@ -132,7 +133,7 @@ def test_R30_quick_programs_are_cached_too(imported: bool, tmp_path: Path) -> No
     call = f"jaxgpu_tune.configure('single_gpu', compilation_cache={str(tmp_path / 'new' / 'cache')!r})\n"
     code = "import jaxgpu_tune\n" + ("import jax\n" + call if imported else call + "import jax\n") + COMPILE.format(3)
     assert told(f"{code}tell(0)") == 0
-    assert [path for path in (tmp_path / "new" / "cache").iterdir() if path.name.endswith("-cache")]
+    assert [path for path in (tmp_path / "new" / "cache").iterdir() if path.name.startswith("jit_")]
 
 
 def test_R30_the_users_own_threshold_stays() -> None:
@@ -267,3 +268,53 @@ except Exception as refused:
     tell("Disallowed" in str(refused))
 """
     assert told(code) is True
+
+
+@pytest.mark.parametrize(("jaxlib", "option"), [("0.10.2", None), ("0.11.1", False), ("0.12.0.1", False)])
+def test_rematerialization_off_keeps_the_users_list_of_passes(jaxlib: str, option: bool | None) -> None:
+    """jax-ml/jax#37391: before 0.11.1 the option wipes what XLA_FLAGS says, so there it joins that list."""
+    report = jaxgpu_tune.plan(
+        "single_gpu",
+        machine=machine(count=1, jaxlib=jaxlib),
+        environ={"XLA_FLAGS": "--xla_disable_hlo_passes=mine"},
+        jax_config={"jax_compiler_enable_remat_pass": False},
+    )
+    assert report.jax_config.get("jax_compiler_enable_remat_pass") is option
+    assert report.xla_flags == f"--xla_disable_hlo_passes=mine{',rematerialization' if option is None else ''}"
+
+
+@pytest.mark.parametrize("value", ["memory_fraction:0.5", "allocator:bfc;preallocate:false"])
+def test_R31_client_options_that_end_the_cuda_client_do_not_leave(value: str) -> None:
+    """As a text a number or a bool is refused there, and JAX goes on with the CPU."""
+    name = "jax_pjrt_client_create_options"
+    inherited = planned({name.upper(): value})
+    assert inherited.environ[name.upper()] is None and "client-options" in codes(inherited)
+    asked = planned(jax_config={name: value})
+    assert not asked.jax_config and "client-options" in codes(asked)
+    assert planned(jax_config={name: "allocator:bfc"}).jax_config == {name: "allocator:bfc"}
+    assert planned(jax_config={name: value}, platform="cpu").jax_config[name] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "jaxlib", "taken"),
+    [
+        ("jax_default_matmul_precision", "tensorfloat32", "0.4.30", "tensorfloat32"),
+        ("jax_default_matmul_precision", "BF16_BF16_F32", "0.12.0.1", "BF16_BF16_F32"),
+        ("jax_default_matmul_precision", "BF16_BF16_F32", "0.4.30", jaxgpu_tune.BadSetting),
+        ("jax_optimization_level", "O1", "0.10.2", "O1"),
+        ("jax_optimization_level", "o1", "0.10.2", jaxgpu_tune.BadSetting),
+        ("jax_optimization_level", "O1", "0.4.30", None),
+        ("jax_debug_nans", "false", "0.12.0.1", False),
+        ("jax_debug_nans", "off", "0.4.30", False),
+        ("jax_pgle_profiling_runs", "3", "0.6.2", 3),
+        ("jax_pgle_profiling_runs", "three", "0.6.2", jaxgpu_tune.BadSetting),
+    ],
+)
+def test_R14_options_are_typed_and_of_their_release(name: str, value: str, jaxlib: str, taken: Any) -> None:
+    """jax itself would take the text "false" for true."""
+    arguments: dict[str, Any] = {"machine": machine(count=1, jaxlib=jaxlib), "environ": {}, "jax_config": {name: value}}
+    if isinstance(taken, type):
+        with pytest.raises(taken, match=name):
+            jaxgpu_tune.plan("single_gpu", **arguments)
+    else:
+        assert jaxgpu_tune.plan("single_gpu", **arguments).jax_config.get(name) == taken

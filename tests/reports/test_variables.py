@@ -191,3 +191,15 @@ def test_R48_the_schedulers_gpus_are_never_overwritten(prefer: str, inherited: s
             name, machine=machine(), environ={"CUDA_VISIBLE_DEVICES": inherited}, env=asked, prefer=prefer
         )
         assert "CUDA_VISIBLE_DEVICES" not in report.environ and "scheduler-assigned" in codes(report)
+
+
+def test_secrets_are_passed_on_but_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither in what is printed nor in what is logged."""
+    asked = {"HF_TOKEN": "hidden-one", "AWS_SECRET_ACCESS_KEY": "hidden-two", "NCCL_DEBUG": "INFO"}
+    given = {"HF_TOKEN": "hidden-three"}
+    report = jaxgpu_tune.plan("single_gpu", machine=machine(count=1), environ=given, env=asked)
+    assert {name: report.environ[name] for name in asked} == asked
+    shown = str(report) + report._repr_html_() + str(report.findings)
+    assert "hidden" not in shown and "***" in shown and "INFO" in shown
+    final = jaxgpu_tune.environ("single_gpu", base=given, machine=machine(count=1), env=asked)
+    assert final["HF_TOKEN"] == "hidden-one" and "HF_TOKEN" in caplog.text and "hidden" not in caplog.text
