@@ -17,6 +17,7 @@ from .planning.check import check as check_hazards
 from .planning.inherit import inherit, read_flags, unlisted_flags
 from .planning.installs import misfits, shadowed, shared_flags
 from .planning.merge import merge
+from .planning.nccl_buffers import check_buffers
 from .planning.option_checks import check_options, companions, refused_here
 from .planning.processes import check_layout
 from .planning.request import Request
@@ -125,6 +126,7 @@ def make_plan(
         *reaching.findings,
         *merged.findings,
         *check_options(merged.wishes),
+        *check_buffers(merged.wishes, machine, facts),
         *check_hazards(merged.wishes, facts),
         *check_layout(observation, request),
         *shared_flags(observation, flags),

@@ -82,7 +82,13 @@ def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset
     if preset.kind == "published":
         conditional = {setting.name for setting in preset.settings if setting.when}
         assert conditional <= {
-            *("CUDA_DEVICE_MAX_CONNECTIONS", "NCCL_LL128_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_PROTO"),
+            *(
+                "CUDA_DEVICE_MAX_CONNECTIONS",
+                "NCCL_LL128_BUFFSIZE",
+                "NCCL_LL_BUFFSIZE",
+                "NCCL_PROTO",
+                "NCCL_NVLS_ENABLE",
+            ),
         }
     elif preset.name != "debug":
         assert not [setting.name for setting in preset.settings if not setting.when]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -203,3 +204,40 @@ def test_secrets_are_passed_on_but_not_shown(caplog: pytest.LogCaptureFixture) -
     assert "hidden" not in shown and "***" in shown and "INFO" in shown
     final = jaxgpu_tune.environ("single_gpu", base=given, machine=machine(count=1), env=asked)
     assert final["HF_TOKEN"] == "hidden-one" and "HF_TOKEN" in caplog.text and "hidden" not in caplog.text
+
+
+USER, NVLS, POOL = "xla_gpu_enable_nccl_user_buffers", "NCCL_NVLS_ENABLE", "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"
+WINDOWS = "xla_gpu_experimental_enable_nccl_symmetric_buffers"
+
+
+@pytest.mark.parametrize(
+    ("here", "flags", "environ", "code"),
+    [
+        ({}, {USER: True}, {NVLS: "0"}, "user-buffers-without-nvls"),
+        ({"jaxlib": "0.10.2"}, {USER: True}, {}, "buffers-without-pool"),
+        ({"jaxlib": "0.10.2"}, {USER: True}, {POOL: "2048"}, None),
+        ({}, {USER: True}, {}, None),
+        ({"nccl": "2.18.3"}, {USER: True}, {}, "nccl-too-old"),
+        ({"nccl": "2.26.2"}, {WINDOWS: True}, {}, "nccl-too-old"),
+        ({"nccl": "2.28.9"}, {WINDOWS: True}, {}, None),
+        ({"card": "A100"}, {USER: True}, {}, "no-nvls"),
+        ({"card": "A100"}, {}, {NVLS: "1"}, "no-nvls"),
+        ({"card": "A100", "count": 1}, {USER: True}, {}, None),
+        ({"card": "A100"}, {}, {}, None),
+    ],
+)
+def test_R44_what_buffers_for_nccl_need(
+    here: dict[str, Any], flags: dict[str, bool], environ: dict[str, str], code: str | None
+) -> None:
+    report = jaxgpu_tune.plan("auto", machine=machine(**here), environ=environ, flags=flags)
+    needs = {"user-buffers-without-nvls", "buffers-without-pool", "nccl-too-old", "no-nvls"}
+    assert codes(report) & needs == ({code} if code else set())
+
+
+@pytest.mark.parametrize(("card", "count", "status"), [("H100", 8, "set"), ("A100", 8, "unmet"), ("H100", 1, "unmet")])
+def test_R44_nvls_is_switched_on_only_where_it_can_be(card: str, count: int, status: str) -> None:
+    """And where someone has switched it off, it stays off."""
+    report = jaxgpu_tune.plan("jax-toolbox-user-buffers", machine=machine(card, count), environ={})
+    assert decision(report, NVLS).status == status
+    off = jaxgpu_tune.plan("jax-toolbox-user-buffers", machine=machine(card, count), environ={NVLS: "0"})
+    assert decision(off, NVLS).value == "0"
