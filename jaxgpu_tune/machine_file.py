@@ -53,6 +53,7 @@ def _versions(value: Any) -> bool:
 TEXT: Rule = (_text, "text")
 VERSION: Rule = (_version, 'a version such as "0.11.2"')
 NUMBER: Rule = (_count, "a whole number, at least 0")
+YES_NO: Rule = (_flag, "true or false")
 GPU_KEYS: dict[str, Rule] = {
     "index": NUMBER,
     "uuid": TEXT,
@@ -60,9 +61,11 @@ GPU_KEYS: dict[str, Rule] = {
     "compute_capability": (_capability, 'text such as "9.0"'),
     "memory_bytes": NUMBER,
     "free_bytes": NUMBER,
-    "mig": (_flag, "true or false"),
+    "mig": YES_NO,
     "nvlink_peers": (_indices, "a list of GPU indices"),
     "compute_mode": TEXT,
+    "vgpu": YES_NO,
+    "display": YES_NO,
     "count": (lambda value: _count(value) and 1 <= value <= MOST_GPUS, f"a whole number from 1 to {MOST_GPUS}"),
 }
 PROCESS_KEYS: dict[str, Rule] = {
@@ -82,6 +85,7 @@ MACHINE_KEYS: dict[str, Rule] = {
     "jaxlib": VERSION,
     "plugins": (_versions, "a table of distributions and versions"),
     "libraries": (_versions, "a table of distributions and versions"),
+    "wsl": YES_NO,
     "phase": (lambda value: value in PHASES, ", ".join(PHASES)),
     "processes": (lambda value: isinstance(value, Mapping), "a table"),
 }

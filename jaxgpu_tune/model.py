@@ -106,6 +106,7 @@ class Preset(Value):
 class Gpu(Value):
     """One GPU that this process may use. None: could not be learned. Memory in bytes.
 
+    ``vgpu``: a share of a GPU that a hypervisor hands out; ``display``: a screen is attached and in use.
     ``compute_mode``: "default", or what forbids more than one process ("exclusive_process", "exclusive_thread") or any ("prohibited").
     """
 
@@ -118,6 +119,8 @@ class Gpu(Value):
     mig: bool | None = None
     nvlink_peers: tuple[int, ...] | None = None
     compute_mode: str | None = None
+    vgpu: bool | None = None
+    display: bool | None = None
 
 
 class Processes(Value):
@@ -140,7 +143,7 @@ class Machine(Value):
 
     ``gpus`` holds only those that this process may use, in CUDA's order; ``plugins`` maps the
     distributions (``jax-cuda12-pjrt``, …) to their versions; ``cuda_driver`` is the newest CUDA the
-    driver serves ("13.0"); ``libraries`` what else is installed that matters (NVIDIA's wheels, other users of XLA); ``nccl`` the version of the NCCL library that JAX would load.
+    driver serves ("13.0"); ``libraries`` what else is installed that matters (NVIDIA's wheels, other users of XLA and of the GPU); ``wsl``: Linux runs inside Windows (WSL2); ``nccl`` the version of the NCCL library that JAX would load.
     """
 
     gpus: tuple[Gpu, ...] | None = None
@@ -151,6 +154,7 @@ class Machine(Value):
     jaxlib: str | None = None
     plugins: Mapping[str, str] | None = None
     libraries: Mapping[str, str] | None = None
+    wsl: bool | None = None
     phase: Phase | None = None
     processes: Processes = Processes()
 

@@ -14,11 +14,13 @@ from .planning import memory
 from .planning.adapt import adapt
 from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
+from .planning.fraction import fraction_settings, preset_fraction
 from .planning.inherit import inherit, read_flags, unlisted_flags
 from .planning.installs import misfits, shadowed, shared_flags
 from .planning.merge import merge
 from .planning.nccl_buffers import check_buffers
 from .planning.option_checks import check_options, companions, refused_here
+from .planning.pool import check_pool, check_surroundings
 from .planning.processes import check_layout
 from .planning.request import Request
 from .planning.select import compose, facts_of, select
@@ -93,14 +95,14 @@ def make_plan(
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
     machine, environ = observation.machine, observation.environ
-    platforms = request.platform or environ.get("JAX_PLATFORMS", "")
-    around = (*misfits(machine, platforms), *shadowed(machine, observation.cuda_folders)) if preset is None else ()
+    looks_around, platforms = preset is None, request.platform or environ.get("JAX_PLATFORMS", "")
+    around = (*misfits(machine, platforms), *shadowed(machine, observation.cuda_folders)) if looks_around else ()
     preset = preset or compose(request)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
-    preset = preset._replace(settings=(*preset.settings, *memory.preset_fraction(preset, machine, environ)))
+    preset = preset._replace(settings=(*preset.settings, *preset_fraction(preset, request, observation, facts)))
     selected = tuple(select(preset, request, facts))
-    asked = (*request.settings, *memory.fraction_settings(request, machine, environ))
+    asked = (*request.settings, *fraction_settings(request, observation, facts))
     inherited = read_flags(observation, target)
     wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
     stated = collect(
@@ -128,6 +130,8 @@ def make_plan(
         *check_options(merged.wishes),
         *check_buffers(merged.wishes, machine, facts),
         *check_hazards(merged.wishes, facts),
+        *check_pool(merged.wishes, machine, facts),
+        *(check_surroundings(merged.wishes, observation, request) if looks_around else ()),
         *check_layout(observation, request),
         *shared_flags(observation, flags),
     )

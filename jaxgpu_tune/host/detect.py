@@ -44,9 +44,16 @@ def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
         jaxlib=packages.jaxlib,
         plugins=packages.plugins,
         libraries=packages.libraries,
+        wsl=_is_wsl(),
         phase=phase(),
         processes=processes._replace(local_device_ids=own),
     )
+
+
+def _is_wsl() -> bool | None:
+    """By the kernel, which Microsoft builds and names (R38); None where there is no such name."""
+    uname = getattr(os, "uname", None)
+    return None if uname is None else "microsoft" in uname().release.lower()
 
 
 def _from_file(path: str) -> Machine:

@@ -22,6 +22,8 @@ NVLINKS = 18
 SWITCH = "switch"
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
 """NVML's nvmlComputeMode_t; several processes on a GPU need the first (R86)."""
+VGPU = 2
+"""NVML's nvmlGpuVirtualizationMode_t inside a virtual machine with a vGPU; 1, a whole GPU passed through, is none (R39)."""
 Bus = tuple[int, int, int]
 
 
@@ -135,8 +137,18 @@ def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
         memory_bytes=None if memory is None else int(memory.total),
         free_bytes=None if memory is None else int(memory.free),
         mig=mig,
+        vgpu=_is_vgpu(_ask(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
+        display=_is_on(_ask(nvml, "nvmlDeviceGetDisplayActive", handle)),
         compute_mode=COMPUTE_MODES.get(_ask(nvml, "nvmlDeviceGetComputeMode", handle)),
     )
+
+
+def _is_vgpu(mode: int | None) -> bool | None:
+    return None if mode is None else mode == VGPU
+
+
+def _is_on(state: int | None) -> bool | None:
+    return None if state is None else bool(state)
 
 
 def _capability(nvml: Any, handle: Any) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from ..knowledge.pool import neighbours
 from ..model import Machine, Observation
 from .apply import former_options
 from .detect import detect_machine
@@ -16,7 +17,6 @@ __all__ = ["flag_file", "observe"]
 
 BLANKS = " \t\r\n"
 TORCH = "torch.cuda"
-NOTED_MODULES = ("tensorflow", "torch", "torch_xla")
 
 
 def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bool = True) -> Observation:
@@ -29,7 +29,7 @@ def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bo
         environ=before,
         jax_config=live_config(seen.jax, former_options()) if live else None,
         flag_file=flag_file(before.get("XLA_FLAGS", "")),
-        modules=frozenset(name for name in NOTED_MODULES if live and name in sys.modules) | _cuda_users(live),
+        modules=frozenset(one.module for one in neighbours() if live and one.module in sys.modules) | _cuda_users(live),
         cuda_folders=cuda_folders(before),
         live=live,
     )

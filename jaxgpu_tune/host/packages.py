@@ -17,8 +17,8 @@ __all__ = ["Installed", "installed_versions"]
 
 FOLDER = re.compile(r"(?P<name>[A-Za-z0-9_.\-]+?)-(?P<version>\d[^-]*)(?:-py\d[\d.]*)?\.(?:dist-info|egg-info)")
 VERSION_LINE = r"(?m)^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"](\d[^'\"]*)['\"]"
-WANTED = ("jax", "nvidia", "tensorflow", "tf_nightly", "torch_xla")
-LIBRARY = re.compile(r"nvidia-(?!ml-py).+|tensorflow(-cpu|-gpu)?|tf-nightly|torch-xla")
+WANTED = ("jax", "nvidia", "tensorflow", "tf_nightly", "torch", "cupy")
+LIBRARY = re.compile(r"nvidia-(?!ml-py).+|tensorflow(-cpu|-gpu)?|tf-nightly|torch(-xla)?|cupy(-cuda\d+x)?")
 PLUGIN = re.compile(r"jax-(cuda\d+|rocm\d+)-(pjrt|plugin)")
 NCCL = re.compile(r"nvidia-nccl(-cu\d+)?")
 

@@ -7,14 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..model import Finding, Machine
 from ..values import Value
 from .installs import misfits, shadowed
-from .memory import FRACTION_NAMES, PREALLOCATE
+from .pool import check_gpus, pool_in
 
 __all__ = ["Started", "Surroundings", "diagnose", "graver"]
 
-GIB = 2**30
-LEAST_FREE_BYTES = GIB
-"""A CUDA context and its libraries take about half of that; with less free no backend starts."""
-USUAL_FRACTION = 0.75
 LEAST_SHARED_MEMORY_BYTES = 512 * 2**20
 """Docker gives 64 MiB, in which NCCL cannot join several GPUs (NVIDIA/nccl#290)."""
 DATA_DIR, USUAL_CUDA = "xla_gpu_cuda_data_dir", "/usr/local/cuda"
@@ -56,7 +52,7 @@ def diagnose(
         *_start(started, bool(machine.gpus)),
         *_gpus(machine, environ, around, wants_cpu),
         *misfits(machine, "cpu" if wants_cpu else ""),
-        *_memory(machine, environ),
+        *check_gpus(pool_in(environ, machine.jaxlib), machine),
         *_around(machine, around),
         *_compiler(machine, environ, around),
     ]
@@ -108,30 +104,6 @@ def _no_gpu(visible: str | None, around: Surroundings | None) -> Finding:
     return Finding("no-gpu", "error", message, "In a container: docker run --gpus all; on a cluster: ask for a GPU.")
 
 
-def _memory(machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Memory that others hold. A share of the whole memory is taken, whatever is free."""
-    known = [
-        (g.index, g.free_bytes, g.memory_bytes)
-        for g in machine.gpus or ()
-        if g.free_bytes is not None and g.memory_bytes
-    ]
-    full = [index for index, free, _ in known if free < LEAST_FREE_BYTES]
-    share = next((_fraction(environ[name]) for name in FRACTION_NAMES if name in environ), USUAL_FRACTION)
-    takes = environ.get(PREALLOCATE, "true").lower() not in ("false", "0")
-    short = [index for index, free, size in known if index not in full and takes and free < share * size]
-    look = "See nvidia-smi for the processes that hold it."
-    if full:
-        yield Finding(
-            "gpu-full",
-            "error",
-            f"GPU {_listed(full)} has less than 1 GiB of free memory: JAX cannot start there.",
-            look,
-        )
-    if short:
-        message = f"GPU {_listed(short)} has less free memory than the share of {share:g} that JAX takes at the start."
-        yield Finding("gpu-occupied", "warning", message, f"{look} Or lower --memory-fraction, or --no-preallocate.")
-
-
 def _around(machine: Machine, around: Surroundings | None) -> Iterator[Finding]:
     if around is None:
         return
@@ -151,14 +123,3 @@ def _compiler(machine: Machine, environ: Mapping[str, str], around: Surroundings
         return
     message = f"CUDA's compiler is in {folder}, where XLA does not look by itself, and pip installed none."
     yield Finding("cuda-elsewhere", "note", message, f"XLA_FLAGS=--{DATA_DIR}={folder}")
-
-
-def _fraction(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return USUAL_FRACTION
-
-
-def _listed(indices: list[int]) -> str:
-    return ", ".join(map(str, indices))

@@ -28,6 +28,8 @@ class Card:
     instance: tuple[int, int] = (0, 0)
     links: list[Any] = field(default_factory=list)
     compute_mode: int | None = 0
+    virtualization: int | None = 0
+    display: int | None = 0
 
     @property
     def pci(self) -> SimpleNamespace:
@@ -65,6 +67,8 @@ class FakeNvml:
             "nvmlDeviceGetMemoryInfo": lambda c: SimpleNamespace(total=known(c.memory), free=c.memory - GIB),
             "nvmlDeviceGetNumGpuCores": lambda c: c.cores,
             "nvmlDeviceGetComputeMode": lambda c: known(c.compute_mode),
+            "nvmlDeviceGetVirtualizationMode": lambda c: known(c.virtualization),
+            "nvmlDeviceGetDisplayActive": lambda c: known(c.display),
             "nvmlDeviceGetMigMode": lambda c: [int(c.mig), int(c.mig)],
             "nvmlDeviceGetMaxMigDeviceCount": lambda _: 7,
             "nvmlDeviceGetMigDeviceHandleByIndex": lambda c, i: c.slices[i],

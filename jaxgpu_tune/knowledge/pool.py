@@ -1,0 +1,95 @@
+"""What is known of the GPU memory pool (``data/memory.toml``): allocators, releases, reserves, and who else uses a GPU."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..values import Value
+from .specifier import matches
+from .tables import read_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+__all__ = [
+    "Neighbour",
+    "allocator_alias",
+    "allocators",
+    "default_fraction",
+    "differs",
+    "integers",
+    "is_integrated",
+    "left_bytes",
+    "most",
+    "neighbours",
+    "reads_new_fraction",
+]
+
+GIB = 2**30
+
+
+class Neighbour(Value):
+    """A library that uses the GPU beside JAX: how it is imported and installed, what it ``does``, and the ``advice``."""
+
+    module: str
+    name: str
+    distributions: tuple[str, ...]
+    does: str
+    advice: str
+
+
+def default_fraction() -> float:
+    """The fraction of each GPU's total memory that JAX takes where nothing is said."""
+    return float(read_table("memory")["default_fraction"])
+
+
+def reads_new_fraction(jaxlib: str | None) -> bool:
+    """Whether a release reads XLA_CLIENT_MEM_FRACTION; an unknown one counts as new."""
+    return jaxlib is None or matches(f">={read_table('memory')['new_fraction_since']}", jaxlib)
+
+
+def allocators(jaxlib: str | None) -> tuple[str, ...]:
+    """The names that a release's reader takes."""
+    known: Mapping[str, str] = read_table("memory")["allocators"]
+    return tuple(name for name, since in known.items() if jaxlib is None or matches(f">={since}", jaxlib))
+
+
+def allocator_alias(name: str) -> str:
+    """The allocator that people mean by this name; the name itself where nothing else is known."""
+    return str(read_table("memory")["allocator_aliases"].get(name, name))
+
+
+def integers() -> Mapping[str, Mapping[str, str | int]]:
+    """The variables that int() reads: what an empty text does ("unset", "fails"), and the highest number."""
+    return read_table("memory")["integers"]  # type: ignore[no-any-return]
+
+
+def differs(what: str, jaxlib: str | None) -> bool:
+    """Whether a release is one of those in which something (a key of [releases]) is different; unknown ones are not."""
+    return jaxlib is not None and matches(read_table("memory")["releases"][what], jaxlib)
+
+
+def most(what: str) -> float:
+    """The most of a GPU's total memory that may be taken, by a key of [most]."""
+    return float(read_table("memory")["most"][what])
+
+
+def left_bytes(what: str) -> int:
+    """Bytes to leave free on each GPU, by a key of [left_gib]."""
+    return int(read_table("memory")["left_gib"][what] * GIB)
+
+
+def is_integrated(compute_capability: str | None) -> bool:
+    """Whether such GPUs have no memory of their own but the host's."""
+    return compute_capability in read_table("memory")["integrated"]["compute_capabilities"]
+
+
+@cache
+def neighbours() -> tuple[Neighbour, ...]:
+    """Every library that is known to use the GPU beside JAX."""
+    return tuple(
+        Neighbour(**{**entry, "distributions": tuple(entry["distributions"])})
+        for entry in read_table("memory")["neighbour"]
+    )

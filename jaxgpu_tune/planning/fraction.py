@@ -1,0 +1,123 @@
+"""The fraction of the GPU's memory as a call or a preset asks for it; "auto": computed, with the arithmetic as its reason.
+
+Only what every process of a job sees alike counts: the total memory, never what is free at the moment (R34, R72).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..knowledge import pool as known
+from ..model import Decision, Observation, Preset, Setting
+from .conditions import Facts
+from .memory import COLLECTIVE_POOL, fraction_name
+from .request import Request
+
+__all__ = ["REGISTERS", "fraction_settings", "preset_fraction", "strangers"]
+
+GIB = 2**30
+REGISTERS = "xla_gpu_enable_nccl_user_buffers"
+LEAST = 0.1
+"""Of a card so small that the reserve is nearly all of it."""
+
+
+def fraction_settings(request: Request, observation: Observation, facts: Facts) -> Iterator[Setting | Decision]:
+    """The fraction that the call asks for, as a variable."""
+    name = fraction_name(observation.environ, observation.machine.jaxlib)
+    if request.memory_fraction == "auto":
+        yield _auto(request, observation, facts, name)
+    elif request.memory_fraction is not None:
+        yield Setting("env", name, f"{float(request.memory_fraction):g}", "asked for", "argument memory_fraction")
+    elif request.processes_per_gpu is not None:
+        whole = known.most("integrated" if _integrated(observation) else "processes")
+        reason = f"{request.processes_per_gpu} processes share {whole:.0%} of each GPU's total memory"
+        yield Setting("env", name, _floor(whole / request.processes_per_gpu), reason, "argument processes_per_gpu")
+
+
+def preset_fraction(preset: Preset, request: Request, observation: Observation, facts: Facts) -> tuple[Setting, ...]:
+    """The fraction that a preset states, as one of its settings."""
+    name = fraction_name(observation.environ, observation.machine.jaxlib)
+    if preset.memory_fraction is None:
+        return ()
+    if preset.memory_fraction == "auto":
+        found = _auto(request, observation, facts, name)
+        return (found,) if isinstance(found, Setting) else ()
+    return (Setting("env", name, f"{float(preset.memory_fraction):g}", "part of the preset", f"preset {preset.name}"),)
+
+
+def strangers(observation: Observation) -> tuple[known.Neighbour, ...]:
+    """The libraries imported here that take GPU memory of their own."""
+    return tuple(one for one in known.neighbours() if one.module in observation.modules)
+
+
+def _auto(request: Request, observation: Observation, facts: Facts, name: str) -> Setting | Decision:
+    source = "argument memory_fraction"
+    totals = [gpu.memory_bytes for gpu in observation.machine.gpus or ()]
+    sizes = [size for size in totals if size]
+    unknown = not sizes or len(sizes) < len(totals)
+    most, why = _ceiling(request, observation)
+    if unknown and not _integrated(observation):
+        reason = "the GPUs' memory is unknown, so no fraction can be computed"
+        return Decision("env", name, None, "unmet", reason, source)
+    left = _left(request, observation, facts)
+    parts = []
+    if unknown:
+        whole = most
+    else:
+        reserve = sum(left.values())
+        whole = min(most, max(LEAST, 1 - reserve / min(sizes)))
+        parts.append(f"{min(sizes) / GIB:.4g} GiB in all, {reserve / GIB:.3g} GiB left to {_listed(list(left))}")
+    parts.append(f"at most {most:.0%}{why}")
+    if request.processes_per_gpu:
+        parts.append(f"shared by {request.processes_per_gpu} processes")
+    share = _floor(whole / (request.processes_per_gpu or 1))
+    parts.append(f"by the total memory alone; nvidia-smi shows {float(share):.0%} in use whatever the program uses")
+    return Setting("env", name, share, ", ".join(parts), source)
+
+
+def _ceiling(request: Request, observation: Observation) -> tuple[float, str]:
+    """The most that is taken, and why it is less than usual."""
+    reasons = {"auto": ""}
+    if _integrated(observation):
+        reasons["integrated"] = ", since the GPU's memory is the host's own"
+    if beside := strangers(observation):
+        reasons["neighbours"] = f", since {_listed([one.name for one in beside])} in this process needs GPU memory too"
+    if _registers(request, observation.environ):
+        reasons["registered_buffers"] = ", since NCCL's registered buffers lie outside"
+    lowest = min(reasons, key=known.most)
+    return known.most(lowest), reasons[lowest]
+
+
+def _left(request: Request, observation: Observation, facts: Facts) -> dict[str, int]:
+    """Bytes left to each: NCCL unless the job is known to have one GPU; a desktop only where no other process has to agree."""
+    left = {"CUDA, cuBLAS and cuDNN": known.left_bytes("libraries")}
+    if facts.devices != 1:
+        left["NCCL"] = known.left_bytes("nccl")
+    if pool := _collective_bytes(request, observation.environ):
+        left[COLLECTIVE_POOL] = pool
+    if facts.processes == 1 and any(gpu.display for gpu in observation.machine.gpus or ()):
+        left["the desktop"] = known.left_bytes("display")
+    return left
+
+
+def _collective_bytes(request: Request, environ: Mapping[str, str]) -> int:
+    asked = {s.name: s.value for s in request.settings if s.kind == "env"}
+    text = str({**environ, **asked}.get(COLLECTIVE_POOL) or "").strip()
+    return int(text) * 2**20 if text.isascii() and text.isdigit() else 0
+
+
+def _registers(request: Request, environ: Mapping[str, str]) -> bool:
+    asked = [s.value for s in request.settings if s.kind == "xla_flag" and s.name == REGISTERS]
+    return bool(asked and asked[-1] == "true") or f"--{REGISTERS}=true" in environ.get("XLA_FLAGS", "")
+
+
+def _integrated(observation: Observation) -> bool:
+    return any(known.is_integrated(gpu.compute_capability) for gpu in observation.machine.gpus or ())
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _floor(fraction: float) -> str:
+    return f"{int(fraction * 100 + 1e-9) / 100:g}" if fraction >= 0.01 else f"{fraction:.2g}"
