@@ -164,9 +164,13 @@ def _idle(pool: Pool, machine: Machine) -> Iterator[Finding]:
 
 def _graphs(pool: Pool, machine: Machine, flags: Mapping[str, str]) -> Iterator[Finding]:
     """R40."""
-    if pool.per_array and known.differs("platform_graphs", machine.jaxlib) and flags.get(CUDA_GRAPHS_FLAG) != "":
+    if pool.per_array and known.differs("platform_graphs", machine.jaxlib) and not _without_graphs(flags):
         message = f"{ALLOCATOR}={pool.stated[ALLOCATOR]} with CUDA graphs, which are on, ended programs of jaxlib {machine.jaxlib} with a segmentation fault (jax-ml/jax#18663)."
         yield Finding("platform-with-graphs", "warning", message, 'Pass allocator="cuda_async", or cuda_graphs=False.')
+
+
+def _without_graphs(flags: Mapping[str, str]) -> bool:
+    return flags.get(CUDA_GRAPHS_FLAG) == "" or flags.get("xla_gpu_graph_level") == "0"
 
 
 def _registered(pool: Pool, flags: Mapping[str, str], facts: Facts) -> Iterator[Finding]:

@@ -77,6 +77,7 @@ def machine_facts(machine: Machine) -> list[str]:
         f"jaxlib {machine.jaxlib or 'unknown'}",
         *(f"{name} {version}" for name, version in sorted((machine.plugins or {}).items())),
         *_processes(machine),
+        *(["WSL2"] if machine.wsl else []),
     ]
 
 
@@ -98,7 +99,7 @@ def _gpus_text(gpus: tuple[Gpu, ...] | None) -> str:
         return "no GPU"
     kinds: dict[str, int] = {}
     for gpu in gpus:
-        kind = f"{gpu.name or 'unknown GPU'} (cc {gpu.compute_capability or 'unknown'}, {size_text(gpu.memory_bytes)})"
+        kind = f"{gpu.name or 'unknown GPU'} (cc {gpu.compute_capability or 'unknown'}, {size_text(gpu.memory_bytes)}{', vGPU' if gpu.vgpu else ''})"
         kinds[kind] = kinds.get(kind, 0) + 1
     return ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
 
