@@ -31,13 +31,17 @@ GIB = 2**30
 
 
 class Neighbour(Value):
-    """A library that uses the GPU beside JAX: how it is imported and installed, what it ``does``, and the ``advice``."""
+    """A library that uses the GPU beside JAX: how it is imported and installed, what it ``does``, and the ``advice``.
+
+    ``used_by``: what is seen in a process once it really uses a GPU; empty where importing it is enough.
+    """
 
     module: str
     name: str
     distributions: tuple[str, ...]
     does: str
     advice: str
+    used_by: str = ""
 
 
 def default_fraction() -> float:

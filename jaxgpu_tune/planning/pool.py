@@ -114,19 +114,16 @@ def check_gpus(pool: Pool, machine: Machine, processes_per_gpu: int = 1) -> Iter
 
 
 def _neighbours(pool: Pool, observation: Observation) -> Iterator[Finding]:
-    """Other libraries that need GPU memory in this process (R41, R42): imported, a warning; installed, a note."""
+    """Other libraries that need GPU memory in this process (R41, R42): a warning where they use the GPU, else a note."""
     if pool.share <= known.most("neighbours"):
         return
     taken = f"JAX is to take {pool.share:.0%} of each GPU when it starts"
     less = 'preallocate=False or memory_fraction="auto" (at most half, then) leaves it room'
     imported = strangers(observation)
     for one in imported:
-        yield Finding(
-            "gpu-neighbour",
-            "warning",
-            f"{one.name} is imported here and {one.does}; {taken}.",
-            f"{less}; {one.advice}.",
-        )
+        uses = not one.used_by or one.used_by in observation.modules
+        message = f"{one.name} is imported here and {one.does}; {taken}."
+        yield Finding("gpu-neighbour", "warning" if uses else "note", message, f"{less}; {one.advice}.")
     installed = observation.machine.libraries or {}
     for one in known.neighbours():
         if one not in imported and any(name in installed for name in one.distributions):
