@@ -164,6 +164,34 @@ tell([here > 0, len(os.listdir({first!r})) > before])
     assert told(code) == [True, True]
 
 
+def test_R80_equal_intent_gives_an_equal_key_of_the_cache(tmp_path: Path) -> None:
+    """jax hashes the words of XLA_FLAGS: neither their order, nor the spelling, nor a default may tell them apart."""
+    first = {"xla_cpu_enable_fast_math": True, "xla_backend_optimization_level": 2}
+    second = {"--xla_backend_optimization_level": "2", "xla_gpu_autotune_level": 4, "xla_cpu_enable_fast_math": "true"}
+    kept = []
+    for flags in (first, second):
+        code = f"""
+import jaxgpu_tune
+text = jaxgpu_tune.configure("single_gpu", compilation_cache={str(tmp_path)!r}, flags={flags!r}).xla_flags
+import jax
+{COMPILE.format(3)}
+tell(text)
+"""
+        kept.append(
+            (
+                told(code),
+                {path.name for path in tmp_path.glob("jit_*")} - {path.name for path in tmp_path.glob("*-atime")},
+            )
+        )
+    assert kept[0] == kept[1] and kept[0][1]
+
+
+def test_R52_the_cpu_is_asked_for_by_the_variable_that_starts_no_gpu() -> None:
+    """JAX_PLATFORM_NAME would rank it first, and still take memory on each GPU."""
+    report = jaxgpu_tune.plan("fsdp", machine=machine(), environ={}, platform="cpu")
+    assert (report.xla_flags, report.environ) == ("", {"JAX_PLATFORMS": "cpu"})
+
+
 def test_R81_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     code = f"""
