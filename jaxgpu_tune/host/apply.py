@@ -12,6 +12,7 @@ from ..model import Decision, Finding, Observation, Report
 from ..planning.assemble import by_variable
 from . import compilation_cache, import_hook
 from .marker import MARKER, before_us, marked, touched
+from .option_variables import options_of_variables
 from .phase import MISSING, option_value, users_of_jax
 
 TYPE_CHECKING = False
@@ -47,6 +48,7 @@ def last_applied() -> Report | None:
 
 def restore() -> None:
     """Give back the variables and options that still hold what this library set."""
+    former_options()
     _last.clear()
     import_hook.cancel()
     _write_environ(before_us(os.environ), (REEXECUTED,))
@@ -190,8 +192,14 @@ def _default(name: str, release: str | None) -> Any:
 
 
 def former_options() -> dict[str, Any]:
-    """The options that still hold what an earlier call set, with what they were before."""
+    """The options that still hold what an earlier call set, with what they were before.
+
+    Among them those that jax read, when it was imported, from variables that this process or its parent had set.
+    """
     config = _live_config()
+    if config is not None:
+        for name, pair in options_of_variables(touched(os.environ), sys.modules["jax"].__version__).items():
+            _former_options.setdefault(name, pair)
     return {name: was for name, (was, ours) in _former_options.items() if option_value(config, name) == ours}
 
 

@@ -84,9 +84,9 @@ def make_request(
     settings = (
         *_flag_settings(flags, problems),
         *_env_settings(env, problems),
+        *_guard_settings(transfer_guard, problems),
         *_config_settings(jax_config, problems),
         *_memory_settings(preallocate, allocator, problems),
-        *_guard_settings(transfer_guard, problems),
         *_cache_settings(compilation_cache, problems),
         *_graph_settings(cuda_graphs, problems),
         *_pgle_settings(pgle, problems),

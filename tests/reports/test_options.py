@@ -346,3 +346,45 @@ def test_R14_options_are_typed_and_of_their_release(name: str, value: str, jaxli
             jaxgpu_tune.plan("single_gpu", **arguments)
     else:
         assert jaxgpu_tune.plan("single_gpu", **arguments).jax_config.get(name) == taken
+
+
+def test_R82_one_direction_may_differ_from_the_guard_for_all() -> None:
+    """What names one direction says more than what names none."""
+    code = f"""
+import jaxgpu_tune
+jaxgpu_tune.configure("single_gpu", transfer_guard="log", jax_config={{"{BACK}": "allow"}})
+import jax
+tell({READ})
+"""
+    assert told(code) == ["log", "log", "allow"]
+
+
+@pytest.mark.parametrize("child", [False, True])
+def test_R30_what_jax_read_from_our_variables_is_not_the_users(child: bool, tmp_path: Path) -> None:
+    """A second call after `import jax` takes the first one's place, in this process as in a child of it."""
+    first = f"jaxgpu_tune.configure('single_gpu', transfer_guard='log', compilation_cache={str(tmp_path)!r}, jax_config={{'jax_debug_nans': True}})"
+    second = f"""
+import jax, jaxgpu_tune
+report = jaxgpu_tune.configure("single_gpu", jax_config={{"jax_enable_x64": True}})
+c = jax.config
+held = [c.jax_debug_nans, c.{BACK}, c.jax_compilation_cache_dir, c.{THRESHOLD}, c.jax_enable_x64]
+found = [f.code for f in report.findings]
+report.restore()
+tell([held, found, c.jax_enable_x64, c.jax_numpy_dtype_promotion])
+"""
+    start = f"import jaxgpu_tune\n{first}\n"
+    code = f"{start}import subprocess, sys\nsubprocess.run([sys.executable, '-c', {'import json' + chr(10) + 'def tell(value): print(chr(1) + json.dumps(value))' + second!r}], check=True)"
+    answer = told(code if child else start + second, JAX_NUMPY_DTYPE_PROMOTION="strict")
+    assert answer == [[False, None, None, 1.0, True], [], False, "strict"]
+
+
+def test_R30_restore_gives_back_what_jax_read_from_our_variables() -> None:
+    code = f"""
+import jaxgpu_tune
+report = jaxgpu_tune.configure("single_gpu", transfer_guard="log", jax_config={{"jax_debug_nans": True}})
+import jax
+before = [jax.config.jax_debug_nans, *{READ}]
+report.restore()
+tell([before, [jax.config.jax_debug_nans, *{READ}]])
+"""
+    assert told(code) == [[True, "log", "log", "log"], [False, None, None, None]]
