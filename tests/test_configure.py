@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.child import run, told
 
 FLAG = "{'xla_gpu_autotune_level': 2}"
@@ -286,14 +288,18 @@ tell([replaced, removed, jax.config.jax_numpy_dtype_promotion])
     assert told(code) == [False, "standard", "strict"]
 
 
-def test_a_guard_that_no_variable_carries_leaves_the_users_umbrella_alone() -> None:
-    code = """
-import os, jaxgpu_tune
-report = jaxgpu_tune.configure("single_gpu", jax_config={"jax_transfer_guard_host_to_device": "allow"})
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_guard_that_no_variable_carries_leaves_the_users_umbrella_alone(imported: bool) -> None:
+    code = f"""
+import os
+{"import jax" if imported else ""}
+import jaxgpu_tune
+report = jaxgpu_tune.configure("single_gpu", jax_config={{"jax_transfer_guard_host_to_device": "allow"}})
 import jax
-tell([os.environ["JAX_TRANSFER_GUARD"], jax.config.jax_transfer_guard_device_to_host, [f.code for f in report.findings if "without" in f.code]])
+guards = [jax.config.jax_transfer_guard_host_to_device, jax.config.jax_transfer_guard_device_to_host]
+tell([os.environ["JAX_TRANSFER_GUARD"], guards, [f.code for f in report.findings if "without" in f.code]])
 """
-    assert told(code, JAX_TRANSFER_GUARD="log") == ["log", "log", ["option-without-variable"]]
+    assert told(code, JAX_TRANSFER_GUARD="log") == ["log", ["allow", "log"], ["option-without-variable"]]
 
 
 def test_a_damaged_marker_is_no_marker_and_a_plan_restores_nothing() -> None:

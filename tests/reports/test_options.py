@@ -388,3 +388,10 @@ report.restore()
 tell([before, [jax.config.jax_debug_nans, *{READ}]])
 """
     assert told(code) == [[True, "log", "log", "log"], [False, None, None, None]]
+
+
+@pytest.mark.parametrize(("level", "told_so"), [("O1", True), ("O0", False)])
+def test_R66_flags_on_top_of_level_o1_are_told(level: str, told_so: bool) -> None:
+    report = jaxgpu_tune.plan("fsdp", machine=machine(), environ={"JAX_OPTIMIZATION_LEVEL": level})
+    assert (codes(report) >= {"o1-sets-the-same", "threshold-overrules-o1"}) is told_so
+    assert ("o1-sets-the-same" in codes(report)) is told_so
