@@ -202,6 +202,7 @@ def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
     for name in dict.fromkeys(w.name for w in group if w.name not in last):
         reason = f"{shown(existing[-1])} is set already and decides the same thing"
         yield Decision(winner.kind, name, None, "unmet", reason, next(w.source for w in group if w.name == name))
+        yield from _unset(winner, name)
 
 
 def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
@@ -218,8 +219,7 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
         beaten = [w for w in group if w.name == name][-1]
         reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
         yield Decision(winner.kind, name, None, "dropped", reason, beaten.source)
-        if winner.kind == "env" and beaten.origin == "existing":
-            yield beaten._replace(value=None)
+        yield from _unset(winner, name)
     for loser in (w for w in others if w.origin == "existing"):
         message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
         yield Finding("overruled", "warning", message, "Set it in one place only.")
@@ -230,6 +230,12 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
         return
     yield winner
     yield Decision(winner.kind, winner.name, text_of(winner), "set", reason, winner.source)
+
+
+def _unset(winner: Wish, name: str) -> Stream:
+    """A variable that another one stands for must not be left in the environment beside it."""
+    if winner.kind == "env":
+        yield winner._replace(name=name, value=None)
 
 
 def _equal(left: Wish, right: Wish, target: Target) -> bool:

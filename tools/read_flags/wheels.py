@@ -49,6 +49,15 @@ def releases_of(distribution: str) -> list[str]:
 
 def fetch(wheel: Wheel, folder: Path) -> Path:
     """The shared object of ``wheel``, in ``folder``; the wheel itself is deleted."""
+    file = download(wheel, folder)
+    try:
+        return _unpack(file, folder)
+    finally:
+        file.unlink()
+
+
+def download(wheel: Wheel, folder: Path) -> Path:
+    """The wheel itself, in ``folder``."""
     for python in _PYTHONS:
         try:
             _download(wheel, python, folder)
@@ -56,11 +65,7 @@ def fetch(wheel: Wheel, folder: Path) -> Path:
         except subprocess.CalledProcessError:
             if python == _PYTHONS[-1]:
                 raise
-    file = next(folder.glob("*.whl"))
-    try:
-        return _unpack(file, folder)
-    finally:
-        file.unlink()
+    return next(folder.glob("*.whl"))
 
 
 def _download(wheel: Wheel, python: str, folder: Path) -> None:
