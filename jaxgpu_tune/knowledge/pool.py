@@ -25,6 +25,7 @@ __all__ = [
     "most",
     "neighbours",
     "reads_new_fraction",
+    "registering_flags",
 ]
 
 GIB = 2**30
@@ -88,6 +89,11 @@ def left_bytes(what: str) -> int:
 def is_integrated(compute_capability: str | None) -> bool:
     """Whether such GPUs have no memory of their own but the host's."""
     return compute_capability in read_table("memory")["integrated"]["compute_capabilities"]
+
+
+def registering_flags() -> tuple[str, ...]:
+    """The flags that give NCCL registered buffers, which lie outside the fraction."""
+    return tuple(read_table("memory")["registers"]["flags"])
 
 
 @cache

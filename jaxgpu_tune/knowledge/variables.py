@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
-__all__ = ["VariableSpec", "is_setting", "misspelt", "variable"]
+__all__ = ["VariableSpec", "instead_of", "is_setting", "misspelt", "variable"]
 
 NEAR = 0.88
 """How alike two names are of which one is the other misspelt: NCCL_NVLS_ENABLED, CUDA_DEVICE_MAX_CONNECTION."""
@@ -37,6 +37,12 @@ def variable(name: str) -> VariableSpec | None:
 def is_setting(name: str) -> bool:
     """False for what only tells of an image, as NCCL_VERSION does in NVIDIA's: no library reads it."""
     return name not in read_table("variables")["not_settings"]
+
+
+def instead_of(name: str) -> str | None:
+    """The variable that jaxlib reads, of a name that it does not read though it looks as if."""
+    found: str | None = read_table("variables")["instead"].get(name)
+    return found
 
 
 def misspelt(name: str, beside: Iterable[str] = ()) -> str | None:

@@ -12,11 +12,11 @@ from ..model import Decision, Observation, Preset, Setting
 from .conditions import Facts
 from .memory import COLLECTIVE_POOL, fraction_name
 from .request import Request
+from .xla_flags import scan
 
-__all__ = ["REGISTERS", "fraction_settings", "preset_fraction", "strangers"]
+__all__ = ["fraction_settings", "is_on", "preset_fraction", "strangers"]
 
 GIB = 2**30
-REGISTERS = "xla_gpu_enable_nccl_user_buffers"
 LEAST = 0.1
 """Of a card so small that the reserve is nearly all of it."""
 
@@ -25,7 +25,7 @@ def fraction_settings(request: Request, observation: Observation, facts: Facts) 
     """The fraction that the call asks for, as a variable."""
     name = fraction_name(observation.environ, observation.machine.jaxlib)
     if request.memory_fraction == "auto":
-        yield _auto(request, observation, facts, name)
+        yield _auto(request, observation, facts, name, "argument memory_fraction")
     elif request.memory_fraction is not None:
         yield Setting("env", name, f"{float(request.memory_fraction):g}", "asked for", "argument memory_fraction")
     elif request.processes_per_gpu is not None:
@@ -40,9 +40,14 @@ def preset_fraction(preset: Preset, request: Request, observation: Observation, 
     if preset.memory_fraction is None:
         return ()
     if preset.memory_fraction == "auto":
-        found = _auto(request, observation, facts, name)
+        found = _auto(request, observation, facts, name, f"preset {preset.name}")
         return (found,) if isinstance(found, Setting) else ()
     return (Setting("env", name, f"{float(preset.memory_fraction):g}", "part of the preset", f"preset {preset.name}"),)
+
+
+def is_on(text: str | None) -> bool:
+    """Whether a flag's text means true to XLA."""
+    return (text or "").lower() in ("true", "1")
 
 
 def strangers(observation: Observation) -> tuple[known.Neighbour, ...]:
@@ -50,8 +55,7 @@ def strangers(observation: Observation) -> tuple[known.Neighbour, ...]:
     return tuple(one for one in known.neighbours() if one.module in observation.modules)
 
 
-def _auto(request: Request, observation: Observation, facts: Facts, name: str) -> Setting | Decision:
-    source = "argument memory_fraction"
+def _auto(request: Request, observation: Observation, facts: Facts, name: str, source: str) -> Setting | Decision:
     totals = [gpu.memory_bytes for gpu in observation.machine.gpus or ()]
     sizes = [size for size in totals if size]
     unknown = not sizes or len(sizes) < len(totals)
@@ -107,8 +111,9 @@ def _collective_bytes(request: Request, environ: Mapping[str, str]) -> int:
 
 
 def _registers(request: Request, environ: Mapping[str, str]) -> bool:
-    asked = [s.value for s in request.settings if s.kind == "xla_flag" and s.name == REGISTERS]
-    return bool(asked and asked[-1] == "true") or f"--{REGISTERS}=true" in environ.get("XLA_FLAGS", "")
+    inherited = {token.name: token.value or "true" for token in scan(environ.get("XLA_FLAGS", "")).tokens}
+    asked = {s.name: s.value for s in request.settings if s.kind == "xla_flag"}
+    return any(is_on(asked.get(name, inherited.get(name))) for name in known.registering_flags())
 
 
 def _integrated(observation: Observation) -> bool:

@@ -8,7 +8,7 @@ from ..knowledge import pool as known
 from ..model import Finding, Gpu, Machine, Observation
 from ..values import Value
 from .conditions import Facts
-from .fraction import REGISTERS, strangers
+from .fraction import is_on, strangers
 from .memory import (
     ALLOCATOR,
     COLLECTIVE_POOL,
@@ -74,8 +74,6 @@ def check_pool(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterat
     in_force = {(w.kind, w.name): str(w.value) for w in wishes if w.value is not None}
     pool = pool_in({name: value for (kind, name), value in in_force.items() if kind == "env"}, machine.jaxlib)
     flags = {name: value for (kind, name), value in in_force.items() if kind == "xla_flag"}
-    if not pool.stated and flags.get(REGISTERS) != "true":
-        return
     yield from _high_fraction(pool)
     yield from _idle(pool, machine)
     yield from _graphs(pool, machine, flags)
@@ -87,10 +85,11 @@ def check_pool(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterat
 
 def check_surroundings(wishes: Iterable[Wish], observation: Observation, request: Request) -> Iterator[Finding]:
     """Findings about the GPUs and the process that the pool is for."""
-    if request.platform == "cpu":
+    in_force = {w.name: str(w.value) for w in wishes if w.value is not None}
+    if in_force.get("jax_platforms") == "cpu":
         return
     machine = observation.machine
-    pool = pool_in({w.name: str(w.value) for w in wishes if w.kind == "env" and w.value is not None}, machine.jaxlib)
+    pool = pool_in(in_force, machine.jaxlib)
     yield from check_gpus(pool, machine, request.processes_per_gpu or 1)
     if machine.gpus:
         yield from _neighbours(pool, observation)
@@ -172,17 +171,13 @@ def _without_graphs(flags: Mapping[str, str]) -> bool:
 
 def _registered(pool: Pool, flags: Mapping[str, str], facts: Facts) -> Iterator[Finding]:
     """R44: what is registered with NCCL lies in a pool of its own."""
-    registers = flags.get(REGISTERS) == "true" or pool.collective_mib
-    if not registers or facts.devices == 1 or pool.per_array or pool.fraction < known.most("with_registered_buffers"):
+    causes = [f"--{name}" for name in known.registering_flags() if is_on(flags.get(name))]
+    causes += [f"{COLLECTIVE_POOL}={pool.collective_mib}"] if pool.collective_mib else []
+    if not causes or facts.devices == 1 or pool.per_array or pool.fraction < known.most("with_registered_buffers"):
         return
-    cause = f"--{REGISTERS}" if flags.get(REGISTERS) == "true" else f"{COLLECTIVE_POOL}={pool.collective_mib}"
-    message = f"{cause} takes memory beside the fraction of {pool.fraction:.4g} ({_stated_fraction(pool)}): NCCL's registered buffers, and its own."
-    yield Finding(
-        "registered-buffers-outside",
-        "warning",
-        message,
-        f"Lower memory_fraction to {known.most('registered_buffers'):g} or less.",
-    )
+    message = f"{' and '.join(causes)}: NCCL's registered buffers, and its own, lie beside the fraction of {pool.fraction:.4g} ({_stated_fraction(pool)})."
+    hint = f"Lower memory_fraction to {known.most('registered_buffers'):g} or less."
+    yield Finding("registered-buffers-outside", "warning", message, hint)
 
 
 def _collective_pool(pool: Pool, machine: Machine) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ..knowledge import options
-from ..knowledge.variables import VariableSpec, misspelt, variable
+from ..knowledge.variables import VariableSpec, instead_of, misspelt, variable
 from ..model import Finding
 from . import memory
 from .memory import Checked
@@ -30,7 +30,9 @@ def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Ch
 
 def name_finding(name: str, jax: str | None) -> Finding | None:
     """A finding if the name is close to that of a variable, but none that is read, or one of an option that jax reads no variable for."""
-    option = name.lower()
+    option, read = name.lower(), instead_of(name)
+    if read is not None:
+        return Finding("variable-without-reader", "warning", f"jaxlib does not read {name}.", f"It reads {read}.")
     if name.startswith("JAX_") and options.known(option):
         spec = options.option(option, jax)
         return None if spec is None or spec.env else _without_reader(name, jax)

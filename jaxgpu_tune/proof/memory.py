@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..planning.memory import MEANS_FALSE
 from ..values import Value
 
 TYPE_CHECKING = False
@@ -19,7 +20,6 @@ __all__ = ["Memory", "memory_of", "verified_allocator", "verified_fraction", "ve
 
 TOLERANCE = 0.01
 """Of the total: the driver keeps some of it, which NVML counts and CUDA does not."""
-MEANS_FALSE = ("false", "False", "0")
 POOL, NUMBERS, NOTHING = "a pool", "numbers but no pool", "no numbers"
 KEEPS = {"": POOL, "default": POOL, "bfc": POOL, "cuda_async": NUMBERS, "platform": NOTHING}
 

@@ -209,6 +209,30 @@ def test_R40_the_name_that_was_advised_is_written_as_the_one_that_is_read() -> N
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("TF_GPU_ALLOCATOR", ALLOCATOR),
+        ("XLA_CLIENT_PREALLOCATE", PREALLOCATE),
+        ("XLA_PYTHON_CLIENT_MEM_FRAC", OLD),
+        ("XLA_PYTHON_CLIENT_PREALLOCATION", PREALLOCATE),
+        ("JAX_MEM_FRACTION", OLD),
+    ],
+)
+def test_R40_names_that_no_reader_knows(written: str, read: str) -> None:
+    """As JAX's own page and near misses have them."""
+    for report in (planned(card(), {written: "false"}), planned(card(), env={written: "false"})):
+        (found,) = [f for f in report.findings if written in f.message]
+        assert found.severity == "warning" and read in found.message + found.hint
+
+
+def test_R40_an_update_mode_that_overrules_the_allocator() -> None:
+    """Then vmm is in force."""
+    asked = {"flags": {"xla_gpu_command_buffer_update_mode": "SKIP_TEMP"}}
+    assert "allocator-overruled" in codes(planned(card(), allocator="cuda_async", **asked))
+    assert "allocator-overruled" not in codes(planned(card(), **asked))
+
+
+@pytest.mark.parametrize(
     ("allocator", "jaxlib", "known"),
     [
         ("vmm", "0.9.2", False),
@@ -329,10 +353,14 @@ def test_R44_registered_buffers_lie_outside_the_fraction(share: float, warns: bo
     assert code not in codes(planned(machine(count=1), {POOL: "512"}, memory_fraction=share))
 
 
-def test_R44_auto_leaves_room_for_registered_buffers() -> None:
-    """And says so."""
-    report = planned(machine(), {"XLA_FLAGS": "--xla_gpu_enable_nccl_user_buffers=true"}, memory_fraction="auto")
+@pytest.mark.parametrize(
+    "text", ["--xla_gpu_enable_nccl_user_buffers=1", "--xla_gpu_experimental_enable_nccl_symmetric_buffers"]
+)
+def test_R44_auto_leaves_room_for_registered_buffers(text: str) -> None:
+    """And says so: user buffers, symmetric buffers, and the pool of a stated size."""
+    report = planned(machine(), {"XLA_FLAGS": text}, memory_fraction="auto")
     assert memory_of(report) == {NEW: "0.85"} and "registered buffers" in decision(report, NEW).reason
+    assert "registered-buffers-outside" in codes(planned(machine(), {"XLA_FLAGS": text, OLD: "0.92"}))
     with_pool = planned(card(24 * GIB, 2), {POOL: "2048"}, memory_fraction="auto")
     assert with_pool.environ[NEW] == "0.83" and POOL in decision(with_pool, NEW).reason
 
@@ -417,6 +445,8 @@ def test_a_gpu_that_others_use_already(free: int, more: dict[str, Any], code: st
     """What is taken at the start must be free; the plan stays the same, since free memory is no fact of all processes."""
     report = planned(card(free_bytes=free * GIB), **more)
     assert codes(report) & {"gpu-occupied", "gpu-full"} == ({code} if code else set())
+    on_cpu = planned(card(free_bytes=free * GIB), {"JAX_PLATFORMS": "cpu"}, **more)
+    assert not codes(on_cpu) & {"gpu-occupied", "gpu-full"}
     assert report.environ == planned(card(), **more).environ
     if code == "gpu-occupied":
         assert "50%" in finding(report, code).message and "memory_fraction=0.47" in finding(report, code).hint
