@@ -125,4 +125,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _floor(fraction: float) -> str:
-    return f"{int(fraction * 100 + 1e-9) / 100:g}" if fraction >= 0.01 else f"{fraction:.2g}"
+    """Rounded down, to the percent, and of less than one percent to its hundredth: all the shares fit together."""
+    steps = 100 if fraction >= 0.01 else 10000
+    return f"{int(fraction * steps + 1e-9) / steps:g}"

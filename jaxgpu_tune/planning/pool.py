@@ -99,8 +99,9 @@ def check_gpus(pool: Pool, machine: Machine, processes_per_gpu: int = 1) -> Iter
     """Findings about the GPUs that the pool is to be taken from: held by others, the host's own memory, WSL2, a vGPU."""
     gpus = machine.gpus or ()
     if machine.phase != "started":
-        yield from _full(gpus)
-        yield from _occupied(pool, gpus)
+        own = _own(machine)
+        yield from _full(own)
+        yield from _occupied(pool, own)
     yield from _integrated(pool, gpus, processes_per_gpu)
     if machine.wsl and gpus and known.differs("wsl_handles", machine.jaxlib) and pool.allocator in ("default", "bfc"):
         message = f"This is WSL2, where the memory pool of jaxlib {machine.jaxlib} cannot hand out an array of more than about 4 GiB, or fails at the first one: it asks for handles that can be exported, which WSL2 bounds (openxla/xla#48979)."
@@ -208,6 +209,14 @@ def _unified(pool: Pool) -> Iterator[Finding]:
     if pool.unified and pool.fraction < 1 and any(name in pool.stated for name in FRACTION_NAMES):
         message = f"With {UNIFIED} a fraction below 1 counts as 1: {_stated_fraction(pool)} bounds nothing."
         yield Finding("unified-memory-fraction", "note", message, f"Unset {UNIFIED} to bound JAX.")
+
+
+def _own(machine: Machine) -> tuple[Gpu, ...]:
+    """The GPUs that this process will use itself: on the others its fellows may hold their memory already."""
+    ids, fellows = machine.processes.local_device_ids, (machine.processes.local_count or 1) > 1
+    if ids is None and fellows:
+        return ()
+    return tuple(gpu for gpu in machine.gpus or () if ids is None or gpu.index in ids)
 
 
 def _full(gpus: tuple[Gpu, ...]) -> Iterator[Finding]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import jaxgpu_tune
 from child import told
@@ -135,6 +137,27 @@ def test_R47_nothing_about_memory_changes_unasked(preset: str) -> None:
         kind = next(p.kind for p in jaxgpu_tune.presets() if p.name == preset)
         assert report.environ.get(NEW) != "1"
         assert not (kind == "maintained" and memory_of(report)), (preset, memory_of(report))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    memory=st.integers(1, 300),
+    count=st.integers(1, 8),
+    free=st.floats(0, 1),
+    processes=st.none() | st.integers(1, 100),
+    capability=st.sampled_from(["7.0", "9.0", "12.1"]),
+)
+def test_R47_R34_auto_never_takes_the_whole_gpu_nor_looks_at_what_is_free(
+    memory: int, count: int, free: float, processes: int | None, capability: str
+) -> None:
+    """All the shares on a GPU fit together, and the reserve is left unless the GPU is too small for it."""
+    gpu = {"memory": memory * GIB, "count": count, "compute_capability": capability}
+    more = {"memory_fraction": "auto", "processes_per_gpu": processes}
+    report = planned(card(**gpu, free_bytes=int(free * memory * GIB)), **more)
+    share = float(str(report.environ[NEW])) * (processes or 1)
+    assert 0 < share <= (0.5 if capability == "12.1" else 0.92) + 1e-9
+    assert share <= max(0.1, 1 - (1 if count == 1 else 2) / memory) + 1e-9
+    assert report.environ == planned(card(**gpu), **more).environ
 
 
 # --- allocators: R37, R38, R39, R40
@@ -450,6 +473,16 @@ def test_a_gpu_that_others_use_already(free: int, more: dict[str, Any], code: st
     assert report.environ == planned(card(), **more).environ
     if code == "gpu-occupied":
         assert "50%" in finding(report, code).message and "memory_fraction=0.47" in finding(report, code).hint
+
+
+@pytest.mark.parametrize(("ids", "warns"), [([1], False), ([0], True), (None, False)])
+def test_a_gpu_that_a_fellow_process_fills_is_not_this_ones(ids: list[int] | None, warns: bool) -> None:
+    """Each process of a job on one host sees all GPUs and uses its own."""
+    layout = {"count": 2, "local_count": 2, "rank": 1, "local_rank": 1, "launcher": "slurm", "local_device_ids": ids}
+    here = machine(count=2, processes=layout)
+    first, second = here.gpus or ()
+    report = planned(here._replace(gpus=(first._replace(free_bytes=8 * GIB), second)))
+    assert ("gpu-occupied" in codes(report)) is warns
 
 
 def test_a_desktop_on_the_gpu_is_left_its_memory_where_one_process_decides() -> None:
