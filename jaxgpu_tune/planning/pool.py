@@ -74,7 +74,7 @@ def check_pool(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterat
     in_force = {(w.kind, w.name): str(w.value) for w in wishes if w.value is not None}
     pool = pool_in({name: value for (kind, name), value in in_force.items() if kind == "env"}, machine.jaxlib)
     flags = {name: value for (kind, name), value in in_force.items() if kind == "xla_flag"}
-    yield from _high_fraction(pool)
+    yield from _high_fraction(pool, machine)
     yield from _idle(pool, machine)
     yield from _graphs(pool, machine, flags)
     yield from _registered(pool, flags, facts)
@@ -131,14 +131,18 @@ def _neighbours(pool: Pool, observation: Observation) -> Iterator[Finding]:
             yield Finding("gpu-neighbour", "note", message, f"Where both use a GPU, {less}; {one.advice}.")
 
 
-def _high_fraction(pool: Pool) -> Iterator[Finding]:
-    """R31, R47."""
-    if pool.per_array or pool.unified or pool.fraction <= known.most("advised"):
+def _high_fraction(pool: Pool, machine: Machine) -> Iterator[Finding]:
+    """R31, R47; and R43: what is left is to be a size, not a share."""
+    stated = any(name in pool.stated for name in FRACTION_NAMES)
+    if pool.per_array or pool.unified or not stated:
         return
-    message = f"JAX may take {pool.fraction:.4g} of the GPU's memory ({_stated_fraction(pool)}): the CUDA context, cuBLAS, cuDNN and NCCL need room beside it, and fail without."
-    yield Finding(
-        "memory-fraction-high", "warning", message, f'Stay at or below {known.most("advised"):g}; "auto" computes it.'
-    )
+    totals = [gpu.memory_bytes for gpu in machine.gpus or () if gpu.memory_bytes]
+    left = min(totals) * (1 - pool.fraction) if totals else float("inf")
+    if pool.fraction > known.most("advised") or left < known.left_bytes("libraries"):
+        rest = f", which leaves {max(left, 0) / GIB:.2g} GiB" if totals else ""
+        message = f"JAX may take {pool.fraction:.4g} of the GPU's memory ({_stated_fraction(pool)}){rest}: the CUDA context, cuBLAS, cuDNN and NCCL need room beside it, and fail without."
+        hint = f'Stay at or below {known.most("advised"):g} and leave 1 to 2 GiB; "auto" computes it.'
+        yield Finding("memory-fraction-high", "warning", message, hint)
 
 
 def _idle(pool: Pool, machine: Machine) -> Iterator[Finding]:

@@ -359,6 +359,18 @@ def test_R43_one_gpu_of_a_job_of_many_processes_leaves_room_for_nccl() -> None:
     assert shares == {"0.81"}
 
 
+@pytest.mark.parametrize(
+    ("memory", "share", "warns"), [(11, 0.9, False), (11, 0.92, True), (4, 0.8, True), (80, 0.92, False)]
+)
+def test_R43_what_a_stated_fraction_leaves_is_told_where_it_is_too_little(
+    memory: int, share: float, warns: bool
+) -> None:
+    """Of a small card the same share leaves less."""
+    report = planned(card(memory * GIB, 2), memory_fraction=share)
+    assert ("memory-fraction-high" in codes(report)) is warns
+    assert not warns or "GiB" in finding(report, "memory-fraction-high").message
+
+
 def test_R43_auto_without_facts_sets_nothing() -> None:
     """Its decision says why."""
     unknown = Machine.from_dict({"gpus": [{"compute_capability": "9.0"}], "jaxlib": "0.11.2"})
