@@ -24,6 +24,7 @@ __all__ = [
     "check",
     "fraction_name",
     "has_unified_memory",
+    "meant_fraction",
     "one_fraction",
 ]
 
@@ -68,21 +69,22 @@ def _check_fraction(name: str, value: str, unified: bool) -> Checked:
     try:
         number = float(value)
     except ValueError:
-        return Checked(value, wrong, _meant(value))
+        return Checked(value, wrong, meant_fraction(value))
     if not number > 0 or number == float("inf"):
         return Checked(value, wrong, ANY_FRACTION)
     if number > 1 and not unified:
         more = f"{name}={value} asks for more than the whole GPU, which only unified memory can give."
-        return Checked(value, more, f"{_meant(value)} With {UNIFIED}=true more than 1 is allowed.")
+        return Checked(value, more, f"{meant_fraction(value)} With {UNIFIED}=true more than 1 is allowed.")
     return Checked(value)
 
 
-def _meant(value: str) -> str:
+def meant_fraction(value: str) -> str:
+    """The sentence that names the ratio that a text was probably meant to be."""
     try:
-        percent = float(value.strip().rstrip("%"))
+        number = float(value.strip().rstrip("%"))
     except ValueError:
         return ANY_FRACTION
-    meant = percent / 100 if 2 <= percent < 100 else 0.75
+    meant = number if 0 < number <= 1 else number / 100 if 2 <= number < 100 else 0.75
     return f"Did you mean {meant:g}? It is a ratio: 0.75 is three quarters of the whole GPU."
 
 

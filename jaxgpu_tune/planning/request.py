@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..errors import BadSetting
 from ..model import NOTHING, Finding, Machine, Setting
 from ..values import Value
+from .memory import meant_fraction
 from .xla_flags import scan
 
 TYPE_CHECKING = False
@@ -287,7 +288,8 @@ def _fraction(value: Any, processes_per_gpu: Any) -> Iterable[Finding]:
     if value is None or value == "auto":
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        yield _bad("memory_fraction", value, "a fraction of the GPU's memory such as 0.75, or 'auto'")
+        hint = meant_fraction(value) if isinstance(value, str) else ""
+        yield _bad("memory_fraction", value, "a fraction of the GPU's memory such as 0.75, or 'auto'", hint)
     elif processes_per_gpu is not None:
         yield _bad(
             "memory_fraction", value, "'auto' or nothing together with processes_per_gpu, which sets the fraction"

@@ -66,6 +66,13 @@ def test_R31_R32_a_percentage_is_refused_with_the_ratio_that_was_meant(given: st
         planned(machine(), env={OLD: given})
 
 
+@pytest.mark.parametrize(("given", "meant"), [("75%", "0.75"), ("0.5", "0.5"), (90, "0.9"), (100, "0.75")])
+def test_R31_R32_the_argument_names_the_ratio_too(given: Any, meant: str) -> None:
+    """Text is no number, however plain; 90 is no ratio."""
+    with pytest.raises(BadSetting, match=f"Did you mean {meant}\\?"):
+        planned(card(), memory_fraction=given)
+
+
 @pytest.mark.parametrize(("share", "warns"), [(0.75, False), (0.95, False), (0.96, True), (1.0, True)])
 def test_R31_R47_more_than_95_percent_is_warned_of(share: float, warns: bool) -> None:
     """Asked for or inherited: NVIDIA's libraries need room too."""
