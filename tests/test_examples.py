@@ -89,7 +89,7 @@ def test_several_processes_train_as_one(on_path: str) -> None:
     with ThreadPoolExecutor() as pool:
         first, other = pool.map(lambda rank: output_of(sys.executable, *job, "--process", rank), ("0", "1"))
     begin, end, devices = losses(first)
-    assert end < begin and devices == 2 and other == ""
+    assert end < begin and devices == 2 and not LOSS.search(other)
 
 
 def test_the_slurm_array_trains(on_path: str, tmp_path: Path) -> None:
