@@ -1,0 +1,189 @@
+"""``AllReduce``: sums over a mesh axis for messages bound by latency, alone or with the addition and norm that follow."""
+
+from __future__ import annotations
+
+from functools import partial
+from logging import getLogger
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+from . import launch
+from .choice import against_mesh, against_message, against_rows, kind_of
+from .exchange import Exchange
+from .launch import Setup
+from .probe import probed
+from .shapes import Shape
+from .staging import empty_state, spec_of, state_of
+
+__all__ = ["AllReduce"]
+
+
+@jax.tree_util.register_pytree_node_class
+class AllReduce:
+    """All-reduce over one axis of a mesh, by a kernel that writes into the peers' memory, or by ``lax.psum`` where it cannot.
+
+    Made once, outside ``jit``; then an argument of the jitted function and of ``shard_map``, with ``comm.spec``::
+
+        comm = AllReduce(mesh, "tp")
+        layer = shard_map(lambda comm, x: comm.psum(x), mesh=mesh, in_specs=(comm.spec, P()), out_specs=P(), check_vma=False)
+        step = jax.jit(lambda comm, x: layer(comm, x))
+        step(comm, x)
+
+    ``max_bytes``: of the largest message of a rank that a kernel serves. ``timeout``: seconds after which a rank whose peer does
+    not come ends with an error, which JAX raises; the process has to start again then. ``untested``: use the kernels on
+    jaxlib releases, GPUs and numbers of ranks on which they were never run. Every process of the mesh makes the same
+    communicators in the same order. Raises ValueError for a wrong argument, all that is wrong at once.
+    """
+
+    def __init__(
+        self, mesh: Mesh, axis: str, max_bytes: int = 1 << 20, *, timeout: float = 60.0, untested: bool = False
+    ) -> None:
+        _check(mesh, axis, max_bytes, timeout)
+        exchange = Exchange(mesh)
+        objection = exchange.objection(against_mesh(mesh, axis, exchange, untested=untested))
+        architecture = "" if objection else mesh.local_devices[0].compute_capability.replace(".", "")
+        self.spec: PartitionSpec = spec_of(mesh)
+        self._setup = Setup(axis, Shape(mesh.shape[axis], max_bytes), architecture, int(timeout * 1e9), objection)
+        self.state: jax.Array = empty_state(mesh)
+        if not objection:
+            self._start(mesh, exchange)
+
+    def psum(self, x: jax.Array) -> jax.Array:
+        """Inside ``shard_map``: what ``lax.psum(x, axis)`` is, summed in float32 in the order of ranks and rounded once."""
+        if self.objection(x):
+            return lax.psum(x, self._setup.axis)
+        return _psum(self._setup, x, self.state)
+
+    def psum_add_rmsnorm(
+        self, x: jax.Array, residual: jax.Array, gamma: jax.Array, eps: float = 1e-6
+    ) -> tuple[jax.Array, jax.Array]:
+        """Inside ``shard_map``: ``h = psum(x) + residual`` and ``y = h / sqrt(mean(h**2) + eps) * gamma``, in one kernel.
+
+        ``x``, ``residual``: (..., width), of one type; ``gamma``: (width,), of that type or float32. -> h and y, like x. The
+        kernel rounds once, at the end, where separate operations round in between. Raises ValueError where shapes do not fit.
+        """
+        _check_rows(x, residual, gamma)
+        if self.objection(x) or against_rows(x.shape, x.dtype, gamma.dtype):
+            return _reference(self._setup.axis, eps, x, residual, gamma)
+        return _add_rmsnorm(self._setup, float(eps), x, residual, gamma, self.state)
+
+    def objection(self, x: Any) -> str:
+        """Why ``lax.psum`` is used for ``x`` (an array, a tracer or a ShapeDtypeStruct, as a rank sees it); empty for a kernel."""
+        if isinstance(x, jax.core.Tracer):
+            _check_inside(self.state)
+        checked = self._setup.axis in getattr(jax.typeof(x), "vma", ()) if isinstance(x, jax.core.Tracer) else False
+        replicated = "shard_map takes the kernels' results for different on each rank: pass check_vma=False"
+        return (
+            self._setup.objection
+            or against_message(x.shape, x.dtype, self._setup.shape.max_bytes)
+            or (replicated if checked else "")
+        )
+
+    def explain(self, x: Any = None) -> str:
+        """Which path is taken, and why: for ``x`` (an array or ShapeDtypeStruct, as a rank sees it) or in general."""
+        axis, shape, *_, objection = self._setup
+        head = f"AllReduce over {axis!r}, {shape.world} ranks"
+        objection = objection if x is None else self.objection(x)
+        if objection:
+            return f"{head}: lax.psum, since {objection}."
+        if x is None:
+            return f"{head}: kernels for messages up to {shape.max_bytes} bytes, lax.psum above."
+        size = x.size * x.dtype.itemsize
+        return f"{head}: the {kind_of(size, shape.world)} kernel for {size} bytes of {x.dtype}."
+
+    def tree_flatten(self) -> tuple[tuple[jax.Array], tuple[Setup, PartitionSpec]]:
+        """The addresses are the array; the rest is fixed."""
+        return (self.state,), (self._setup, self.spec)
+
+    @classmethod
+    def tree_unflatten(cls, fixed: tuple[Setup, PartitionSpec], arrays: tuple[jax.Array]) -> AllReduce:
+        """What ``tree_flatten`` took apart."""
+        made = object.__new__(cls)
+        (made._setup, made.spec), (made.state,) = fixed, arrays
+        return made
+
+    def _start(self, mesh: Mesh, exchange: Exchange) -> None:
+        """Allocate, exchange addresses, and compare one program with ``lax.psum``; whatever fails is an objection on all ranks."""
+        try:
+            self.state = state_of(mesh, self._setup.axis, self._setup.shape, exchange)
+            failed = ""
+        except Exception as error:  # noqa: BLE001 - whatever fails here, lax.psum works
+            failed = f"setting up failed: {error}"
+        objection = exchange.objection(failed) or exchange.objection(probed(self, mesh, self._setup.axis))
+        if objection:
+            self._setup = self._setup._replace(objection=objection)
+            getLogger("jaxgpu_tune").warning("jaxgpu_tune: AllReduce uses lax.psum, since %s.", objection)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _psum(setup: Setup, x: jax.Array, state: jax.Array) -> jax.Array:
+    return launch.psum(setup, x, state)
+
+
+def _psum_forward(setup: Setup, x: jax.Array, state: jax.Array) -> tuple[jax.Array, None]:
+    return launch.psum(setup, x, state), None
+
+
+def _psum_backward(setup: Setup, _: None, cotangent: jax.Array) -> tuple[jax.Array, None]:
+    (transposed,) = jax.linear_transpose(lambda x: lax.psum(x, setup.axis), cotangent)(cotangent)
+    return transposed, None
+
+
+_psum.defvjp(_psum_forward, _psum_backward)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _add_rmsnorm(
+    setup: Setup, eps: float, x: jax.Array, residual: jax.Array, gamma: jax.Array, state: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    return launch.add_rmsnorm(setup, eps, x, residual, gamma, state)
+
+
+def _add_rmsnorm_forward(setup: Setup, eps: float, *operands: jax.Array) -> tuple[Any, Any]:
+    return launch.add_rmsnorm(setup, eps, *operands), operands[:3]
+
+
+def _add_rmsnorm_backward(setup: Setup, eps: float, operands: Any, cotangents: Any) -> tuple[Any, ...]:
+    _, pull = jax.vjp(partial(_reference, setup.axis, eps), *operands)
+    return (*pull(cotangents), None)
+
+
+_add_rmsnorm.defvjp(_add_rmsnorm_forward, _add_rmsnorm_backward)
+
+
+def _reference(
+    axis: str, eps: float, x: jax.Array, residual: jax.Array, gamma: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    h = lax.psum(x, axis) + residual
+    wide = h.astype(jnp.float32)
+    normed = wide * lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + eps)
+    return h, (normed * gamma).astype(x.dtype)
+
+
+def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float) -> None:
+    wrong = []
+    if axis not in mesh.shape:
+        wrong.append(f"axis: {axis!r} is none of the mesh's; allowed: {', '.join(map(repr, mesh.axis_names))}")
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 16 or max_bytes % 16:
+        wrong.append(f"max_bytes: {max_bytes!r}; allowed: a positive multiple of 16, in bytes")
+    if not isinstance(timeout, (int, float)) or not 0 < timeout <= 3600:
+        wrong.append(f"timeout: {timeout!r}; allowed: more than 0 and at most 3600, in seconds")
+    if wrong:
+        raise ValueError("; ".join(wrong))
+
+
+def _check_rows(x: jax.Array, residual: jax.Array, gamma: jax.Array) -> None:
+    if x.shape != residual.shape or x.dtype != residual.dtype or gamma.shape != x.shape[-1:]:
+        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in (("x", x), ("residual", residual), ("gamma", gamma)))
+        raise ValueError(f"{given}: x and residual must be alike, gamma as long as their last dimension")
+
+
+def _check_inside(state: jax.Array) -> None:
+    if state.size != state.shape[-1]:
+        raise ValueError(
+            "the communicator was closed over: pass it into shard_map as an argument, with comm.spec among the in_specs"
+        )

@@ -1,0 +1,55 @@
+"""What the processes of one mesh tell each other while they set up, through JAX's coordination service."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import jax
+from jax.sharding import Mesh
+
+__all__ = ["Exchange", "this_host"]
+
+WAIT_MS = 60_000
+_serial = itertools.count()
+
+
+class Exchange:
+    """One round after another in which each process of a mesh says a text and hears all of them.
+
+    All processes make as many of these, in the same order, as for any other collective.
+    """
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._processes = sorted({device.process_index for device in mesh.devices.flat})
+        self._number = next(_serial)
+        self._round = itertools.count()
+
+    def heard(self, text: str) -> dict[int, str]:
+        """What each process said in this round, by process. Raises what the service raises where one does not come within a minute."""
+        me = jax.process_index()
+        if self._processes == [me]:
+            return {me: text}
+        client = _client()
+        place = f"jaxgpu_tune/comms/{self._number}/{next(self._round)}"
+        client.key_value_set(f"{place}/{me}", text or " ")
+        return {one: client.blocking_key_value_get(f"{place}/{one}", WAIT_MS).strip() for one in self._processes}
+
+    def objection(self, mine: str) -> str:
+        """The first reason that a process gives against going on, which is then every process's; empty if none does."""
+        given = {process: reason for process, reason in self.heard(mine).items() if reason}
+        if not given:
+            return ""
+        process, reason = next(iter(given.items()))
+        return mine or (f"process {process}: {reason}")
+
+
+def this_host() -> str:
+    """What tells the running host from every other."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _client():  # noqa: ANN202 - a type of jaxlib without a public name
+    from jax._src import distributed
+
+    return distributed.global_state.client

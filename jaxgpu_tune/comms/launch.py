@@ -1,0 +1,89 @@
+"""The kernels as JAX operations: compiled for a shape, called through XLA's PTX custom call."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from . import nvrtc
+from .choice import ELEMENTS, kind_of
+from .shapes import GRID, VECTOR, Shape
+
+__all__ = ["Setup", "add_rmsnorm", "psum"]
+
+TARGET = "__gpu$xla.gpu.ptx"
+PTX_VERSION = ".version 8.0"
+"""All that the kernels need; NVRTC states its own, which may be newer than the driver."""
+WARP, MOST_THREADS = 32, 1024
+
+
+class Setup(NamedTuple):
+    """What of a communicator is fixed when a program is traced. ``objection``: why ``lax.psum`` is used; empty for the kernels."""
+
+    axis: str
+    shape: Shape
+    architecture: str
+    timeout_ns: int
+    objection: str
+
+
+def psum(setup: Setup, x: jax.Array, state: jax.Array) -> jax.Array:
+    """The sum over the ranks of ``x``, of any shape, in its type."""
+    vectors = x.size * x.dtype.itemsize // VECTOR
+    world = setup.shape.world
+    if kind_of(vectors * VECTOR, world) == "two-shot":
+        work, kernel = vectors // world, {"TWO_SHOT": True, "CHUNK": vectors // world}
+    else:
+        work, kernel = vectors, {"ONE_SHOT": True, "VECTORS": vectors}
+    name = "jaxgpu_tune_all_reduce"
+    return _call(setup, name, kernel, _threads(-(-work // GRID)), x.dtype, jax.ShapeDtypeStruct(x.shape, x.dtype))(x, state)
+
+
+def add_rmsnorm(
+    setup: Setup, eps: float, x: jax.Array, residual: jax.Array, gamma: jax.Array, state: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The sum over the ranks of ``x`` plus ``residual``, and its RMS norm times ``gamma``, rows along the last dimension."""
+    width = x.shape[-1] * x.dtype.itemsize // VECTOR
+    kernel = {"FUSED": True, "ROWS": x.size // x.shape[-1], "WIDTH": width, "EPS": f"{eps!r}f"}
+    if gamma.dtype != x.dtype:
+        kernel["GAMMA_F32"] = True
+    out = (jax.ShapeDtypeStruct(x.shape, x.dtype),) * 2
+    call = _call(setup, "jaxgpu_tune_add_rmsnorm", kernel, _threads(width), x.dtype, out)
+    return call(x, residual, gamma, state)
+
+
+def _threads(vectors: int) -> int:
+    """Threads of a block that has so many vectors to do: whole warps."""
+    return min(MOST_THREADS, max(2 * WARP, -(-vectors // WARP) * WARP))
+
+
+def _call(setup: Setup, name: str, kernel: dict[str, object], threads: int, dtype: Any, out: Any) -> Any:
+    defines = {
+        f"ELEMENT_{ELEMENTS[np.dtype(dtype).name]}": True,
+        "WORLD": setup.shape.world,
+        "GRID": GRID,
+        "THREADS": threads,
+        "REGION": setup.shape.region,
+        "TIMEOUT_NS": f"{setup.timeout_ns}ull",
+        **kernel,
+    }
+    number = np.int32
+    attributes = dict(
+        name=name,
+        kernel_type="ptx",
+        kernel_data=_ptx(setup.architecture, tuple(sorted(defines.items()))),
+        grid_x=number(GRID), grid_y=number(1), grid_z=number(1),
+        block_x=number(threads), block_y=number(1), block_z=number(1),
+        shared_mem_bytes=number(0),
+    )  # fmt: skip
+    call = jax.ffi.ffi_call(TARGET, out, vmap_method="sequential")
+    return lambda *operands: call(*operands, **attributes)
+
+
+@lru_cache
+def _ptx(architecture: str, defines: tuple[tuple[str, object], ...]) -> str:
+    lines = nvrtc.compiled(architecture, dict(defines), form="ptx").decode().splitlines()
+    return "\n".join(PTX_VERSION if line.startswith(".version") else line for line in lines)
