@@ -80,9 +80,22 @@ __device__ __forceinline__ void add(Floats& sum, const Floats& more) {
   for (int i = 0; i < ELEMENTS; ++i) sum.of[i] += more.of[i];
 }
 
-__device__ __forceinline__ void push(Vector* to, Vector v) {
+// `v` with no word that looks like EMPTY. What a rank sends and what it adds itself are both this, so all ranks add the same bits.
+__device__ __forceinline__ Vector sendable(Vector v) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) v.word[i] = v.word[i] == EMPTY ? NAN_INSTEAD : v.word[i];
+  return v;
+}
+
+// A load that is issued where it is written, so that the loads of a call are on their way together before anything is waited for.
+__device__ __forceinline__ Vector fetched(const Vector* from) {
+  Vector v;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]) : "l"(from));
+  return v;
+}
+
+__device__ __forceinline__ void store(Vector* to, const Vector& v) {
   asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]),
                "r"(v.word[2]), "r"(v.word[3]) : "memory");
 }
@@ -93,22 +106,28 @@ __device__ __forceinline__ u64 now() {
   return nanoseconds;
 }
 
-__device__ __forceinline__ bool arrived(const Vector* from, Vector& v) {
+__device__ __forceinline__ Vector look(const Vector* from) {
+  Vector v;
   asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]) : "l"(from) : "memory");
+  return v;
+}
+
+__device__ __forceinline__ bool whole(const Vector& v) {
   return v.word[0] != EMPTY && v.word[1] != EMPTY && v.word[2] != EMPTY && v.word[3] != EMPTY;
 }
 
-__device__ __forceinline__ Vector awaited(const Vector* from) {
-  Vector v;
-  if (arrived(from, v)) return v;
-  const u64 begin = now();
-  for (;;) {
-    for (int spin = 0; spin < SPINS_BETWEEN_LOOKS; ++spin)
-      if (arrived(from, v)) return v;
-    if (now() - begin > TIMEOUT_NS) asm volatile("trap;");
+// Ends the kernel with an error, which JAX raises, if what is waited for does not come. Looks at the clock only now and then.
+struct Patience {
+  u32 spins = 0;
+  u64 begin;
+
+  __device__ __forceinline__ void spin() {
+    if (spins++ % SPINS_BETWEEN_LOOKS) return;
+    if (spins == 1) begin = now();
+    else if (now() - begin > TIMEOUT_NS) asm volatile("trap;");
   }
-}
+};
 
 // One call, as a thread sees it. `state`: addresses of the stagings, this rank's first and the others in the order of ranks
 // after it, then this rank's number.
@@ -122,7 +141,7 @@ struct Call {
     for (int i = 0; i < WORLD; ++i) stagings[i] = state[i];
     me = (u32)state[8];
     control = (u32*)stagings[0] + CONTROL * blockIdx.x;
-    const Vector mine = *(const Vector*)control;
+    const Vector mine = fetched((const Vector*)control);
     number = mine.word[0];
     slot = number % 3;
     used_before = slot == 0 ? mine.word[3] : slot == 1 ? mine.word[1] : mine.word[2];
@@ -136,14 +155,21 @@ struct Call {
   __device__ __forceinline__ Vector* outgoing(int after) const { return region(after, slot, me); }
   __device__ __forceinline__ const Vector* incoming(u32 source) const { return region(0, slot, source); }
 
+  __device__ __forceinline__ void push(const Vector& v, u32 at) const {
+    const Vector sent = sendable(v);
+#pragma unroll
+    for (int after = 1; after < WORLD; ++after) store(outgoing(after) + at, sent);
+  }
+
   // Empties what the call before was sent, and makes this call the one before. `extent`: vectors that this one writes to a region.
   __device__ __forceinline__ void pass_on(u32 extent) const {
     const u32 before = (number + 2) % 3;
     const Vector empty = {{EMPTY, EMPTY, EMPTY, EMPTY}};
+#pragma unroll 1  // one round or none, but for large messages
+    for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < used_before; i += GRID * THREADS)
 #pragma unroll
-    for (int source = 0; source < WORLD; ++source)
-      if (source != me)
-        for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < used_before; i += GRID * THREADS) region(0, before, source)[i] = empty;
+      for (int source = 0; source < WORLD; ++source)
+        if (source != me) store(region(0, before, source) + i, empty);
     __syncthreads();  // all threads have read their control
     if (threadIdx.x == 0) {
       control[1 + slot] = extent;
@@ -151,61 +177,102 @@ struct Call {
     }
   }
 
-  // The sum of one vector over all ranks, in their order, so that every rank computes the same bits.
+  // The sum of one vector over all ranks, in their order, so that every rank computes the same bits. `mine` is sendable.
   __device__ __forceinline__ Floats sum(const Vector& mine, u32 at) const {
-    Floats total;
+    Vector part[WORLD];
+    bool all;
+    Patience patience;
+#pragma unroll 1  // short code: a kernel that runs once in a while finds none of it in the caches
+    for (;; patience.spin()) {
+      all = true;
 #pragma unroll
-    for (int source = 0; source < WORLD; ++source) {
-      const Floats part = widened(source == me ? mine : awaited(incoming(source) + at));
-      if (source == 0) total = part; else add(total, part);
+      for (int source = 0; source < WORLD; ++source) part[source] = source == me ? mine : look(incoming(source) + at);
+#pragma unroll
+      for (int source = 0; source < WORLD; ++source) all = all && whole(part[source]);
+      if (all) break;
     }
+    Floats total = widened(part[0]);
+#pragma unroll
+    for (int source = 1; source < WORLD; ++source) add(total, widened(part[source]));
     return total;
   }
 };
 
 #if defined(ONE_SHOT)  // VECTORS: of the message
-extern "C" __global__ void __launch_bounds__(THREADS) jaxgpu_tune_all_reduce(const Vector* x, const u64* state, Vector* out) {
-  const Call call(state);
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    jaxgpu_tune_all_reduce(const Vector* __restrict__ x, const u64* __restrict__ state, Vector* __restrict__ out) {
   const u32 first = blockIdx.x * THREADS + threadIdx.x;
-  for (int after = 1; after < WORLD; ++after)
-    for (u32 i = first; i < VECTORS; i += GRID * THREADS) push(call.outgoing(after) + i, x[i]);
+  Vector mine = {};
+  if (first < VECTORS) mine = fetched(x + first);
+  const Call call(state);
+#pragma unroll 1
+  for (u32 i = first; i < VECTORS; i += GRID * THREADS) call.push(i == first ? mine : fetched(x + i), i);
   call.pass_on(VECTORS);
-  for (u32 i = first; i < VECTORS; i += GRID * THREADS) out[i] = rounded(call.sum(x[i], i));
+#pragma unroll 1
+  for (u32 i = first; i < VECTORS; i += GRID * THREADS)
+    out[i] = rounded(call.sum(sendable(i == first ? mine : fetched(x + i)), i));
 }
 #endif
 
 #if defined(TWO_SHOT)  // CHUNK: vectors of the message that each rank sums for all
-extern "C" __global__ void __launch_bounds__(THREADS) jaxgpu_tune_all_reduce(const Vector* x, const u64* state, Vector* out) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    jaxgpu_tune_all_reduce(const Vector* __restrict__ x, const u64* __restrict__ state, Vector* __restrict__ out) {
   const Call call(state);
   const u32 first = blockIdx.x * THREADS + threadIdx.x;
+#pragma unroll
   for (int after = 1; after < WORLD; ++after) {
     const u32 owner = (call.me + after) % WORLD;
-    for (u32 i = first; i < CHUNK; i += GRID * THREADS) push(call.outgoing(after) + i, x[owner * CHUNK + i]);
+#pragma unroll 1
+    for (u32 i = first; i < CHUNK; i += GRID * THREADS) store(call.outgoing(after) + i, sendable(fetched(x + owner * CHUNK + i)));
   }
   call.pass_on(2 * CHUNK);
+#pragma unroll 1
   for (u32 i = first; i < CHUNK; i += GRID * THREADS) {
-    const Vector total = rounded(call.sum(x[call.me * CHUNK + i], i));
-    for (int after = 1; after < WORLD; ++after) push(call.outgoing(after) + CHUNK + i, total);
+    const Vector total = sendable(rounded(call.sum(sendable(fetched(x + call.me * CHUNK + i)), i)));
+    call.push(total, CHUNK + i);
     out[call.me * CHUNK + i] = total;
   }
+#pragma unroll
   for (int after = 1; after < WORLD; ++after) {
     const u32 owner = (call.me + after) % WORLD;
-    for (u32 i = first; i < CHUNK; i += GRID * THREADS) out[owner * CHUNK + i] = awaited(call.incoming(owner) + CHUNK + i);
+#pragma unroll 1
+    for (u32 i = first; i < CHUNK; i += GRID * THREADS) {
+      Vector total;
+      Patience patience;
+#pragma unroll 1
+      while (!whole(total = look(call.incoming(owner) + CHUNK + i))) patience.spin();
+      out[owner * CHUNK + i] = total;
+    }
   }
 }
 #endif
 
 #if defined(FUSED)  // ROWS; WIDTH: vectors of a row; EPS. A block does a row at a time, a thread every THREADS-th vector of it.
 #define PARTS ((WIDTH + THREADS - 1) / THREADS)
+#if defined(GAMMA_F32)
+#define SCALES (ELEMENTS / 4)  // vectors of gamma beside a vector of a row
+#else
+#define SCALES 1
+#endif
 
-__device__ __forceinline__ Floats scale_at(const void* gamma, u32 at) {
+struct Part { Vector of[PARTS]; };
+
+__device__ __forceinline__ Part fetched_row(const Vector* row) {
+  Part part = {};
+#pragma unroll
+  for (int p = 0; p < PARTS; ++p)
+    if (p * THREADS + threadIdx.x < WIDTH) part.of[p] = fetched(row + p * THREADS + threadIdx.x);
+  return part;
+}
+
+__device__ __forceinline__ Floats scale_of(const Vector* scale) {
 #if defined(GAMMA_F32)
   Floats f;
 #pragma unroll
-  for (int i = 0; i < ELEMENTS; ++i) f.of[i] = ((const float*)gamma)[at * ELEMENTS + i];
+  for (int i = 0; i < ELEMENTS; ++i) f.of[i] = __uint_as_float(scale[i / 4].word[i % 4]);
   return f;
 #else
-  return widened(((const Vector*)gamma)[at]);
+  return widened(*scale);
 #endif
 }
 
@@ -222,36 +289,55 @@ __device__ __forceinline__ float over_block(float value) {
   return total;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    jaxgpu_tune_add_rmsnorm(const Vector* x, const Vector* residual, const void* gamma, const u64* state, Vector* h, Vector* y) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    jaxgpu_tune_add_rmsnorm(const Vector* __restrict__ x, const Vector* __restrict__ residual, const Vector* __restrict__ gamma,
+                            const u64* __restrict__ state, Vector* __restrict__ h, Vector* __restrict__ y) {
+  Part mine = {}, before = {};
+  Vector scale[PARTS * SCALES] = {};
+  if (blockIdx.x < ROWS) {
+    mine = fetched_row(x + blockIdx.x * WIDTH);
+    before = fetched_row(residual + blockIdx.x * WIDTH);
+#pragma unroll
+    for (int s = 0; s < PARTS * SCALES; ++s) {
+      const u32 i = (s / SCALES) * THREADS + threadIdx.x;
+      if (i < WIDTH) scale[s] = fetched(gamma + i * SCALES + s % SCALES);
+    }
+  }
   const Call call(state);
-  for (int after = 1; after < WORLD; ++after)
-    for (u32 row = blockIdx.x; row < ROWS; row += GRID)
-      for (u32 i = threadIdx.x; i < WIDTH; i += THREADS) push(call.outgoing(after) + row * WIDTH + i, x[row * WIDTH + i]);
-  call.pass_on(ROWS * WIDTH);
+#pragma unroll 1
   for (u32 row = blockIdx.x; row < ROWS; row += GRID) {
+    const Part sent = row == blockIdx.x ? mine : fetched_row(x + row * WIDTH);
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p)
+      if (p * THREADS + threadIdx.x < WIDTH) call.push(sent.of[p], row * WIDTH + p * THREADS + threadIdx.x);
+  }
+  call.pass_on(ROWS * WIDTH);
+#pragma unroll 1
+  for (u32 row = blockIdx.x; row < ROWS; row += GRID) {
+    if (row != blockIdx.x) {
+      mine = fetched_row(x + row * WIDTH);
+      before = fetched_row(residual + row * WIDTH);
+    }
     Floats sums[PARTS];
     float squares = 0;
 #pragma unroll
-    for (int part = 0; part < PARTS; ++part) {
-      const u32 i = part * THREADS + threadIdx.x;
+    for (int p = 0; p < PARTS; ++p) {
+      const u32 i = p * THREADS + threadIdx.x;
       if (i >= WIDTH) break;
-      const u32 at = row * WIDTH + i;
-      const Floats before = widened(residual[at]);
-      sums[part] = call.sum(x[at], at);
-      add(sums[part], before);
+      sums[p] = call.sum(sendable(mine.of[p]), row * WIDTH + i);
+      add(sums[p], widened(before.of[p]));
 #pragma unroll
-      for (int e = 0; e < ELEMENTS; ++e) squares += sums[part].of[e] * sums[part].of[e];
-      h[at] = rounded(sums[part]);
+      for (int e = 0; e < ELEMENTS; ++e) squares += sums[p].of[e] * sums[p].of[e];
+      h[row * WIDTH + i] = rounded(sums[p]);
     }
-    const float scale = rsqrtf(over_block(squares) / (WIDTH * ELEMENTS) + EPS);
+    const float factor = rsqrtf(over_block(squares) / (WIDTH * ELEMENTS) + EPS);
 #pragma unroll
-    for (int part = 0; part < PARTS; ++part) {
-      const u32 i = part * THREADS + threadIdx.x;
+    for (int p = 0; p < PARTS; ++p) {
+      const u32 i = p * THREADS + threadIdx.x;
       if (i >= WIDTH) break;
-      Floats normed = scale_at(gamma, i);
+      Floats normed = scale_of(scale + p * SCALES);
 #pragma unroll
-      for (int e = 0; e < ELEMENTS; ++e) normed.of[e] *= sums[part].of[e] * scale;
+      for (int e = 0; e < ELEMENTS; ++e) normed.of[e] *= sums[p].of[e] * factor;
       y[row * WIDTH + i] = rounded(normed);
     }
   }
