@@ -12,12 +12,12 @@ from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
 from . import launch
-from .choice import against_mesh, against_message, against_rows, kind_of
-from .exchange import Exchange
+from .choice import against_facts, against_message, against_rows, facts_of, kind_of
+from .exchange import Exchange, Objection
 from .launch import Setup
-from .probe import probed
+from .probe import probe
 from .shapes import Shape
-from .staging import empty_state, spec_of, state_of
+from .staging import Staging, empty_state, spec_of, unjoined
 
 __all__ = ["AllReduce"]
 
@@ -44,7 +44,8 @@ class AllReduce:
     ) -> None:
         _check(mesh, axis, max_bytes, timeout)
         exchange = Exchange(mesh)
-        objection = exchange.objection(against_mesh(mesh, axis, exchange, untested=untested))
+        objection = exchange.objection(against_facts(facts_of(mesh, axis, exchange), untested=untested))
+        objection = objection or exchange.objection(unjoined(mesh, axis, exchange))
         architecture = "" if objection else mesh.local_devices[0].compute_capability.replace(".", "")
         self.spec: PartitionSpec = spec_of(mesh)
         self._setup = Setup(axis, Shape(mesh.shape[axis], max_bytes), architecture, int(timeout * 1e9), objection)
@@ -75,17 +76,16 @@ class AllReduce:
         """Why ``lax.psum`` is used for ``x`` (an array, a tracer or a ShapeDtypeStruct, as a rank sees it); empty for a kernel."""
         if isinstance(x, jax.core.Tracer):
             _check_inside(self.state)
-        checked = self._setup.axis in getattr(jax.typeof(x), "vma", ()) if isinstance(x, jax.core.Tracer) else False
-        replicated = "shard_map takes the kernels' results for different on each rank: pass check_vma=False"
+        checked = "shard_map takes the kernels' results for different on each rank: pass check_vma=False"
         return (
             self._setup.objection
             or against_message(x.shape, x.dtype, self._setup.shape.max_bytes)
-            or (replicated if checked else "")
+            or (checked if self._setup.axis in _varying_axes(x) else "")
         )
 
     def explain(self, x: Any = None) -> str:
         """Which path is taken, and why: for ``x`` (an array or ShapeDtypeStruct, as a rank sees it) or in general."""
-        axis, shape, *_, objection = self._setup
+        axis, shape, objection = self._setup.axis, self._setup.shape, self._setup.objection
         head = f"AllReduce over {axis!r}, {shape.world} ranks"
         objection = objection if x is None else self.objection(x)
         if objection:
@@ -107,15 +107,14 @@ class AllReduce:
         return made
 
     def _start(self, mesh: Mesh, exchange: Exchange) -> None:
-        """Allocate, exchange addresses, and compare one program with ``lax.psum``; whatever fails is an objection on all ranks."""
+        """Allocate, exchange addresses, and compare one program with ``lax.psum``; what fails in one process, all give up."""
+        staging = Staging(mesh, self._setup.axis, self._setup.shape)
         try:
-            self.state = state_of(mesh, self._setup.axis, self._setup.shape, exchange)
-            failed = ""
-        except Exception as error:  # noqa: BLE001 - whatever fails here, lax.psum works
-            failed = f"setting up failed: {error}"
-        objection = exchange.objection(failed) or exchange.objection(probed(self, mesh, self._setup.axis))
-        if objection:
-            self._setup = self._setup._replace(objection=objection)
+            told = exchange.heard(exchange.all_do(staging.allocate))
+            self.state = exchange.all_do(staging.connect, told.values())
+            exchange.all_do(probe, self._setup, self.state, mesh)
+        except Objection as objection:
+            self._setup = self._setup._replace(objection=str(objection))
             getLogger("jaxgpu_tune").warning("jaxgpu_tune: AllReduce uses lax.psum, since %s.", objection)
 
 
@@ -168,9 +167,9 @@ def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float) -> None:
     wrong = []
     if axis not in mesh.shape:
         wrong.append(f"axis: {axis!r} is none of the mesh's; allowed: {', '.join(map(repr, mesh.axis_names))}")
-    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 16 or max_bytes % 16:
+    if type(max_bytes) is not int or max_bytes < 16 or max_bytes % 16:
         wrong.append(f"max_bytes: {max_bytes!r}; allowed: a positive multiple of 16, in bytes")
-    if not isinstance(timeout, (int, float)) or not 0 < timeout <= 3600:
+    if not 0 < timeout <= 3600:
         wrong.append(f"timeout: {timeout!r}; allowed: more than 0 and at most 3600, in seconds")
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -178,8 +177,16 @@ def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float) -> None:
 
 def _check_rows(x: jax.Array, residual: jax.Array, gamma: jax.Array) -> None:
     if x.shape != residual.shape or x.dtype != residual.dtype or gamma.shape != x.shape[-1:]:
-        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in (("x", x), ("residual", residual), ("gamma", gamma)))
+        given = ", ".join(
+            f"{n} {a.dtype}{list(a.shape)}" for n, a in (("x", x), ("residual", residual), ("gamma", gamma))
+        )
         raise ValueError(f"{given}: x and residual must be alike, gamma as long as their last dimension")
+
+
+def _varying_axes(x: Any) -> frozenset[str]:
+    """The axes over which shard_map knows ``x`` to vary; none with check_vma=False. jax 0.11.2 has renamed the attribute."""
+    kind = getattr(x, "aval", None)
+    return getattr(kind, "vma", None) or getattr(getattr(kind, "manual_axis_type", None), "varying", frozenset())
 
 
 def _check_inside(state: jax.Array) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
-import jaxlib
+import jaxlib.version
 import numpy as np
 from jax.sharding import Mesh
 
-from . import cuda, nvrtc
+from . import nvrtc
 from .exchange import Exchange, this_host
 from .shapes import VECTOR, one_shot_bytes
-from .staging import groups, unjoined
 
-__all__ = ["ELEMENTS", "against_mesh", "against_message", "against_rows", "kind_of"]
+__all__ = ["ELEMENTS", "Facts", "against_facts", "against_message", "against_rows", "facts_of", "kind_of"]
 
 ELEMENTS = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 WORLDS = (2, 4, 8)
@@ -25,35 +26,68 @@ TESTED_GPUS = ("9.0",)
 TESTED_WORLDS = (2,)
 WIDEST_ROW = 64 << 10
 """Bytes of a row that a block holds in registers."""
+CONCURRENT = {
+    "xla_gpu_command_buffer_scheduling_mode": lambda value: value == "CONCURRENT",
+    "xla_gpu_graph_enable_concurrent_region": lambda value: value.lower() in ("", "true", "1"),
+}
+"""Flags under which a CUDA graph may run two calls in another order on one GPU than on the other, and when they say so."""
 
 
-def against_mesh(mesh: Mesh, axis: str, exchange: Exchange, *, untested: bool) -> str:
-    """Why ``lax.psum`` is used for this mesh; empty if the kernels can serve it. ``untested``: no objection for want of tests."""
+class Facts(NamedTuple):
+    """What of a mesh and its machine decides.
+
+    ``platforms``: of its devices; ``version``: the backend's own text; ``hosts``: how many the processes are on; ``compiler``: why
+    there is none, or empty.
+    """
+
+    world: int
+    platforms: tuple[str, ...]
+    version: str
+    capabilities: tuple[str, ...]
+    jaxlib: str
+    hosts: int
+    xla_flags: str
+    compiler: str
+
+
+def facts_of(mesh: Mesh, axis: str, exchange: Exchange) -> Facts:
+    """What is so for this mesh, here."""
     devices = [device for device in mesh.devices.flat if device.process_index == jax.process_index()]
-    kinds = sorted({device.platform for device in mesh.devices.flat})
-    if kinds not in (["gpu"], ["cuda"]) or "cuda" not in devices[0].client.platform_version.lower():
-        return f"the devices are {' and '.join(kinds)}, not NVIDIA GPUs"
-    world = mesh.shape[axis]
-    if world not in WORLDS:
-        return f"{world} ranks; the kernels are for {', '.join(map(str, WORLDS))}"
-    objection = "" if untested else _untested(world, {device.compute_capability for device in devices})
-    hosts = set(exchange.heard(this_host()).values())
-    elsewhere = f"the ranks are on {len(hosts)} hosts" if len(hosts) > 1 else ""
-    return elsewhere or objection or _concurrent() or _no_compiler() or _not_joined(mesh, axis)
+    return Facts(
+        world=mesh.shape[axis],
+        platforms=tuple(sorted({device.platform for device in mesh.devices.flat})),
+        version=devices[0].client.platform_version,
+        capabilities=tuple(sorted({str(getattr(device, "compute_capability", "")) for device in devices})),
+        jaxlib=jaxlib.version.__version__,
+        hosts=len(set(exchange.heard(this_host()).values())),
+        xla_flags=os.environ.get("XLA_FLAGS", ""),
+        compiler=_no_compiler(),
+    )
 
 
-def against_message(shape: Sequence[int], dtype: object, max_bytes: int) -> str:
+def against_facts(facts: Facts, *, untested: bool) -> str:
+    """Why ``lax.psum`` is used for a mesh; empty if nothing is against the kernels. ``untested``: want of tests is not."""
+    if facts.platforms not in (("gpu",), ("cuda",)) or "cuda" not in facts.version.lower():
+        return f"the devices are {' and '.join(facts.platforms)}, not NVIDIA GPUs"
+    if facts.world not in WORLDS:
+        return f"{facts.world} ranks; the kernels are for {', '.join(map(str, WORLDS))}"
+    if facts.hosts > 1:
+        return f"the ranks are on {facts.hosts} hosts"
+    return ("" if untested else _untested(facts)) or _concurrent(facts.xla_flags) or facts.compiler
+
+
+def against_message(shape: Sequence[int], dtype: Any, max_bytes: int) -> str:
     """Why ``lax.psum`` is used for a message of this shape and type; empty if a kernel serves it."""
     name = np.dtype(dtype).name
     if name not in ELEMENTS:
         return f"{name}; the kernels are for {', '.join(ELEMENTS)}"
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if size == 0 or size % VECTOR:
-        return f"{size} bytes, which is no multiple of {VECTOR}"
+        return f"{size} bytes, which is no multiple of {VECTOR}" if size else "0 bytes"
     return f"{size} bytes, more than max_bytes={max_bytes}" if size > max_bytes else ""
 
 
-def against_rows(shape: Sequence[int], dtype: object, gamma: object) -> str:
+def against_rows(shape: Sequence[int], dtype: Any, gamma: Any) -> str:
     """Why the fused kernel does not serve rows of this shape and type; empty if it does."""
     size = shape[-1] * np.dtype(dtype).itemsize
     if size % VECTOR or size > WIDEST_ROW:
@@ -68,17 +102,23 @@ def kind_of(size: int, world: int) -> str:
     return "two-shot" if size > one_shot_bytes(world) and size % (world * VECTOR) == 0 else "one-shot"
 
 
-def _untested(world: int, capabilities: set[str]) -> str:
-    if jaxlib.__version__ not in TESTED_JAXLIBS:
-        return f"jaxlib {jaxlib.__version__} is not tested; tested: {', '.join(TESTED_JAXLIBS)} (untested=True tries it)"
-    if not capabilities <= set(TESTED_GPUS):
-        return f"compute capability {', '.join(sorted(capabilities))} is not tested; tested: {', '.join(TESTED_GPUS)}"
-    return "" if world in TESTED_WORLDS else f"{world} ranks are not tested (untested=True tries it)"
+def _untested(facts: Facts) -> str:
+    asked = "(untested=True tries it)"
+    if facts.jaxlib not in TESTED_JAXLIBS:
+        return f"jaxlib {facts.jaxlib} is not tested; tested: {', '.join(TESTED_JAXLIBS)} {asked}"
+    if not set(facts.capabilities) <= set(TESTED_GPUS):
+        return f"compute capability {', '.join(facts.capabilities)} is not tested; tested: {', '.join(TESTED_GPUS)} {asked}"
+    return "" if facts.world in TESTED_WORLDS else f"{facts.world} ranks are not tested {asked}"
 
 
-def _concurrent() -> str:
-    flag = "--xla_gpu_command_buffer_scheduling_mode=CONCURRENT"
-    return f"{flag} lets calls overtake each other" if flag in os.environ.get("XLA_FLAGS", "") else ""
+def _concurrent(xla_flags: str) -> str:
+    """The last flag of each name counts. XLA_FLAGS may be the path of a file that holds the flags."""
+    flags = xla_flags.strip()
+    if flags and not flags.startswith("-"):
+        flags = Path(flags).read_text() if Path(flags).is_file() else ""
+    last = dict(token.lstrip("-").partition("=")[::2] for token in flags.split())
+    asking = [f"--{name}={last[name]}" for name, asks in CONCURRENT.items() if name in last and asks(last[name])]
+    return f"{asking[0]} lets calls overtake each other" if asking else ""
 
 
 def _no_compiler() -> str:
@@ -87,10 +127,3 @@ def _no_compiler() -> str:
     except nvrtc.CompileError as missing:
         return str(missing)
     return ""
-
-
-def _not_joined(mesh: Mesh, axis: str) -> str:
-    try:
-        return next(filter(None, (unjoined(group) for group in groups(mesh, axis))), "")
-    except cuda.CudaError as failed:
-        return str(failed)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-__all__ = ["HANDLE_BYTES", "CudaError", "allocate", "exported", "imported", "joined_by_nvlink"]
+__all__ = ["HANDLE_BYTES", "CudaError", "allocate", "exported", "imported", "joined_by_nvlink", "uuid", "write"]
 
 HANDLE_BYTES = 64
 """CU_IPC_HANDLE_SIZE."""
@@ -32,6 +32,16 @@ class Handle(ctypes.Structure):
 def joined_by_nvlink(one: int, other: int) -> bool:
     """Whether two devices (CUDA ordinals of this process) reach each other's memory over NVLink. Raises CudaError."""
     return all(_p2p(attribute, one, other) for attribute in (ACCESS_SUPPORTED, NATIVE_ATOMIC_SUPPORTED))
+
+
+def uuid(device: int) -> str:
+    """The UUID of a device, as NVML writes it. Raises CudaError."""
+    from uuid import UUID
+
+    handle, raw = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    _call("cuDeviceGet", ctypes.byref(handle), device)
+    _call("cuDeviceGetUuid_v2", raw, handle)
+    return f"GPU-{UUID(bytes=bytes(raw))}"
 
 
 def allocate(device: int, words: int, fill: int, peers: tuple[int, ...]) -> int:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import jax
 from jax.sharding import Mesh
 
-__all__ = ["Exchange", "this_host"]
+__all__ = ["Exchange", "Objection", "this_host"]
+
+Result = TypeVar("Result")
 
 WAIT_MS = 60_000
 _serial = itertools.count()
+
+
+class Objection(Exception):
+    """Why the kernels are not used, told alike in every process."""
 
 
 class Exchange:
@@ -35,6 +43,18 @@ class Exchange:
         client.key_value_set(f"{place}/{me}", text or " ")
         return {one: client.blocking_key_value_get(f"{place}/{one}", WAIT_MS).strip() for one in self._processes}
 
+    def all_do(self, work: Callable[..., Result], *given: Any) -> Result:
+        """What ``work`` returns, if it ends well in every process; else Objection in every process, with the first one's error."""
+        done: list[Result] = []
+        failed = ""
+        try:
+            done.append(work(*given))
+        except Exception as error:  # noqa: BLE001 - whatever fails here, lax.psum works
+            failed = f"{work.__name__} failed: {str(error) or type(error).__name__}"
+        if objection := self.objection(failed):
+            raise Objection(objection)
+        return done[0]
+
     def objection(self, mine: str) -> str:
         """The first reason that a process gives against going on, which is then every process's; empty if none does."""
         given = {process: reason for process, reason in self.heard(mine).items() if reason}
@@ -49,7 +69,7 @@ def this_host() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def _client():  # noqa: ANN202 - a type of jaxlib without a public name
+def _client() -> Any:
     from jax._src import distributed
 
     return distributed.global_state.client

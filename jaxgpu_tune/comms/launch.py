@@ -21,25 +21,30 @@ WARP, MOST_THREADS = 32, 1024
 
 
 class Setup(NamedTuple):
-    """What of a communicator is fixed when a program is traced. ``objection``: why ``lax.psum`` is used; empty for the kernels."""
+    """What of a communicator is fixed when a program is traced.
+
+    ``objection``: why ``lax.psum`` is used; empty for the kernels. ``gives_up``: a peer that does not come in time leaves a wrong
+    number instead of an error, for the probe.
+    """
 
     axis: str
     shape: Shape
     architecture: str
     timeout_ns: int
     objection: str
+    gives_up: bool = False
 
 
 def psum(setup: Setup, x: jax.Array, state: jax.Array) -> jax.Array:
     """The sum over the ranks of ``x``, of any shape, in its type."""
     vectors = x.size * x.dtype.itemsize // VECTOR
-    world = setup.shape.world
-    if kind_of(vectors * VECTOR, world) == "two-shot":
-        work, kernel = vectors // world, {"TWO_SHOT": True, "CHUNK": vectors // world}
-    else:
-        work, kernel = vectors, {"ONE_SHOT": True, "VECTORS": vectors}
+    two_shot = kind_of(vectors * VECTOR, setup.shape.world) == "two-shot"
+    work = vectors // setup.shape.world if two_shot else vectors
+    kernel: dict[str, object] = {"TWO_SHOT": True, "CHUNK": work} if two_shot else {"ONE_SHOT": True, "VECTORS": work}
     name = "jaxgpu_tune_all_reduce"
-    return _call(setup, name, kernel, _threads(-(-work // GRID)), x.dtype, jax.ShapeDtypeStruct(x.shape, x.dtype))(x, state)
+    return _call(setup, name, kernel, _threads(-(-work // GRID)), x.dtype, jax.ShapeDtypeStruct(x.shape, x.dtype))(
+        x, state
+    )
 
 
 def add_rmsnorm(
@@ -47,7 +52,7 @@ def add_rmsnorm(
 ) -> tuple[jax.Array, jax.Array]:
     """The sum over the ranks of ``x`` plus ``residual``, and its RMS norm times ``gamma``, rows along the last dimension."""
     width = x.shape[-1] * x.dtype.itemsize // VECTOR
-    kernel = {"FUSED": True, "ROWS": x.size // x.shape[-1], "WIDTH": width, "EPS": f"{eps!r}f"}
+    kernel: dict[str, object] = {"FUSED": True, "ROWS": x.size // x.shape[-1], "WIDTH": width, "EPS": f"{eps!r}f"}
     if gamma.dtype != x.dtype:
         kernel["GAMMA_F32"] = True
     out = (jax.ShapeDtypeStruct(x.shape, x.dtype),) * 2
@@ -68,17 +73,18 @@ def _call(setup: Setup, name: str, kernel: dict[str, object], threads: int, dtyp
         "THREADS": threads,
         "REGION": setup.shape.region,
         "TIMEOUT_NS": f"{setup.timeout_ns}ull",
+        **({"GIVE_UP": True} if setup.gives_up else {}),
         **kernel,
     }
-    number = np.int32
-    attributes = dict(
-        name=name,
-        kernel_type="ptx",
-        kernel_data=_ptx(setup.architecture, tuple(sorted(defines.items()))),
-        grid_x=number(GRID), grid_y=number(1), grid_z=number(1),
-        block_x=number(threads), block_y=number(1), block_z=number(1),
-        shared_mem_bytes=number(0),
-    )  # fmt: skip
+    grid, block = (GRID, 1, 1), (threads, 1, 1)
+    attributes: dict[str, Any] = {
+        "name": name,
+        "kernel_type": "ptx",
+        "kernel_data": _ptx(setup.architecture, tuple(sorted(defines.items()))),
+        **{f"grid_{axis}": np.int32(size) for axis, size in zip("xyz", grid, strict=True)},
+        **{f"block_{axis}": np.int32(size) for axis, size in zip("xyz", block, strict=True)},
+        "shared_mem_bytes": np.int32(0),
+    }
     call = jax.ffi.ffi_call(TARGET, out, vmap_method="sequential")
     return lambda *operands: call(*operands, **attributes)
 

@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
 
 from . import launch
+from .launch import Setup
+from .staging import spec_of
 
-if TYPE_CHECKING:
-    from .all_reduce import AllReduce
-
-__all__ = ["probed"]
+__all__ = ["probe"]
 
 ROUNDS = 5
 """More than there are slots."""
 WIDTH = 1024
+WAIT_NS = 10_000_000_000
+"""For a peer, unless the user's own limit is shorter."""
 
 
-def probed(comm: AllReduce, mesh: Mesh, axis: str) -> str:
-    """What went wrong with a small program of ``ROUNDS`` sums; empty if its results are those of ``lax.psum``."""
-    spec = PartitionSpec(*mesh.axis_names)
+def probe(setup: Setup, state: jax.Array, mesh: Mesh) -> None:
+    """Run a small program of ``ROUNDS`` sums. Raises whatever JAX does, and RuntimeError if the results are not those of ``lax.psum``."""
+    spec = spec_of(mesh)
     shape = (*mesh.devices.shape, WIDTH)
     values = np.random.default_rng(0).integers(-8, 8, shape).astype(np.float32)
     x = jax.make_array_from_callback(shape, NamedSharding(mesh, spec), lambda index: values[index]).astype(jnp.bfloat16)
+    patient = setup._replace(gives_up=True, timeout_ns=min(WAIT_NS, setup.timeout_ns))
 
-    def sums(comm: AllReduce, x: jax.Array) -> jax.Array:
+    def sums(state: jax.Array, x: jax.Array) -> jax.Array:
         def differs(number: jax.Array, worst: jax.Array) -> jax.Array:
             sent = x * (number % 3 - 1).astype(x.dtype)
-            return jnp.maximum(worst, jnp.abs(launch.psum(comm._setup, sent, comm.state) - lax.psum(sent, axis)).max())
+            return jnp.maximum(worst, jnp.abs(launch.psum(patient, sent, state) - lax.psum(sent, setup.axis)).max())
 
         return lax.fori_loop(0, ROUNDS, differs, jnp.zeros((), x.dtype)).reshape((1,) * mesh.devices.ndim)
 
-    program = jax.shard_map(sums, mesh=mesh, in_specs=(comm.spec, spec), out_specs=spec, check_vma=False)
-    try:
-        found = jax.jit(program)(comm, x)
-        worst = max(float(shard.data.max()) for shard in found.addressable_shards)
-    except Exception as error:  # noqa: BLE001 - whatever fails here, lax.psum works
-        return f"the probe failed: {error}"
-    return "" if worst == 0 else f"the probe's sums differ from lax.psum's by up to {worst}"
+    program = jax.shard_map(sums, mesh=mesh, in_specs=(spec, spec), out_specs=spec, check_vma=False)
+    found = jax.jit(program)(state, x)
+    worst = max(float(shard.data.max()) for shard in found.addressable_shards)
+    if worst != 0:  # not a number, too
+        raise RuntimeError(f"the sums differ from lax.psum's by up to {worst}")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from . import cuda
+from . import cuda, nvml
 from .exchange import Exchange
 from .shapes import Shape
 
-__all__ = ["empty_state", "groups", "spec_of", "state_of", "unjoined"]
+__all__ = ["Staging", "empty_state", "spec_of", "unjoined"]
 
 EMPTY = 0xFFFFFFF1
 """As in kernels.cu."""
@@ -39,46 +39,71 @@ def empty_state(mesh: Mesh) -> jax.Array:
     return _sharded(mesh, {device: np.zeros(STATE_WORDS, np.uint32) for device in _local(mesh)})
 
 
-def state_of(mesh: Mesh, axis: str, shape: Shape, exchange: Exchange) -> jax.Array:
-    """Allocate the staging of this process's devices, open that of the others, and return all addresses.
+class Staging:
+    """The memory of one communicator: that of this process's devices, and how to reach that of the others."""
 
-    -> uint32 array of shape ``(*mesh.devices.shape, STATE_WORDS)``, a row a device. Raises cuda.CudaError, and what the
-    exchange raises.
-    """
-    own = {d: _allocated(d, group, shape) for group in groups(mesh, axis) for d in group if _is_local(d)}
-    handles = _handles(own, exchange) if len({d.process_index for d in mesh.devices.flat}) > 1 else {}
-    rows = {}
+    def __init__(self, mesh: Mesh, axis: str, shape: Shape) -> None:
+        self._mesh, self._axis, self._shape = mesh, axis, shape
+        self._own: dict[jax.Device, int] = {}
+
+    def allocate(self) -> str:
+        """Allocate this process's; what the other processes need to open it. Raises cuda.CudaError."""
+        for group in groups(self._mesh, self._axis):
+            for device in filter(is_local, group):
+                self._own[device] = _allocated(device, group, self._shape)
+        shared = any(not is_local(device) for device in self._mesh.devices.flat)
+        return json.dumps(
+            {d.id: cuda.exported(d.local_hardware_id, a).hex() for d, a in self._own.items()} if shared else {}
+        )
+
+    def connect(self, told: Iterable[str]) -> jax.Array:
+        """All addresses, from what ``allocate`` returned in each process. Raises cuda.CudaError.
+
+        -> uint32 array of shape ``(*mesh.devices.shape, STATE_WORDS)``, a row a device.
+        """
+        handles = {int(number): handle for text in told for number, handle in json.loads(text).items()}
+        rows = {}
+        for group in groups(self._mesh, self._axis):
+            for rank, device in enumerate(group):
+                if is_local(device):
+                    after = [group[(rank + step) % len(group)] for step in range(len(group))]
+                    rows[device] = _row([self._own.get(d) or _opened(device, handles[d.id]) for d in after], rank)
+        return _sharded(self._mesh, rows)
+
+
+def unjoined(mesh: Mesh, axis: str, exchange: Exchange) -> str:
+    """Which GPUs of a group are not joined by NVLink; empty if all are. A reason, too, where it cannot be learned."""
+    try:
+        mine = {device.id: cuda.uuid(device.local_hardware_id) for device in mesh.devices.flat if is_local(device)}
+    except cuda.CudaError as failed:
+        return str(failed)
+    said = exchange.heard(json.dumps(mine)).values()
+    uuids = {int(number): uuid for text in said for number, uuid in json.loads(text).items()}
     for group in groups(mesh, axis):
-        for rank, device in enumerate(group):
-            if _is_local(device):
-                after = [group[(rank + step) % len(group)] for step in range(len(group))]
-                rows[device] = _row([own.get(peer) or _opened(device, handles[peer.id]) for peer in after], rank)
-    return _sharded(mesh, rows)
+        for one, other in itertools.permutations(group, 2):
+            if is_local(one) and (reason := _apart(one, other, uuids)):
+                return reason
+    return ""
 
 
-def _handles(own: dict[jax.Device, int], exchange: Exchange) -> dict[int, str]:
-    """The handle of every device's staging, in hexadecimal, by the device's id."""
-    mine = {device.id: cuda.exported(device.local_hardware_id, address).hex() for device, address in own.items()}
-    said = exchange.heard(json.dumps(mine))
-    return {int(number): handle for text in said.values() for number, handle in json.loads(text).items()}
+def _apart(one: jax.Device, other: jax.Device, uuids: dict[int, str]) -> str:
+    try:
+        if is_local(other):
+            joined = cuda.joined_by_nvlink(one.local_hardware_id, other.local_hardware_id)
+        else:
+            joined = nvml.joined_by_nvlink(uuids[one.id], uuids[other.id])
+    except (cuda.CudaError, nvml.NvmlError) as failed:
+        return str(failed)
+    return "" if joined else f"GPUs {one.id} and {other.id} are not joined by NVLink"
 
 
 def _opened(device: jax.Device, handle: str) -> int:
     return cuda.imported(device.local_hardware_id, bytes.fromhex(handle))
 
 
-def unjoined(group: Sequence[jax.Device]) -> str:
-    """Why not every pair of this process's devices in a group is joined by NVLink; empty if all are. Raises cuda.CudaError."""
-    local = [device for device in group if _is_local(device)]
-    for one, other in itertools.permutations(local, 2):
-        if not cuda.joined_by_nvlink(one.local_hardware_id, other.local_hardware_id):
-            return f"GPUs {one.local_hardware_id} and {other.local_hardware_id} are not joined by NVLink"
-    return ""
-
-
 def _allocated(device: jax.Device, group: Sequence[jax.Device], shape: Shape) -> int:
     ordinal = device.local_hardware_id
-    peers = tuple(peer.local_hardware_id for peer in group if _is_local(peer) and peer != device)
+    peers = tuple(peer.local_hardware_id for peer in group if is_local(peer) and peer != device)
     address = cuda.allocate(ordinal, shape.staging_words, EMPTY, peers)
     cuda.write(ordinal, address, bytes(4 * shape.control_words))
     return address
@@ -99,8 +124,9 @@ def _sharded(mesh: Mesh, rows: dict[jax.Device, np.ndarray]) -> jax.Array:
 
 
 def _local(mesh: Mesh) -> list[jax.Device]:
-    return [device for device in mesh.devices.flat if _is_local(device)]
+    return [device for device in mesh.devices.flat if is_local(device)]
 
 
-def _is_local(device: jax.Device) -> bool:
+def is_local(device: jax.Device) -> bool:
+    """Whether a device is one of this process's."""
     return device.process_index == jax.process_index()

@@ -44,7 +44,9 @@ class State(NamedTuple):
 class Machine:
     """``sizes``: words of each call's message. ``two_shot``: of each call, whether it goes in two steps."""
 
-    def __init__(self, world: int, blocks: int, sizes: tuple[int, ...], two_shot: tuple[bool, ...], rules: Rules) -> None:
+    def __init__(
+        self, world: int, blocks: int, sizes: tuple[int, ...], two_shot: tuple[bool, ...], rules: Rules
+    ) -> None:
         self.world, self.blocks, self.sizes, self.two_shot, self.rules = world, blocks, sizes, two_shot, rules
         self.programs = {
             (rank, call, block): tuple(self._program(rank, call, block))
@@ -55,9 +57,7 @@ class Machine:
 
     def start(self) -> State:
         """Before the first call: all memory is empty."""
-        return State(
-            (0,) * self.world, ((0,) * self.blocks,) * self.world, (frozenset(),) * self.world, frozenset()
-        )
+        return State((0,) * self.world, ((0,) * self.blocks,) * self.world, (frozenset(),) * self.world, frozenset())
 
     def ended(self, state: State) -> bool:
         """Whether all ranks have done all calls."""

@@ -7,9 +7,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from comms.protocol import Machine, Rules, explore, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from comms.protocol import Machine, Rules, explore, walk
 
 KERNELS = Path(__file__).parents[2] / "jaxgpu_tune" / "comms" / "kernels.cu"
 RULES = Rules()
