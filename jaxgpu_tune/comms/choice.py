@@ -99,7 +99,7 @@ def against_rows(shape: Sequence[int], dtype: Any, gamma: Any) -> str:
 
 def kind_of(size: int, world: int) -> str:
     """The kernel for a message of ``size`` bytes: "one-shot" or "two-shot"."""
-    return "two-shot" if size > one_shot_bytes(world) and size % (world * VECTOR) == 0 else "one-shot"
+    return "two-shot" if size > one_shot_bytes(world) else "one-shot"
 
 
 def _untested(facts: Facts) -> str:

@@ -221,7 +221,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 #endif
 
-#if defined(TWO_SHOT)  // CHUNK: vectors of the message that each rank sums for all
+#if defined(TWO_SHOT)  // VECTORS: of the message; rank r sums CHUNK of them for all, from r * CHUNK on, the last rank what is left
+#define CHUNK ((VECTORS + WORLD - 1) / WORLD)
+static_assert(VECTORS > CHUNK * (WORLD - 1), "every rank has something to sum");
+
+__device__ __forceinline__ u32 chunk_of(u32 rank) { return min(CHUNK, VECTORS - rank * CHUNK); }
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     jaxgpu_tune_all_reduce(const Vector* __restrict__ x, const u64* __restrict__ state, Vector* __restrict__ out) {
   const Call call(state);
@@ -230,11 +235,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   for (int after = 1; after < WORLD; ++after) {
     const u32 owner = (call.me + after) % WORLD;
 #pragma unroll 1
-    for (u32 i = first; i < CHUNK; i += GRID * THREADS) store(call.outgoing(after) + i, sendable(fetched(x + owner * CHUNK + i)));
+    for (u32 i = first; i < chunk_of(owner); i += GRID * THREADS)
+      store(call.outgoing(after) + i, sendable(fetched(x + owner * CHUNK + i)));
   }
   call.pass_on(2 * CHUNK);
 #pragma unroll 1
-  for (u32 i = first; i < CHUNK; i += GRID * THREADS) {
+  for (u32 i = first; i < chunk_of(call.me); i += GRID * THREADS) {
     const Vector total = sendable(rounded(call.sum(sendable(fetched(x + call.me * CHUNK + i)), i)));
     call.push(total, CHUNK + i);
     out[call.me * CHUNK + i] = total;
@@ -243,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   for (int after = 1; after < WORLD; ++after) {
     const u32 owner = (call.me + after) % WORLD;
 #pragma unroll 1
-    for (u32 i = first; i < CHUNK; i += GRID * THREADS) {
+    for (u32 i = first; i < chunk_of(owner); i += GRID * THREADS) {
       Vector total;
       Patience patience;
 #pragma unroll 1

@@ -37,10 +37,10 @@ class Setup(NamedTuple):
 
 def psum(setup: Setup, x: jax.Array, state: jax.Array) -> jax.Array:
     """The sum over the ranks of ``x``, of any shape, in its type."""
-    vectors = x.size * x.dtype.itemsize // VECTOR
-    two_shot = kind_of(vectors * VECTOR, setup.shape.world) == "two-shot"
-    work = vectors // setup.shape.world if two_shot else vectors
-    kernel: dict[str, object] = {"TWO_SHOT": True, "CHUNK": work} if two_shot else {"ONE_SHOT": True, "VECTORS": work}
+    vectors, world = x.size * x.dtype.itemsize // VECTOR, setup.shape.world
+    two_shot = kind_of(vectors * VECTOR, world) == "two-shot"
+    work = -(-vectors // world) if two_shot else vectors
+    kernel: dict[str, object] = {"TWO_SHOT" if two_shot else "ONE_SHOT": True, "VECTORS": vectors}
     name = "jaxgpu_tune_all_reduce"
     return _call(setup, name, kernel, _threads(-(-work // GRID)), x.dtype, jax.ShapeDtypeStruct(x.shape, x.dtype))(
         x, state

@@ -36,8 +36,8 @@ class Shape(NamedTuple):
     @property
     def region(self) -> int:
         """Vectors that a rank may write into each slot of another: a whole message, or two chunks of one."""
-        whole = min(self.max_bytes, one_shot_bytes(self.world))
-        return -(-max(whole, 2 * self.max_bytes // self.world) // VECTOR)
+        vectors = self.max_bytes // VECTOR
+        return max(min(vectors, one_shot_bytes(self.world) // VECTOR), 2 * -(-vectors // self.world))
 
     @property
     def control_words(self) -> int:

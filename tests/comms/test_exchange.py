@@ -1,0 +1,36 @@
+"""What several processes agree on while a communicator is made, in two real processes."""
+
+from __future__ import annotations
+
+from jobs import job
+
+CODE = """
+join()
+import jax, numpy as np
+from jax.sharding import Mesh
+from jaxgpu_tune.comms import AllReduce
+from jaxgpu_tune.comms.exchange import Exchange, Objection
+mesh = Mesh(np.array(jax.devices()), ("tp",))
+exchange = Exchange(mesh)
+tell({str(process): text for process, text in exchange.heard(f"I am {rank}").items()})
+def fails_on_one():
+    if rank == 1:
+        raise RuntimeError("no memory")
+    return "fine"
+try:
+    tell(exchange.all_do(fails_on_one))
+except Objection as objection:
+    tell(str(objection))
+tell(exchange.all_do(lambda: rank))
+tell(AllReduce(mesh, "tp").explain())
+part()
+"""
+
+
+def test_two_processes_agree() -> None:
+    """Each hears both; what fails in one is every process's reason; what goes well in all returns each one's value."""
+    one, other = job(CODE, [{}, {}])
+    assert one[0] == other[0] == {"0": "I am 0", "1": "I am 1"}
+    assert one[1] == "process 1: fails_on_one failed: no memory" and other[1] == "fails_on_one failed: no memory"
+    assert (one[2], other[2]) == (0, 1)
+    assert one[3] == other[3] == "AllReduce over 'tp', 2 ranks: lax.psum, since the devices are cpu, not NVIDIA GPUs."

@@ -1,0 +1,100 @@
+"""Without NVIDIA GPUs, AllReduce is lax.psum: the same numbers and derivatives, on 2, 4 and 8 host devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from child import told
+
+SETUP = """
+import jax, jax.numpy as jnp, numpy as np
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec as P
+from jaxgpu_tune.comms import AllReduce
+
+mesh = Mesh(np.array(jax.devices()), ("tp",))
+comm = AllReduce(mesh, "tp")
+random = np.random.default_rng(0)
+x, residual = (jnp.asarray(random.standard_normal((mesh.size, 4, 64)), jnp.float32) for _ in range(2))
+gamma = jnp.asarray(random.standard_normal(64), jnp.float32)
+
+def mapped(body, *specs, out=P("tp"), **options):
+    return jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(comm.spec, *specs), out_specs=out, **options))
+
+def normed(x, residual, gamma):
+    h = lax.psum(x, "tp") + residual
+    return h, h * lax.rsqrt(jnp.mean(h * h, axis=-1, keepdims=True) + 1e-6) * gamma
+"""
+
+SAME_SUMS = """
+ours = mapped(lambda comm, x: comm.psum(x), P("tp"), out=P())(comm, x)
+theirs = mapped(lambda _, x: lax.psum(x, "tp"), P("tp"), out=P())(comm, x)
+h, y = mapped(lambda comm, *rows: comm.psum_add_rmsnorm(*rows), P("tp"), P(), P(), out=P())(comm, x, residual[:1], gamma)
+right = mapped(lambda _, *rows: normed(*rows), P("tp"), P(), P(), out=P())(comm, x, residual[:1], gamma)
+tell({"explained": comm.explain(), "sums": bool((ours == theirs).all()),
+      "rows": bool((h == right[0]).all()) and float(jnp.abs(y - right[1]).max()) < 1e-5})
+"""
+
+
+def on(devices: int, code: str) -> object:
+    """What ``code`` tells in a child with so many host devices."""
+    flag = f"--xla_force_host_platform_device_count={devices}"
+    return told(SETUP + code, JAX_PLATFORMS="cpu", XLA_FLAGS=flag)
+
+
+@pytest.mark.parametrize("devices", [2, 4, 8])
+def test_same_numbers(devices: int) -> None:
+    """Bit for bit for the sum; for the norm up to how XLA fuses it. With shard_map's own checks left on."""
+    reason = f"AllReduce over 'tp', {devices} ranks: lax.psum, since the devices are cpu, not NVIDIA GPUs."
+    assert on(devices, SAME_SUMS) == {"explained": reason, "sums": True, "rows": True}
+
+
+def test_same_derivatives() -> None:
+    """Through the sum and through the norm, with and without shard_map's checks."""
+    code = """
+def loss(sums, comm, x, residual, gamma):
+    h, y = sums(comm, x, residual, gamma)
+    return ((y - 1) ** 2).sum() + (h ** 3).sum()
+
+def ours(comm, x, residual, gamma):
+    return comm.psum_add_rmsnorm(x, residual, gamma)
+
+def summed(comm, x, residual, gamma):
+    h = comm.psum(x) + residual
+    return h, h * lax.rsqrt(jnp.mean(h * h, axis=-1, keepdims=True) + 1e-6) * gamma
+
+def gradients(sums, check):
+    body = lambda comm, *rows: jax.tree.map(lambda g: g[None], jax.grad(loss, (2, 3, 4), allow_int=True)(sums, comm, *rows))
+    return mapped(body, P("tp"), P("tp"), P(), check_vma=check)(comm, x, residual, gamma)
+
+theirs = lambda comm, *rows: normed(*rows)
+far = [float(jnp.abs(a - b).max() / jnp.abs(b).max())
+       for check in (True, False) for sums in (ours, summed)
+       for a, b in zip(gradients(sums, check), gradients(theirs, check), strict=True)]
+tell(far)
+"""
+    far = on(2, code)
+    assert isinstance(far, list) and len(far) == 12 and max(far) < 1e-5
+
+
+def test_a_communicator_that_is_closed_over_is_refused() -> None:
+    """It must be an argument, so that each rank gets its own addresses: the same on every platform."""
+    code = """
+try:
+    jax.jit(jax.shard_map(lambda x: comm.psum(x), mesh=mesh, in_specs=P("tp"), out_specs=P(), check_vma=False))(x)
+except ValueError as error:
+    tell(str(error))
+"""
+    assert "closed over" in str(on(2, code))
+
+
+def test_an_axis_among_others() -> None:
+    """The sum runs over the communicator's axis alone."""
+    code = """
+mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("dp", "tp"))
+comm = AllReduce(mesh, "tp")
+rows = jnp.arange(8.0).reshape(2, 4)
+tell([comm.explain(), np.asarray(mapped(lambda comm, x: comm.psum(x), P("dp", "tp"), out=P("dp"))(comm, rows)).tolist()])
+"""
+    explained, sums = on(8, code)  # type: ignore[misc]
+    assert "4 ranks" in explained and sums == [[6.0], [22.0]]

@@ -1,0 +1,159 @@
+"""The kernels' source: every variant compiles without a GPU, is called in programs for CUDA, and uses nothing that is ruled out."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
+
+from jaxgpu_tune.comms import AllReduce, launch, nvrtc
+from jaxgpu_tune.comms.launch import Setup
+from jaxgpu_tune.comms.shapes import Shape
+
+COMMON = {"GRID": 64, "REGION": 1 << 16, "TIMEOUT_NS": "1000ull"}
+KERNELS: dict[str, dict[str, object]] = {
+    "one-shot": {"ONE_SHOT": True, "VECTORS": 512, "THREADS": 64},
+    "two-shot": {"TWO_SHOT": True, "VECTORS": 65535, "THREADS": 512},
+    "fused": {"FUSED": True, "ROWS": 8, "WIDTH": 512, "THREADS": 512, "EPS": "1e-06f"},
+    "fused, wide, gamma in float32": {
+        "FUSED": True, "ROWS": 200, "WIDTH": 4095, "THREADS": 1024, "EPS": "1e-06f",
+        "GAMMA_F32": True,
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing compiled before is found, nothing is left."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    try:
+        nvrtc.find_library()
+    except nvrtc.CompileError as missing:
+        pytest.skip(f"{missing} (in the extra 'test', where there is a wheel of it)")
+
+
+def defines(element: str, world: int, kernel: str) -> dict[str, object]:
+    """The macros of one variant."""
+    return {f"ELEMENT_{element}": True, "WORLD": world, **COMMON, **KERNELS[kernel]}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("architecture", ["80", "90", "100"])
+def test_compiles_to_machine_code(architecture: str, kernel: str) -> None:
+    """For Ampere, Hopper and Blackwell, each type with one number of ranks."""
+    for element, world in (("BF16", 2), ("F16", 4), ("F32", 8)):
+        code = nvrtc.compiled(architecture, defines(element, world, kernel))
+        assert code.startswith(b"\x7fELF") and b"jaxgpu_tune_" in code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_variant_compiles(kernel: str) -> None:
+    """Each type with each number of ranks, as it is and for the probe."""
+    for element, world, probe in itertools.product(("BF16", "F16", "F32"), (2, 4, 8), ({}, {"GIVE_UP": True})):
+        assert nvrtc.compiled("90", {**defines(element, world, kernel), **probe}).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_ptx_asks_for_nothing_that_is_ruled_out(kernel: str) -> None:
+    """No multicast, no memory of a thread's own, and the instructions that the protocol rests on."""
+    ptx = nvrtc.compiled("90", defines("BF16", 8, kernel), form="ptx").decode()
+    assert not re.search(r"multimem|\.local|cluster|griddepcontrol", ptx)
+    assert "ld.relaxed.sys.global.v4.u32" in ptx and "st.relaxed.sys.global.v4.u32" in ptx
+    assert "%globaltimer" in ptx and "trap;" in ptx
+
+
+def test_the_probe_gives_up_instead_of_ending_the_process() -> None:
+    """An error in a kernel is the process's last; the probe's sums are compared anyway."""
+    ptx = nvrtc.compiled("90", {**defines("BF16", 2, "one-shot"), "GIVE_UP": True}, form="ptx").decode()
+    assert "trap;" not in ptx and "%globaltimer" in ptx
+
+
+def test_source_that_does_not_compile_tells_the_log() -> None:
+    """With the line at fault."""
+    with pytest.raises(nvrtc.CompileError, match=r"(?s)nvrtcCompileProgram.*kernels\.cu.*WORLD"):
+        nvrtc.compiled("90", {**defines("BF16", 2, "one-shot"), "WORLD": "two"})
+
+
+def test_what_was_compiled_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole files in the user's cache, by source, options and compiler; read again, and no leftovers."""
+    code = nvrtc.compiled("90", defines("BF16", 2, "one-shot"))
+    (kept,) = tmp_path.rglob("*.*")
+    assert kept.read_bytes() == code and kept.suffix == ".cubin"
+    kept.write_bytes(b"seen again")
+    assert nvrtc.compiled("90", defines("BF16", 2, "one-shot")) == b"seen again"
+    other = tmp_path / "other.cu"
+    other.write_bytes(nvrtc.SOURCE.read_bytes() + b"\n")
+    monkeypatch.setattr(nvrtc, "SOURCE", other)
+    assert nvrtc.compiled("90", defines("BF16", 2, "one-shot")).startswith(b"\x7fELF")
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel is compiled each time."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert nvrtc.compiled("90", defines("BF16", 2, "one-shot")).startswith(b"\x7fELF")
+
+
+SETUP = Setup("tp", Shape(2, 1 << 20), "90", 10**9, "")
+
+
+def lowered(body: Any, *arguments: Any, check_vma: bool = False) -> str:
+    """The program for CUDA of ``body(comm, *arguments)`` on one rank of two; made without a GPU and never run."""
+    mesh = Mesh(np.array(jax.devices()[:1]), ("tp",))
+    comm = AllReduce(mesh, "tp")
+    comm._setup = SETUP
+    specs = (comm.spec, *(P("tp") for _ in arguments))
+    mapped = jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=P("tp"), check_vma=check_vma)
+    return str(jax.jit(mapped).trace(comm, *arguments).lower(lowering_platforms=("cuda",)).as_text())
+
+
+def calls(program: str) -> list[str]:
+    """What each call of ours in a program launches."""
+    return re.findall(rf"@{re.escape(launch.TARGET)}\(.*?[{{ ]name = \"(\w+)\"", program)
+
+
+X = jnp.ones((8, 512), jnp.bfloat16)
+GAMMA = jnp.ones(512, jnp.bfloat16)
+
+
+def test_a_program_calls_the_kernels() -> None:
+    """In XLA's own PTX call, so that it is part of the step's CUDA graph; no other all-reduce is left."""
+    program = lowered(lambda comm, x, gamma: comm.psum_add_rmsnorm(comm.psum(x), x, gamma), X, GAMMA)
+    assert calls(program) == ["jaxgpu_tune_all_reduce", "jaxgpu_tune_add_rmsnorm"]
+    assert "stablehlo.all_reduce" not in program and ".version 8.0" in program
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16])
+def test_every_type_is_called(dtype: Any) -> None:
+    """The operands keep their types."""
+    assert calls(lowered(lambda comm, x: comm.psum(x), X.astype(dtype))) == ["jaxgpu_tune_all_reduce"]
+
+
+def test_checked_shard_maps_get_psum() -> None:
+    """With check_vma=True the result of a kernel would pass for one that differs between ranks."""
+    program = lowered(lambda comm, x: comm.psum(x)[None], X, check_vma=True)
+    assert calls(program) == [] and "stablehlo.all_reduce" in program
+
+
+def test_the_derivative_is_that_of_psum() -> None:
+    """The kernel forward, lax.psum's transpose backward."""
+    loss = lambda x, comm, gamma: (comm.psum_add_rmsnorm(x, x, gamma)[1] ** 2).sum()  # noqa: E731
+    program = lowered(lambda comm, x, gamma: jax.grad(loss)(x, comm, gamma), X, GAMMA)
+    assert calls(program) == ["jaxgpu_tune_add_rmsnorm"] and "stablehlo.all_reduce" in program
+    program = lowered(lambda comm, x: jax.grad(lambda x: (comm.psum(x) ** 2).sum())(x), X)
+    assert calls(program) == ["jaxgpu_tune_all_reduce"] and "stablehlo.all_reduce" in program
+
+
+def test_forward_mode_is_refused() -> None:
+    """By JAX itself, with its own words."""
+    with pytest.raises(TypeError, match="forward-mode"):
+        lowered(lambda comm, x: jax.jvp(comm.psum, (x,), (x,))[1], X)
