@@ -45,7 +45,14 @@ class Size(NamedTuple):
     batch: int = 1
 
 
-WEIGHTS = {"qkv": P(None, "tp"), "out": P("tp"), "gate_up": P(None, "tp"), "down": P("tp"), "norm_1": P(), "norm_2": P()}
+WEIGHTS = {
+    "qkv": P(None, "tp"),
+    "out": P("tp"),
+    "gate_up": P(None, "tp"),
+    "down": P("tp"),
+    "norm_1": P(),
+    "norm_2": P(),
+}
 CACHE = {"keys": P(None, "tp"), "values": P(None, "tp")}
 
 
@@ -134,7 +141,8 @@ def decode(size: Size, mesh: Mesh, comm: AllReduce, path: str, tokens: int, **op
     step = make_step(size, mesh, path, **options)
     weights, cache = weights_of(size, mesh), cache_of(size, mesh)
     x = jax.device_put(
-        np.random.default_rng(0).standard_normal((size.batch, size.width)).astype(jnp.bfloat16), NamedSharding(mesh, P())
+        np.random.default_rng(0).standard_normal((size.batch, size.width)).astype(jnp.bfloat16),
+        NamedSharding(mesh, P()),
     )
     positions = [jax.device_put(jnp.int32(n % size.past), NamedSharding(mesh, P())) for n in range(tokens + 1)]
     cache, x = jax.block_until_ready(step(comm, weights, cache, x, positions[0]))
@@ -160,7 +168,9 @@ def main() -> None:
     print(comm.explain(jax.ShapeDtypeStruct((size.batch, size.width), jnp.bfloat16)))
     for one in (path,) if path else PATHS[:3]:
         seconds, x = decode(size, mesh, comm, one, tokens)
-        print(f"{one}: {size.batch / seconds:.1f} tokens/s, {1e3 * seconds:.3f} ms a step, mean square {np.mean(x * x):.4f}")
+        print(
+            f"{one}: {size.batch / seconds:.1f} tokens/s, {1e3 * seconds:.3f} ms a step, mean square {np.mean(x * x):.4f}"
+        )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         nvrtc.find_library()
     except nvrtc.CompileError as missing:
-        pytest.skip(f"{missing} (in the extra 'test', where there is a wheel of it)")
+        pytest.skip(f"{missing} (in the extra 'dev')")
 
 
 def defines(element: str, world: int, kernel: str) -> dict[str, object]:

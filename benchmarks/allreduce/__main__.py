@@ -1,0 +1,107 @@
+"""Run the stages one after the other: python -m benchmarks.allreduce --out DIR [--stages correct decode ...] [--seconds 500].
+
+Each stage runs in a process of its own, and the results are written when it ends, with the cards, the driver and the versions.
+Without GPUs the stages run on two host devices, through lax.psum, at small sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+TRUTH, SPEED, PAIRS = ("correct", "stress", "dead"), ("latency", "rows", "trace", "decode"), ("together", "left_alone")
+STAGES = (*TRUTH, *SPEED, *PAIRS)
+
+
+def run_stage(stage: str, seconds: float, environ: dict[str, str]) -> dict[str, Any]:
+    """What a stage found, or how it ended, in a process of its own; in two for those of ``PAIRS``."""
+    if stage not in PAIRS:
+        return ended(started([stage], environ), seconds)
+    port = str(free_port())
+    children = [started([stage, str(rank), port], {**environ, "XLA_FLAGS": ""}) for rank in range(2)]
+    return {"ranks": [ended(child, seconds) for child in children]}
+
+
+def started(arguments: list[str], environ: dict[str, str]) -> subprocess.Popen[str]:
+    """A child that runs one stage."""
+    command = [sys.executable, "-m", "benchmarks.allreduce", "--stage", *arguments]
+    return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(child: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
+    """What a child told, and how it ended if not well; it is killed after ``seconds``."""
+    try:
+        out, err = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+        err += f"\nended after {seconds:.0f} s"
+    told = [line[1:] for line in out.splitlines() if line.startswith("\x01")]
+    problem = (
+        {} if child.returncode == 0 else {"status": child.returncode, "stderr": err[-3000:], "stdout": out[-2000:]}
+    )
+    return {**problem, "found": json.loads(told[-1]) if told else None}
+
+
+def free_port() -> int:
+    """A port of this host that nothing uses just now."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+def in_child(stage: str, rank: str = "0", port: str = "0") -> None:
+    """One stage, in this process; what it found goes to the parent."""
+    if stage in PAIRS:
+        from . import member
+
+        found = getattr(member, stage)(int(rank), port)
+    else:
+        from . import common, speed, truth
+
+        b = common.bench()
+        result = getattr(truth if stage in TRUTH else speed, stage)(b)
+        found = {"comm": b.comm.explain(), "result": result}
+    print("\x01" + json.dumps(found), flush=True)
+    sys.stdout.flush()
+    os._exit(0)  # after a kernel's error, or a peer's death, nothing can be closed in order
+
+
+def main() -> None:
+    """Run the stages while there is time; write the results after each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--name", default="allreduce")
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
+    parser.add_argument("--seconds", type=float, default=500, help="for all stages together")
+    parser.add_argument("--stage", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.stage:
+        return in_child(*given.stage)
+    import jaxgpu_tune
+
+    machine = jaxgpu_tune.detect().to_dict()
+    environ = {**os.environ, "JAXGPU_TUNE": "off"}
+    if not machine["gpus"]:
+        environ |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    begin, results = time.monotonic(), {"machine": machine}
+    given.out.mkdir(parents=True, exist_ok=True)
+    for stage in given.stages:
+        left = given.seconds - (time.monotonic() - begin)
+        if left > 20:
+            results[stage] = {**run_stage(stage, left, environ), "seconds": time.monotonic() - begin}
+            (given.out / f"{given.name}.json").write_text(json.dumps(results, indent=1) + "\n")
+            print(stage, json.dumps(results[stage])[:6000], flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    main()

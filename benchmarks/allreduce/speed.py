@@ -1,0 +1,110 @@
+"""What the sums cost: alone by size, with the addition and norm by rows, in a decode step by batch, and each kernel in a profile."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import decode as example
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from .common import WIDTH, Bench, by_rank, chained, kernel_times, microseconds, variants
+
+SIZES = tuple(1 << power for power in (12, 13, 14, 16, 17, 18, 19, 20, 22))
+DECODER = example.Size(layers=32, width=4096, heads=32, groups=8, inner=14336, past=1024)
+
+
+def latency(b: Bench) -> Any:
+    """Microseconds of a scaling and an all-reduce, by what does it and by size."""
+    psum = lambda _, x: lax.psum(x * 0.5, "tp")  # noqa: E731
+    ways = {name: (psum, options) for name, options in variants(b).items()}
+    ways["ours"] = (lambda comm, x: comm.psum(x * 0.5), {})
+    found: dict[str, dict[int, list[float]]] = {}
+    for size in SIZES if b.gpu else SIZES[:2]:
+        x = by_rank(b, np.ones((b.mesh.size, size // 2)).astype(jnp.bfloat16))
+        for name, (one, options) in ways.items():
+            found.setdefault(name, {})[size] = microseconds(b, one, x, compiler_options=options)
+    return found
+
+
+def rows(b: Bench) -> Any:
+    """Microseconds of a scaling, all-reduce, addition and norm, by what does it and by rows of ``WIDTH``."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for number in (1, 8, 32, 128) if b.gpu else (1,):
+        x = by_rank(b, np.ones((b.mesh.size, number, WIDTH)).astype(jnp.bfloat16))
+        for name, (path, options) in _ways(b).items():
+            found.setdefault(name, {})[number] = microseconds(b, added(path), x, compiler_options=options)
+    return found
+
+
+def trace(b: Bench) -> Any:
+    """Microseconds of each kernel in a profile without CUDA graphs, waiting for the peer included: number, median, p10, p90."""
+    found = {}
+    options = {"xla_gpu_enable_command_buffer": ""} if b.gpu else {}
+    ways = {"sum alone": lambda comm, y: comm.psum(y * 0.5), "fused": added("fused"), "shipped": added("psum")}
+    for name, one in ways.items():
+        for number in (1, 8):
+            x = by_rank(b, np.ones((b.mesh.size, number, WIDTH)).astype(jnp.bfloat16))
+            loop = chained(b, one, 10, compiler_options=options)
+            jax.block_until_ready(loop(b.comm, x))
+            with tempfile.TemporaryDirectory() as folder:
+                with jax.profiler.trace(folder):
+                    jax.block_until_ready(loop(b.comm, x))
+                found[f"{name}, {2 * number * WIDTH} bytes"] = kernel_times(folder)
+    return found
+
+
+def decode(b: Bench) -> Any:
+    """Milliseconds a token, by what does the all-reduce and by batch; "none" leaves it out."""
+    found: dict[str, Any] = {}
+    for batch in (1, 8, 32) if b.gpu else (1,):
+        size = DECODER._replace(batch=batch) if b.gpu else example.Size()
+        weights = example.weights_of(size, b.mesh)
+        for name, (path, options) in {"none": ("none", {}), **_ways(b)}.items():
+            step = example.make_step(size, b.mesh, path, options)
+            ready, times, last = _timed(step, b, size, weights)
+            told = {"ms": times, "mean square": float(np.mean(last * last)), "seconds to compile": ready}
+            found.setdefault(name, {})[batch] = told
+            print(name, batch, times, flush=True)
+        jax.clear_caches()
+    return found
+
+
+def added(path: str) -> Callable[..., Any]:
+    """A scaling, then the sum, addition and norm in the way that ``path`` names."""
+
+    def one(comm: Any, y: jax.Array) -> jax.Array:
+        return example.summed(comm, path, y * 0.5, y, jnp.ones(WIDTH, jnp.bfloat16))[1]
+
+    return one
+
+
+def _ways(b: Bench) -> dict[str, tuple[str, dict[str, str]]]:
+    others = {name: ("psum", options) for name, options in variants(b).items()}
+    return {**others, "ours, sum alone": ("kernel", {}), "ours": ("fused", {})}
+
+
+def _timed(step: Any, b: Bench, size: example.Size, weights: Any) -> tuple[float, list[float], np.ndarray]:
+    """Seconds of the first token, milliseconds a token in each of five windows of 40, and the last token's activations."""
+    everywhere = NamedSharding(b.mesh, P())
+    values = np.random.default_rng(0).standard_normal((size.batch, size.width)).astype(jnp.bfloat16)
+    cache, x = example.cache_of(size, b.mesh), jax.device_put(values, everywhere)
+    windows, tokens = (5, 40) if b.gpu else (2, 3)
+    positions = [jax.device_put(jnp.int32(n % size.past), everywhere) for n in range((windows + 1) * tokens)]
+    start = time.perf_counter()
+    cache, x = jax.block_until_ready(step(b.comm, weights, cache, x, positions[0]))
+    ready, times = time.perf_counter() - start, []
+    for window in range(windows + 1):
+        start = time.perf_counter()
+        for position in positions[window * tokens : (window + 1) * tokens]:
+            cache, x = step(b.comm, weights, cache, x, position)
+        jax.block_until_ready(x)
+        times.append(1e3 * (time.perf_counter() - start) / tokens)
+    return ready, times[1:], np.asarray(x.astype(jnp.float32))
