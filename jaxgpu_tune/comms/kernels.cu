@@ -30,7 +30,8 @@ typedef unsigned long long u64;
 
 #define EMPTY 0xFFFFFFF1u
 #define NAN_INSTEAD 0xFFFFFFF0u
-#define CONTROL 4  // words of a block's control: number of the call, then the vectors written in each slot
+#define SLOTS 3
+#define CONTROL 4  // words of a block's control: slot of the next call, then the vectors written in each slot
 #define SPINS_BETWEEN_LOOKS 512
 
 struct __align__(16) Vector { u32 word[4]; };
@@ -141,7 +142,7 @@ struct Patience {
 // after it, then this rank's number.
 struct Call {
   u64 stagings[WORLD];
-  u32 me, number, slot, used_before;
+  u32 me, slot, before, used_before;
   u32* control;
 
   __device__ __forceinline__ Call(const u64* state) {
@@ -150,9 +151,9 @@ struct Call {
     me = (u32)state[8];
     control = (u32*)stagings[0] + CONTROL * blockIdx.x;
     const Vector mine = fetched((const Vector*)control);
-    number = mine.word[0];
-    slot = number % 3;
-    used_before = slot == 0 ? mine.word[3] : slot == 1 ? mine.word[1] : mine.word[2];
+    slot = mine.word[0];
+    before = (slot + SLOTS - 1) % SLOTS;
+    used_before = before == 0 ? mine.word[1] : before == 1 ? mine.word[2] : mine.word[3];
     asm volatile("fence.acq_rel.sys;" ::: "memory");
   }
 
@@ -171,7 +172,6 @@ struct Call {
 
   // Empties what the call before was sent, and makes this call the one before. `extent`: vectors that this one writes to a region.
   __device__ __forceinline__ void pass_on(u32 extent) const {
-    const u32 before = (number + 2) % 3;
     const Vector empty = {{EMPTY, EMPTY, EMPTY, EMPTY}};
 #pragma unroll 1  // one round or none, but for large messages
     for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < used_before; i += GRID * THREADS)
@@ -181,7 +181,7 @@ struct Call {
     __syncthreads();  // all threads have read their control
     if (threadIdx.x == 0) {
       control[1 + slot] = extent;
-      control[0] = number + 1;
+      control[0] = (slot + 1) % SLOTS;
     }
   }
 
