@@ -126,3 +126,13 @@ def test_the_notebook_trains() -> None:
     assert '<div class="jaxgpu-tune">' in first[-1]["data"]["text/html"]
     begin, end, devices = losses(second[-1]["text"])
     assert end < begin and devices == 2
+
+
+def test_the_decoder_tells_its_tokens_a_second_by_each_path() -> None:
+    """On two host devices each path is lax.psum, says so, and ends with the same activations."""
+    output = output_of(sys.executable, "decode.py", "--layers", "2", "--tokens", "8")
+    assert "AllReduce over 'tp', 2 ranks: lax.psum, since the devices are cpu, not NVIDIA GPUs." in output
+    found = re.findall(r"^(\w+): ([\d.]+) tokens/s, [\d.]+ ms a step, mean square ([\d.]+)$", output, re.MULTILINE)
+    assert [path for path, _, _ in found] == ["psum", "kernel", "fused"]
+    assert all(float(tokens) > 0 for _, tokens, _ in found)
+    assert len({round(float(square), 2) for _, _, square in found}) == 1

@@ -24,7 +24,11 @@ KERNELS: dict[str, dict[str, object]] = {
     "two-shot": {"TWO_SHOT": True, "VECTORS": 65535, "THREADS": 512},
     "fused": {"FUSED": True, "ROWS": 8, "WIDTH": 512, "THREADS": 512, "EPS": "1e-06f"},
     "fused, wide, gamma in float32": {
-        "FUSED": True, "ROWS": 200, "WIDTH": 4095, "THREADS": 1024, "EPS": "1e-06f",
+        "FUSED": True,
+        "ROWS": 200,
+        "WIDTH": 4095,
+        "THREADS": 1024,
+        "EPS": "1e-06f",
         "GAMMA_F32": True,
     },
 }

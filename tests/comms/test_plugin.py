@@ -1,0 +1,69 @@
+"""The real GPU compiler takes a decode step with the kernels, for two GPUs that are not there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from child import ROOT, told
+
+CODE = """
+import re
+import decode, jax, jax.numpy as jnp, numpy as np
+from jax.experimental import topologies
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from jaxgpu_tune.comms import AllReduce
+from jaxgpu_tune.comms.launch import Setup
+from jaxgpu_tune.comms.shapes import Shape
+
+GPU = '''gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
+  shared_memory_per_core: 233472 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647
+  block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 4800000000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98
+  device_memory_size: 150000000000 shared_memory_per_block_optin: 232448 registers_per_core_limit: 65536
+  registers_per_block_limit: 65536 cuda_compute_capability { major: 9 } dnn_version: "9.10.1"
+  device_interconnect_info { active_links: 18 } } platform_name: "CUDA" device_description_str: "NVIDIA H200"'''
+devices = topologies.get_topology_desc(platform="cuda", topology_name="", target_config=GPU, topology="1x1x2").devices
+mesh = Mesh(np.array(devices), ("tp",))
+
+def like(shape, dtype, spec):
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec))
+
+fixed = Setup("tp", Shape(2, 1 << 20), "90", 10**9, ""), P("tp")
+comm = AllReduce.tree_unflatten(fixed, (like((2, 32), jnp.uint32, P("tp")),))
+size = decode.Size(layers=2)
+part = size.width // size.heads
+shapes = {"qkv": (size.width, 2 * size.width), "out": (size.width,) * 2, "gate_up": (size.width, 2 * size.inner),
+          "down": (size.inner, size.width), "norm_1": (size.width,), "norm_2": (size.width,)}
+weights = [{n: like(s, jnp.bfloat16, decode.WEIGHTS[n]) for n, s in shapes.items()}] * size.layers
+past = [{n: like((1, size.groups, size.past, part), jnp.bfloat16, s) for n, s in decode.CACHE.items()}] * size.layers
+step = decode.make_step(size, mesh, "fused")
+x, position = like((1, size.width), jnp.bfloat16, P()), like((), jnp.int32, P())
+text = step.trace(comm, weights, past, x, position).lower().compile().as_text()
+tell({"calls": text.count('custom_call_target="__gpu$xla.gpu.ptx"'), "copies": len(re.findall(r" copy\\(", text)),
+      "others": "all-reduce" in text})
+"""
+
+
+def toolkit() -> Path:
+    """The folder of ptxas and libdevice, from wheels, where jax's CUDA plugin is there, too."""
+    folders = [Path(entry) for entry in sys.path if (Path(entry) / "jax_plugins" / "xla_cuda13").is_dir()]
+    found = [
+        folder / "nvidia" / "cu13" for folder in folders if (folder / "nvidia" / "cu13" / "bin" / "ptxas").is_file()
+    ]
+    if not found:
+        pytest.skip(
+            "no jax-cuda13-pjrt with nvidia-cuda-nvcc, nvidia-nvvm and nvidia-cuda-nvrtc: they take half a gigabyte"
+        )
+    return found[0]
+
+
+def test_a_decode_step_compiles_with_two_calls_a_layer() -> None:
+    """Nothing is copied for the calls, and no other all-reduce is left."""
+    folder = toolkit()
+    path = f"{ROOT}:{ROOT / 'examples'}"
+    found = told(
+        CODE, JAX_PLATFORMS="cpu", XLA_FLAGS=f"--xla_gpu_cuda_data_dir={folder}", JAXGPU_TUNE="off", PYTHONPATH=path
+    )
+    assert found == {"calls": 4, "copies": 0, "others": False}
