@@ -186,8 +186,8 @@ def _check_rows(x: jax.Array, residual: jax.Array, gamma: jax.Array) -> None:
 def _varying_axes(x: Any) -> frozenset[str]:
     """The axes over which shard_map knows ``x`` to vary; none with check_vma=False. jax 0.11.2 has renamed the attribute."""
     kind = getattr(x, "aval", None)
-    named: frozenset[str] | None = getattr(kind, "vma", None)
-    return named or getattr(getattr(kind, "manual_axis_type", None), "varying", frozenset())
+    older: frozenset[str] = getattr(kind, "vma", None) or frozenset()
+    return older or getattr(getattr(kind, "manual_axis_type", None), "varying", older)
 
 
 def _check_inside(state: jax.Array) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,8 @@ __all__ = ["Exchange", "Objection", "this_host"]
 Result = TypeVar("Result")
 
 WAIT_MS = 60_000
-_serial = itertools.count()
+_made: Counter[tuple[int, ...]] = Counter()
+"""How many exchanges the same processes made before."""
 
 
 class Objection(Exception):
@@ -25,21 +27,22 @@ class Objection(Exception):
 class Exchange:
     """One round after another in which each process of a mesh says a text and hears all of them.
 
-    All processes make as many of these, in the same order, as for any other collective.
+    The processes of a mesh make as many of these, in the same order, as for any other collective.
     """
 
     def __init__(self, mesh: Mesh) -> None:
-        self._processes = sorted({device.process_index for device in mesh.devices.flat})
-        self._number = next(_serial)
+        self._processes = tuple(sorted({device.process_index for device in mesh.devices.flat}))
+        self._name = f"{'-'.join(map(str, self._processes))}/{_made[self._processes]}"
         self._round = itertools.count()
+        _made[self._processes] += 1
 
     def heard(self, text: str) -> dict[int, str]:
         """What each process said in this round, by process. Raises what the service raises where one does not come within a minute."""
         me = jax.process_index()
-        if self._processes == [me]:
+        if self._processes == (me,):
             return {me: text}
         client = _client()
-        place = f"jaxgpu_tune/comms/{self._number}/{next(self._round)}"
+        place = f"jaxgpu_tune/comms/{self._name}/{next(self._round)}"
         client.key_value_set(f"{place}/{me}", text or " ")
         return {one: client.blocking_key_value_get(f"{place}/{one}", WAIT_MS).strip() for one in self._processes}
 

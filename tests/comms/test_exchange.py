@@ -22,13 +22,18 @@ try:
 except Objection as objection:
     tell(str(objection))
 tell(exchange.all_do(lambda: rank))
+if rank == 0:
+    Exchange(Mesh(np.array(jax.local_devices()), ("tp",))).heard("alone")
 tell(AllReduce(mesh, "tp").explain())
 part()
 """
 
 
 def test_two_processes_agree() -> None:
-    """Each hears both; what fails in one is every process's reason; what goes well in all returns each one's value."""
+    """Each hears both; what fails in one is every process's reason; what goes well in all returns each one's value.
+
+    A communicator of one process's own devices in between changes nothing.
+    """
     one, other = job(CODE, [{}, {}])
     assert one[0] == other[0] == {"0": "I am 0", "1": "I am 1"}
     assert one[1] == "process 1: fails_on_one failed: no memory" and other[1] == "fails_on_one failed: no memory"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from child import told
+from child import ROOT, told
 
 SETUP = """
 import jax, jax.numpy as jnp, numpy as np
@@ -98,3 +100,17 @@ tell([comm.explain(), np.asarray(mapped(lambda comm, x: comm.psum(x), P("dp", "t
 """
     explained, sums = on(8, code)  # type: ignore[misc]
     assert "4 ranks" in explained and sums == [[6.0], [22.0]]
+
+
+def test_the_page_about_it_shows_what_runs() -> None:
+    """The program of docs/comms.md, with arrays of small size."""
+    page = (ROOT / "docs" / "comms.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    arrays = """
+import jax.numpy as jnp
+x, residual, gamma, w = jnp.ones((2, 8)), jnp.ones((2, 4)), jnp.ones(4), jnp.ones((8, 4))
+"""
+    value = told(
+        arrays + program + "tell(h.tolist())", JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2"
+    )
+    assert value == [[9.0] * 4] * 2
