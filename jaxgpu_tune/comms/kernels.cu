@@ -11,19 +11,26 @@
 // three types, and a value that equals it is sent as another NaN, so data never looks like EMPTY, and -0.0 and NaN arrive.
 // Words of 4 bytes are never seen torn, which is all that is asked of the 16-byte loads and stores.
 //
-// Why a slot can be used again. Call number e (the same on all ranks) uses slot e % 3, and empties slot (e - 1) % 3.
+// Why a slot can be used again (explored, and each point left out once, by tests/comms/test_protocol.py). Call number e, the same
+// on all ranks, uses slot e % 3 and empties slot (e - 1) % 3.
 //  1. A rank ends call e only with the data of every rank for call e in hand, and each rank sends data of call e only in call e.
 //  2. So while rank r is in call e, every other rank is in e - 1, e or e + 1: none has ended e + 1, for which r sent nothing.
 //     In e - 1 nothing can still be on the way to r, since r has seen every word of e - 1 before it ended that call.
 //     What arrives at r meanwhile belongs to slots e % 3 and (e + 1) % 3; r may empty the third, (e - 1) % 3 = (e + 2) % 3.
-//  3. Rank q writes to that slot again in call e + 2, after it read r's data of call e + 1. r sent those in the kernel after the
-//     one that emptied the slot. Kernels of one stream do not overlap, and each sender's fence.acq_rel.sys orders all that
-//     came before, in this kernel and in those before it, before its data; a reader of that data that then ends its
-//     kernel and starts the next one has it ordered before its own writes. So the emptying comes first.
+//  3. Rank q writes to that slot again in call e + 2, after it read r's data of call e + 1, which r sent after the kernel that
+//     emptied the slot had ended. Kernels of one stream do not overlap, and the end of one has its stores in memory before the
+//     next begins; r's fence.acq_rel.sys orders all that came before it, in this kernel and those before, ahead of what r sends;
+//     q has what it read in hand when that kernel ends, and writes in the next one. So the emptying comes first. All these stores
+//     and loads are relaxed ones of system scope, so none of them races, and all stores to r's memory meet in r's own L2.
 //  4. Calls are the same in the same order on all ranks: XLA's schedule of one program, and one stream a device, give that.
 //     It is why command buffers that run concurrently are refused (choice.py).
 //
 // A peer that never comes: after TIMEOUT_NS the kernel traps, which JAX raises as an error; no number is returned.
+//
+// What the time goes to, and so what the order of statements is about: each step of the chain addresses -> control -> push ->
+// arrival takes the better part of a microsecond where the caches are cold, and so does whatever else is loaded only when it is
+// needed. So all loads are issued before the first is waited for, emptying fills the time in which data is on its way, and the
+// code is short: in a step that streams weights, a kernel finds neither data nor code in the caches.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
