@@ -26,3 +26,45 @@ def test_it_runs_without_a_gpu(tmp_path: Path) -> None:
     correct = found["correct"]["found"]["result"]
     assert all(one["nan right"] and one["ranks alike"] and one["error"] < 0.01 for one in correct["sums"])
     assert all(max(one["errors"]) < 0.01 and one["ranks alike"] for one in correct["rows"])
+
+
+HELD = json.loads((ROOT / "benchmarks" / "results" / "allreduce-h200x2-0.11.2.json").read_text())
+
+
+def median(runs: list[float]) -> float:
+    """Of several runs."""
+    return sorted(runs)[len(runs) // 2]
+
+
+def test_every_sum_that_was_measured_was_right() -> None:
+    """To rounding, the same on all ranks, NaN and -0.0 included; a million calls under stress; two processes."""
+    correct = HELD["correct"]["found"]["result"]
+    worst = {"bfloat16": 4e-3, "float16": 5e-4, "float32": 1e-6}
+    assert all(one["nan right"] and one["minus zero right"] and one["ranks alike"] for one in correct["sums"])
+    assert all(one["error"] < worst[one["dtype"]] for one in correct["sums"])
+    assert all(max(one["errors"]) < worst[one["dtype"]] and one["ranks alike"] for one in correct["rows"])
+    stress = HELD["stress"]["found"]["result"]
+    assert stress["calls"] >= 1_000_000 and stress["wrong"] == 0
+    assert all(rank["found"]["right"] for rank in HELD["together"]["ranks"])
+
+
+def test_a_dead_peer_was_an_error_in_the_time_that_is_stated() -> None:
+    """Not a number: within four seconds of the limits of 2 and 5."""
+    alone, killed = HELD["dead"]["found"]["result"], HELD["left_alone"]["ranks"][0]["found"]
+    assert alone["type"] == killed["type"] == "JaxRuntimeError"
+    assert 2 < alone["seconds"] < 6 and 5 < killed["seconds"] < 9
+
+
+def test_the_page_states_what_was_measured() -> None:
+    """The decode table, number by number, and what the fused kernel takes."""
+    decode = HELD["decode"]["found"]["result"]
+    ways = ("shipped", "nccl", "nccl in graph", "ours, sum alone", "ours", "none")
+    page = (ROOT / "docs" / "comms.md").read_text().replace("*", "")
+    for batch in ("1", "8", "32"):
+        times = {way: median(decode[way][batch]["ms"]) for way in ways}
+        told = [f"{times[way]:.2f}" for way in ways]
+        told[4] += f" ({100 * (times['ours'] / times['shipped'] - 1):.0f} %)"
+        assert f"| {batch} | {' | '.join(told)} |" in page
+    trace = HELD["trace"]["found"]["result"]
+    fused = [trace[f"fused, {size} bytes"]["jaxgpu_tune_add_rmsnorm"][1] for size in (8192, 65536)]
+    assert f"norm {fused[0]:.1f} us at 8 KiB and {fused[1]:.1f} us at 64 KiB" in page
