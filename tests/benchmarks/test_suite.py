@@ -46,9 +46,9 @@ def test_no_variant_turns_multicast_on() -> None:
 
 
 def test_equal_settings_are_measured_once() -> None:
-    """On two H200 "auto" is level O1, and a preset that sets nothing is the default."""
-    found, same = distinct(WORKLOADS["pipeline"], bare_environ())
-    assert same["pipeline_parallel"] == DEFAULT and same["O1"] == "auto"
+    """On two H200 "tensor_parallel" is level O1, and a preset that sets nothing is the default."""
+    found, same = distinct(WORKLOADS["tensor_parallel"], bare_environ())
+    assert same["auto"] == DEFAULT and same["O1"] == "tensor_parallel"
     assert not {variant.name for variant in found} & set(same)
 
 
@@ -56,7 +56,7 @@ def test_what_presets_promise_comes_first() -> None:
     """Default and presets of every workload, in turns, before anything published; each pass begins with the default."""
     jobs = jobs_of("fsdp_comm", "decode")
     names = [job.variant.name for job in jobs if job.workload == "fsdp_comm" and not job.alone]
-    assert names[:6] == ["default", "fsdp", "auto", "auto", "fsdp", "default"]
+    assert names[:4] == ["default", "fsdp", "fsdp", "default"]
     worths = [job.variant.worth for job in jobs if job.variant.name != DEFAULT]
     assert worths == sorted(worths)
     first = {name: next(i for i, job in enumerate(jobs) if job.workload == name) for name in ("fsdp_comm", "decode")}

@@ -153,11 +153,10 @@ def test_decode_follows_the_kernel_s_life(jaxlib: str, there: bool) -> None:
     assert bool(met("decode", Facts(jaxlib, ("9.0",) * 2, 2, 2, True, 1))) is there
 
 
-def test_auto_sets_only_what_was_measured() -> None:
-    """O1 on the measured release with several Hopper GPUs, nothing on one GPU."""
-    assert met("auto", EIGHT_H100) == {"jax_optimization_level"}
+def test_auto_sets_nothing() -> None:
+    """No setting helped, or changed nothing, in every workload; so nothing follows from the machine alone."""
+    assert not met("auto", EIGHT_H100)
     assert not met("auto", Facts("0.11.2", ("9.0",), 1, 1, True, 1))
-    assert not met("auto", Facts("0.11.1", ("9.0",) * 8, 8, 8, True, 1))
 
 
 def test_simulation_is_for_one_gpu() -> None:
