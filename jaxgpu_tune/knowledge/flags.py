@@ -249,7 +249,8 @@ def _spec(name: str, kind: str, state: Mapping[str, Any]) -> FlagSpec:
         trailing=values.get("trailing", False),
         suffix=values.get("suffix", ""),
         types=tuple(values.get("types", ())),
-        repeat=values.get("repeat", "last"),
+        # ranges are added to a field that keeps them all
+        repeat=values.get("repeat", "append" if values.get("form") == "ranges" else "last"),
         refuses=state.get("refuses") or "",
         compile_option=state.get("compile_option") is not False,
         unstable=bool(state.get("unstable")),
