@@ -172,12 +172,12 @@ def attention(qkv: jax.Array) -> jax.Array:
     return jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(batch, length, width)
 
 
-def adam(state: Tree, grads: Tree, rate: float, b1: float = 0.9, b2: float = 0.95) -> Tree:
+def adam(state: Tree, grads: Tree, rate: float, b1: float = 0.9, b2: float = 0.95, eps: float = 1e-8) -> Tree:
     """One step of Adam in float32, each device on its own shards."""
     each = jax.tree_util.tree_map
     count = state["count"] + 1
     mean = each(lambda m, g: b1 * m + (1 - b1) * g, state["mean"], grads)
     square = each(lambda s, g: b2 * s + (1 - b2) * g * g, state["square"], grads)
     scale = rate * jnp.sqrt(1 - b2**count) / (1 - b1**count)
-    params = each(lambda p, m, s: p - scale * m / (jnp.sqrt(s) + 1e-8), state["params"], mean, square)
+    params = each(lambda p, m, s: p - scale * m / (jnp.sqrt(s) + eps), state["params"], mean, square)
     return {"params": params, "mean": mean, "square": square, "count": count}

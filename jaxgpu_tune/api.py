@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
-from .host.compilation_cache import folder_findings
-from .host.detect import detect_machine
+from .host.detect import MACHINE_FILE, detect_machine
 from .host.marker import marked
 from .host.observe import observe
 from .host.packages import installed_versions
 from .host.processes import find_processes
 from .knowledge.presets import all_presets
 from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Processes, Report
-from .pipeline import make_plan, probed_plan, with_findings
+from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.assemble import ordered
 from .planning.inherit import read_flags
 from .planning.request import Request, make_request
@@ -46,7 +45,7 @@ __all__ = [
     "verify",
 ]
 
-OFF, PRESET, MACHINE_FILE = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"
+OFF, PRESET = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET"
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 _announced: set[Finding] = set()
@@ -60,12 +59,11 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
     """
     request = make_request(os.environ.get(PRESET) or preset, **arguments)
     observation = observe(os.environ, request.machine)
-    report = probed_plan(request, observation)
+    report = plan_here(request, observation)
     foreign = _foreign(observation.machine, request)
     if foreign:
         report = report._replace(findings=(*report.findings, *foreign))
     elif not _is_off(os.environ):
-        report = with_findings(report, folder_findings(report.jax_config))
         report = writer.apply(report, observation, request.late)
     _announce(report.findings, report.machine.processes)
     return report
@@ -81,7 +79,7 @@ def plan(
     """The same decisions for a fresh process, applying nothing. ``jaxlib``: plan for that release instead of the installed one."""
     request = make_request(preset, **arguments)
     given = os.environ if environ is None else _texts("environ", environ)
-    return probed_plan(request, _observe_fresh(request, given, jaxlib))
+    return plan_here(request, _observe_fresh(request, given, jaxlib))
 
 
 def environ(
@@ -102,10 +100,8 @@ def fresh_environ(
     """
     request = make_request(preset, **arguments)
     observation = _observe_fresh(request, base, None)
-    report = probed_plan(request, observation)
+    report = plan_here(request, observation)
     foreign = _foreign(observation.machine, request) if here else ()
-    if request.machine is None and MACHINE_FILE not in base:
-        report = with_findings(report, folder_findings(report.jax_config))
     if foreign or _is_off(base):
         return with_findings(report, foreign), dict(base)
     return report, marked(observation.environ, report.environ)
@@ -171,7 +167,7 @@ def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[tu
     given = dict(os.environ) if xla_flags is None else _texts("flags", {"XLA_FLAGS": xla_flags})
     request = make_request()
     observation = _observe_fresh(request, given, jaxlib)
-    report = make_plan(request, observation, NOTHING)
+    report = on_this_disk(make_plan(request, observation, NOTHING))
     told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
     read = reading(observation, target_of(observation.machine), report.xla_flags)
     if read.ends and not any(f.severity == "error" for f in told):
@@ -203,7 +199,7 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
 
     request = make_request(preset, **arguments)
     observation = _observe_fresh(request, os.environ, None)
-    return compile_options(probed_plan(request, observation), target_of(observation.machine))
+    return compile_options(plan_here(request, observation), target_of(observation.machine))
 
 
 def migrate(xla_flags: str, to: str | None = None) -> Migration:

@@ -5,6 +5,7 @@ Importing this package is to cost nothing, so neither ``typing`` nor ``dataclass
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -298,4 +299,4 @@ def jsonable(value: Any) -> Any:
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [jsonable(item) for item in value]
-    return value
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

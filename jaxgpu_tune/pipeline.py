@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
+from .host.compilation_cache import folder_findings
+from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
 from .model import Finding, Machine, Observation, Preset, Report, Setting
 from .planning import memory
 from .planning.adapt import adapt
+from .planning.arguments import CACHE_OPTION
 from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
 from .planning.fraction import fraction_settings, preset_fraction
@@ -25,9 +28,14 @@ from .planning.processes import check_layout
 from .planning.request import Request
 from .planning.select import compose, facts_of, select
 from .planning.target import Target, target_of
-from .planning.wish import Problem, collect
+from .planning.wish import Problem, Wish, collect
 
-__all__ = ["make_plan", "probed_plan", "with_findings"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .planning.conditions import Facts
+
+
+__all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
 
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated", "not-an-xla-flag", "tpu-flag", "help-flag"})
@@ -36,6 +44,19 @@ STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
     "flag-translated": UnknownFlag,
     "bad-flag-value": BadFlagValue,
 }
+
+
+def plan_here(request: Request, observation: Observation) -> Report:
+    """The plan, with the installed binaries' word where it is needed, and what this host's disk says of the cache."""
+    return on_this_disk(probed_plan(request, observation), described=request.machine is not None)
+
+
+def on_this_disk(report: Report, *, described: bool = False) -> Report:
+    """The report, and whether the cache's directory that will be in force can be used, unless another machine is ``described``."""
+    if described or MACHINE_FILE in report.inputs["environ"]:
+        return report
+    folders = [d.value for d in report.decisions if d.name == CACHE_OPTION and d.status in ("set", "kept")]
+    return with_findings(report, (finding for folder in folders for finding in folder_findings(folder)))
 
 
 def probed_plan(request: Request, observation: Observation) -> Report:
@@ -95,8 +116,7 @@ def make_plan(
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
     machine, environ = observation.machine, observation.environ
-    looks_around, platforms = preset is None, request.platform or environ.get("JAX_PLATFORMS", "")
-    around = (*misfits(machine, platforms), *shadowed(machine, observation.cuda_folders)) if looks_around else ()
+    looks_around = preset is None
     preset = preset or compose(request)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
@@ -105,6 +125,7 @@ def make_plan(
     asked = (*request.settings, *fraction_settings(request, observation, facts))
     inherited = read_flags(observation, target)
     wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
+    chosen = collect((*selected, *asked))
     stated = collect(
         (
             *inherit(observation, inherited, wanted, target),
@@ -117,29 +138,19 @@ def make_plan(
     sensible = collect(refused_here(stated.wishes, facts, observation))
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     merged = collect(merge(reaching.wishes, target, request.prefer))
-    chosen = collect((*selected, *asked))
+    stages = (chosen, stated, sensible, reaching, merged)
     flags = flags_text(merged.wishes, inherited, environ.get("XLA_FLAGS", ""))
     findings = (
-        *around,
+        *(_misfits(request, observation) if looks_around else ()),
         *target.findings,
-        *chosen.findings,
-        *stated.findings,
-        *sensible.findings,
-        *reaching.findings,
-        *merged.findings,
-        *check_options(merged.wishes),
-        *check_buffers(merged.wishes, machine, facts),
-        *check_hazards(merged.wishes, facts),
-        *check_pool(merged.wishes, machine, facts),
+        *(finding for stage in stages for finding in stage.findings),
+        *_checked(merged.wishes, facts, request, observation),
         *(check_surroundings(merged.wishes, observation, request) if looks_around else ()),
-        *check_layout(observation, request),
         *shared_flags(observation, flags),
     )
     if request.strict:
         _raise_strict(findings)
-    decisions = ordered(
-        (*chosen.decisions, *stated.decisions, *sensible.decisions, *reaching.decisions, *merged.decisions)
-    )
+    decisions = ordered(decision for stage in stages for decision in stage.decisions)
     changed = option_values(merged.wishes, decisions)
     return Report(
         preset=request.preset,
@@ -150,6 +161,25 @@ def make_plan(
         decisions=decisions,
         findings=tuple(dict.fromkeys(findings)),
         inputs={"arguments": request.arguments, "environ": _relevant(environ)},
+    )
+
+
+def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
+    """What of the installed packages, the driver and the GPUs does not fit together, whatever is set."""
+    machine = observation.machine
+    platforms = request.platform or observation.environ.get("JAX_PLATFORMS", "")
+    return (*misfits(machine, platforms), *shadowed(machine, observation.cuda_folders))
+
+
+def _checked(wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation) -> Iterable[Finding]:
+    """What the plan's settings mean together, for this machine and this job, whoever set them."""
+    machine = observation.machine
+    return (
+        *check_options(wishes),
+        *check_buffers(wishes, machine, facts),
+        *check_hazards(wishes, facts),
+        *check_pool(wishes, machine, facts),
+        *check_layout(observation, request),
     )
 
 

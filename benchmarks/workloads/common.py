@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from examples.sharded_transformer import adam
+
 AXIS = "x"
 Tree = Any
 Shapes = Mapping[str, "tuple[tuple[int, ...], int | None]"]
@@ -123,17 +125,6 @@ def trained(loss: Callable[[Tree, Tree], jax.Array], params: Tree, batch: Tree, 
     @partial(jax.jit, donate_argnums=0, out_shardings=(lies, everywhere))
     def step(state: Tree, batch: Tree) -> tuple[Tree, jax.Array]:
         value, grads = jax.value_and_grad(loss)(state["params"], batch)
-        return adam(state, grads, rate), value
+        return adam(state, grads, rate, eps=1e-6), value
 
     return Built(step, jax.jit(start, out_shardings=lies, donate_argnums=0)(params), batch)
-
-
-def adam(state: Tree, grads: Tree, rate: float, b1: float = 0.9, b2: float = 0.95) -> Tree:
-    """One step of Adam in float32, each device on its own shards."""
-    each = jax.tree.map
-    count = state["count"] + 1
-    mean = each(lambda m, g: b1 * m + (1 - b1) * g, state["mean"], grads)
-    square = each(lambda s, g: b2 * s + (1 - b2) * g * g, state["square"], grads)
-    scale = rate * jnp.sqrt(1 - b2**count) / (1 - b1**count)
-    params = each(lambda p, m, s: p - scale * m / (jnp.sqrt(s) + 1e-6), state["params"], mean, square)
-    return {"params": params, "mean": mean, "square": square, "count": count}

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from examples.sharded_transformer import attention, normalised
+
 from .common import Shapes, Tree
 
-HEAD_WIDTH = 64
 VOCABULARY = 256
 
 
@@ -89,19 +90,3 @@ def layer(x: jax.Array, weights: Tree, *, whole: Any, kept: Any, depth: int) -> 
     x = kept(x + part * attention(normalised(x) @ w["qkv"]) @ w["out"])
     x = kept(x + part * jax.nn.gelu(normalised(x) @ w["up"]) @ w["down"])
     return x, None
-
-
-def normalised(x: jax.Array) -> jax.Array:
-    """RMS norm without a scale, computed in float32."""
-    wide = x.astype(jnp.float32)
-    return (wide * jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + 1e-6)).astype(x.dtype)
-
-
-def attention(qkv: jax.Array) -> jax.Array:
-    """Causal attention of many heads, softmax in float32."""
-    batch, length, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
-    q, k, v = jnp.split(qkv.reshape(batch, length, -1, 3 * HEAD_WIDTH), 3, axis=-1)
-    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k).astype(jnp.float32) / HEAD_WIDTH**0.5
-    visible = jnp.tril(jnp.ones((length, length), bool))
-    weights = jax.nn.softmax(jnp.where(visible, scores, -1e9)).astype(qkv.dtype)
-    return jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(batch, length, width)

@@ -6,6 +6,7 @@ and which returns the exit code.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -21,6 +22,9 @@ IN_A_HURRY = ("env", "check")
 def main(words: Sequence[str] | None = None, prog_name: str = "jaxgpu-tune") -> None:
     """Run one command line (default: this process's own) and exit."""
     words = sys.argv[1:] if words is None else words
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell: >&-
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
     status = _hurried(words)
     if status is None:
         from .group import group

@@ -38,7 +38,7 @@ def command(old: str, new: str, mine: bool, text: str | None, as_json: bool) -> 
     from ..planning.changes import flag_changes
     from ..render.changes import changes_text
 
-    before, after = release_of(old), release_of(new)
+    before, after = release_of(old, exact=True), release_of(new, exact=True)
     only = (
         _flags_in({"XLA_FLAGS": text}, before) if text is not None else _flags_in(os.environ, before) if mine else None
     )
@@ -46,7 +46,7 @@ def command(old: str, new: str, mine: bool, text: str | None, as_json: bool) -> 
     if as_json:
         print_json(found)
     else:
-        show(changes_text(found, before, after))
+        show(changes_text(found, before, after, only=only))
     return 0
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-MACHINE_FILE = "JAXGPU_TUNE_MACHINE"
 NOT_SHOWN = ("JAXGPU_TUNE_STATE", "TF_CLI_", "TF_VAR_", "TF_TOKEN_")
 """What this library set is told by what is in force; the others are Terraform's, not TensorFlow's."""
 PARAMETERS = (
@@ -67,6 +66,7 @@ def _trial(seconds: int) -> Started:
 def _findings(report: Report, trial: Started | None) -> tuple[Finding, ...]:
     """What surrounds JAX, then what is set; as it is now, without any preset."""
     from ..api import check
+    from ..host.detect import MACHINE_FILE
     from ..host.surroundings import surroundings
     from ..planning.diagnose import diagnose, graver
 

@@ -35,10 +35,13 @@ def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:
     except JaxGpuTuneError as error:
         say(f"jaxgpu-tune: {error}", sys.stderr)
         return WRONG_USE if isinstance(error, ValueError) else FOUND
-    except BrokenPipeError:
-        # Who read this has gone; what is still buffered must not raise again when Python ends.
+    except OSError as error:
+        # Nothing more can be said on stdout; what is still buffered must not raise again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FOUND
+        if isinstance(error, BrokenPipeError):  # who read this has gone, as `head` does
+            return FOUND
+        say(f"jaxgpu-tune: {error}", sys.stderr)
+        return WRONG_USE
     return status
 
 

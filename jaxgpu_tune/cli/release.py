@@ -11,10 +11,10 @@ from .output import say
 __all__ = ["release_of"]
 
 
-def release_of(version: str | None) -> str:
+def release_of(version: str | None, *, exact: bool = False) -> str:
     """The known release that stands for the version asked for or installed; says so where it is not the same.
 
-    Raises BadSetting where none is asked for and none is installed, and for what is no version.
+    Raises BadSetting where none is asked for and none is installed, for what is no version, and with ``exact`` for what is in no table.
     """
     from ..model import Machine
 
@@ -26,6 +26,8 @@ def release_of(version: str | None) -> str:
         raise wrong_use("No jaxlib is installed here.", "Name a release with --jaxlib.")
     Machine.from_dict({"jaxlib": version})
     found = resolve(version)
+    if exact and not found.exact:
+        raise wrong_use(f"jaxlib {version} is in no table.", f"The nearest that is: {found.release}.")
     if not found.exact:
         say(f"jaxlib {version} is in no table; these are the flags of {found.release}.", sys.stderr)
     return found.release

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["apply", "former_options", "in_notebook", "last_applied", "restore"]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
+OR_WARN = "; or pass late='warn' to apply what still can be"
 _former_options: dict[str, Any] = {}
 _last: list[Report] = []
 
@@ -31,7 +32,7 @@ def apply(report: Report, observation: Observation, late: str) -> Report:
     """Carry out a plan, minding how far JAX has started; the report of what was really done."""
     behind = _too_late(report, observation) if observation.machine.phase == "started" else ()
     if behind and late == "raise":
-        raise TooLate.of([_late_finding(behind)])
+        raise TooLate.of([_late_finding(behind, OR_WARN)])
     if behind and late == "reexec":
         _reexecute(report, observation, behind)
     done = _without(report, behind) if behind else report
@@ -81,7 +82,7 @@ def _is_frozen(name: str, release: str | None) -> bool:
     return spec is not None and spec.moment == "backend"
 
 
-def _late_finding(names: tuple[str, ...]) -> Finding:
+def _late_finding(names: tuple[str, ...], otherwise: str = "") -> Finding:
     message = f"JAX's backend has already started, so these can no longer take effect: {', '.join(names)}."
     users = users_of_jax()
     if users:
@@ -91,7 +92,7 @@ def _late_finding(names: tuple[str, ...]) -> Finding:
         if in_notebook()
         else "Call configure() before the first use of a device"
     )
-    return Finding("too-late", "warning", message, f"{where}; or pass late='warn' to apply what still can be.")
+    return Finding("too-late", "warning", message, f"{where}{otherwise}.")
 
 
 def _without(report: Report, behind: tuple[str, ...]) -> Report:
@@ -120,7 +121,7 @@ def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]
     """Start this very program again with the settings in its environment: same argv, same folder, once."""
     reason = _why_not_again()
     if reason:
-        finding = _late_finding(behind)
+        finding = _late_finding(behind, OR_WARN)
         raise TooLate.of(
             [finding._replace(message=f"{finding.message} Starting the program again is refused: {reason}.")]
         )

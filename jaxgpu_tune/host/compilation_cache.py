@@ -9,11 +9,11 @@ from ..model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Any
 
 
-__all__ = ["OPTIONS", "folder_findings", "look_anew"]
+__all__ = ["FOLDER", "OPTIONS", "folder_findings", "look_anew"]
 
 MODULE = "jax._src.compilation_cache"
 FOLDER = "jax_compilation_cache_dir"
@@ -27,10 +27,9 @@ def look_anew() -> None:
         cache.reset_cache()
 
 
-def folder_findings(options: Mapping[str, Any]) -> Iterator[Finding]:
-    """Why jax could not write its cache on this host."""
-    folder = options.get(FOLDER)
-    if not isinstance(folder, str) or not folder:
+def folder_findings(folder: str | None) -> Iterator[Finding]:
+    """Why jax could not write its cache in a directory of this host."""
+    if not folder:
         return
     if "://" in folder:
         yield from _address(folder)

@@ -90,6 +90,10 @@ def life(name: str) -> tuple[tuple[str, str | None], ...]:
     return tuple(_spans(entry["history"])) if entry else ()
 
 
+NEAR = 0.75
+"""How alike a flag must be to be offered for a name; below it a beginning in common is all that they share."""
+
+
 def closest(name: str, release: str) -> str | None:
     """The flag of that release that was probably meant, None if none is near."""
     from difflib import get_close_matches
@@ -98,7 +102,7 @@ def closest(name: str, release: str) -> str | None:
     plain = name.lstrip("-").replace("-", "_").lower()
     guesses = (prefix + plain for prefix in ("", "xla_gpu_", "xla_"))
     exact = next((guess for guess in guesses if guess in there), None)
-    return exact or next(iter(get_close_matches(plain, list(there), 1)), None)
+    return exact or next(iter(get_close_matches(plain, list(there), 1, NEAR)), None)
 
 
 @cache

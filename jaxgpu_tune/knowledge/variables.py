@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
-__all__ = ["VariableSpec", "instead_of", "is_setting", "misspelt", "variable"]
+__all__ = ["VariableSpec", "instead_of", "is_read", "is_setting", "misspelt", "variable"]
 
 NEAR = 0.88
 """How alike two names are of which one is the other misspelt: NCCL_NVLS_ENABLED, CUDA_DEVICE_MAX_CONNECTION."""
@@ -32,6 +32,11 @@ class VariableSpec(Value):
 def variable(name: str) -> VariableSpec | None:
     """What is known of a variable's values; None: nothing."""
     return _specs().get(name)
+
+
+def is_read(name: str) -> bool:
+    """Whether a library is known to read a variable of this name."""
+    return any(name in names for names in _known().values())
 
 
 def is_setting(name: str) -> bool:

@@ -13,7 +13,7 @@ from ..knowledge import flags as known
 from ..knowledge import options
 from ..model import Decision, Finding, Setting, Status
 from . import variables
-from .request import BUILD_DEFAULT, GUARD_OPTIONS
+from .arguments import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target
 from .wish import Origin, Problem, Stream, Wish
 

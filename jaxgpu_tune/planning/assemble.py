@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..knowledge import options
 from ..model import Decision, Finding
+from .arguments import GUARD_OPTIONS
 from .repair import Repaired
-from .request import GUARD_OPTIONS
 from .wish import Wish
 from .xla_flags import quote
 

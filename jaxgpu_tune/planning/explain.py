@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..knowledge import flags as known
-from ..knowledge import options
+from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets
@@ -29,13 +29,13 @@ def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -
     kind, plain = _kind_of(plain)
     found = note(plain)
     stated = [(p.name, s) for p in all_presets() for s in p.settings if s.name == plain]
-    if kind is None and found is None and not stated:
+    if kind is None and found is None and not stated and not variables.is_read(plain):
         return None
     kind = kind or (found.kind if found else "env")
     return Explanation(
         kind=kind,
         name=plain,
-        does=found.does if found else known.help_text(plain),
+        does=found.does if found else known.help_text(plain) or _reader(plain),
         traps=found.traps if found else "",
         source=found.source if found else "",
         here=" · ".join(numbered(gpus)) if plain == VISIBLE else _here(kind, plain, target),
@@ -57,6 +57,10 @@ def closest(name: str, target: Target) -> str | None:
     """The name that was probably meant."""
     release = target.releases[0] if target.releases else known.releases()[-1]
     return known.closest(name, release)
+
+
+def _reader(name: str) -> str:
+    return f"{name.split('_', maxsplit=1)[0]} reads a variable of this name." if variables.is_read(name) else ""
 
 
 def _measured(setting: Setting, facts: Facts) -> str:
@@ -94,7 +98,8 @@ def _here(kind: SettingKind, name: str, target: Target) -> str:
 
 def _build_facts(kind: SettingKind, name: str, target: Target) -> dict[str, Any]:
     if kind == "env":
-        return {}
+        spec_of_variable = variables.variable(name)
+        return {"values": spec_of_variable.values} if spec_of_variable else {}
     spec = target.flag(name) if kind == "xla_flag" else None
     return {
         "life": tuple(known.life(name) if kind == "xla_flag" else options.life(name)),

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..knowledge.flag_spec import FlagSpec
 from ..model import Decision, Finding, Status
+from .arguments import GUARD_OPTIONS
 from .memory import FRACTION_NAMES
-from .request import GUARD_OPTIONS
 from .secrets import shown_value
 from .target import Target, same
 from .wish import Stream, Wish

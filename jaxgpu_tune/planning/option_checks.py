@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import Decision, Finding, Observation, Setting
-from .request import CACHE_OPTION, GUARD_OPTIONS
+from .arguments import CACHE_OPTION, GUARD_OPTIONS
 from .wish import Wish
 
 TYPE_CHECKING = False

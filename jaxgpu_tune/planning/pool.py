@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..knowledge import pool as known
 from ..model import Finding, Gpu, Machine, Observation
 from ..values import Value
+from .arguments import CUDA_GRAPHS_FLAG
 from .conditions import Facts
 from .fraction import is_on, strangers
 from .memory import (
@@ -18,7 +19,7 @@ from .memory import (
     UNIFIED,
     has_unified_memory,
 )
-from .request import CUDA_GRAPHS_FLAG, Request
+from .request import Request
 from .wish import Wish
 
 __all__ = ["Pool", "check_gpus", "check_pool", "check_surroundings", "pool_in"]

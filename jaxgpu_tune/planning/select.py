@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from ..knowledge.presets import load_preset, load_preset_file
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
+from .arguments import THRESHOLD_FLAGS
 from .check import withheld
 from .conditions import Facts, evaluate
-from .request import THRESHOLD_FLAGS, Request
+from .request import Request
 
 __all__ = ["compose", "facts_of", "job_devices", "select"]
 

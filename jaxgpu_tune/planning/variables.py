@@ -11,8 +11,8 @@ from ..knowledge import options
 from ..knowledge.variables import VariableSpec, instead_of, misspelt, variable
 from ..model import Finding
 from . import memory
+from .arguments import GUARD_OPTIONS
 from .memory import Checked
-from .request import GUARD_OPTIONS
 
 __all__ = ["check", "name_finding"]
 

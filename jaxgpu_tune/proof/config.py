@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from ..host.compilation_cache import FOLDER, folder_findings
 from ..host.phase import MISSING, option_value, plain
 from ..knowledge import options
 from .flags import text_of
@@ -57,7 +58,8 @@ def _status(spec: options.OptionSpec, wanted: Any, values: tuple[Any, Any], plat
         return "overridden", f"a context manager sets it to {here!r} in this thread"
     if spec.name == PLATFORMS and wanted and not _runs_on(wanted, platform):
         return "ignored", f"JAX runs on {platform}: it had started before this was set, or what is listed is not there"
-    return "effective", "jax.config holds it"
+    unusable = next(folder_findings(wanted), None) if spec.name == FOLDER else None
+    return ("ignored", unusable.message) if unusable else ("effective", "jax.config holds it")
 
 
 def _overwritten(spec: options.OptionSpec, value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ..planning.changes import KINDS, FlagChange
 from .table import hanging, wrapped
@@ -21,14 +21,22 @@ HEADINGS = {
 }
 
 
-def changes_text(changes: Iterable[FlagChange], old: str, new: str, width: int | None = None) -> str:
-    """The changes under a heading a kind, each flag with what it was, what it became and what that means."""
+def changes_text(
+    changes: Iterable[FlagChange],
+    old: str,
+    new: str,
+    width: int | None = None,
+    only: Collection[str] | None = None,
+) -> str:
+    """The changes under a heading a kind, each flag with what it was, what it became and what that means. ``only``: of these flags."""
+    if only is not None and not only:
+        return "There are no flags to look at: none are set."
     columns = width or terminal_width()
     kinds: dict[str, list[FlagChange]] = {}
     for change in changes:
         kinds.setdefault(change.change, []).append(change)
     if not kinds:
-        return f"Nothing changed from {old} to {new}."
+        return f"Nothing changed from {old} to {new}{' about these flags' if only else ''}."
     sections = [
         line
         for kind in KINDS

@@ -55,10 +55,16 @@ def _check(name: str, value: str, form: str) -> None:
     """What holds for every form."""
     if form != "json" and not NAME.fullmatch(name):
         raise Unable("a variable's name consists of letters, digits and underscores there")
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if not _is_text(value):
         raise Unable("it holds bytes that are not UTF-8")
 
 
 def _problem(name: str, value: str | None, form: str, why: str) -> Finding:
     message = f"{name}={value!r} cannot be said in the format {form}, since {why}."
-    return Finding("format-cannot-carry", "error", message, "Use --format json, or change the value.")
+    hint = "Use --format json, or change the value." if _is_text(value or "") else "Change the value."
+    return Finding("format-cannot-carry", "error", message, hint)
+
+
+def _is_text(value: str) -> bool:
+    """Whether it is UTF-8, without which even JSON cannot carry it."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)

@@ -63,7 +63,7 @@ def test_the_page_states_what_was_measured() -> None:
     for batch in ("1", "8", "32"):
         times = {way: median(decode[way][batch]["ms"]) for way in ways}
         told = [f"{times[way]:.2f}" for way in ways]
-        told[4] += f" ({100 * (times['ours'] / times['shipped'] - 1):.0f} %)"
+        told[4] += f" ({100 * (times['ours'] / times['shipped'] - 1):.1f} %)"
         assert f"| {batch} | {' | '.join(told)} |" in page
     trace = HELD["trace"]["found"]["result"]
     fused = [trace[f"fused, {size} bytes"]["jaxgpu_tune_add_rmsnorm"][1] for size in (8192, 65536)]

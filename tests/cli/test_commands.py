@@ -238,3 +238,35 @@ def test_migrate_prints_the_text_and_nothing_else_on_stdout(monkeypatch: pytest.
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_graph_level=0")
     assert call("migrate", "--to", "0.11.2").stdout == result.stdout
     assert json.loads(call("migrate", "--to", "0.11.2", "--json").stdout)["xla_flags"] + "\n" == result.stdout
+
+
+def test_diff_of_a_release_that_is_in_no_table_is_wrong_use() -> None:
+    """It would compare another one."""
+    result = call("diff", "9.9.9", "0.11.2")
+    assert result.exit_code == 2 and "jaxlib 9.9.9 is in no table." in result.stderr and "0.12.0.1" in result.stderr
+
+
+def test_diff_of_my_flags_where_none_are_set_says_so() -> None:
+    """Not that nothing changed."""
+    assert call("diff", "0.5.1", "0.11.2", "--mine").stdout == "There are no flags to look at: none are set.\n"
+    unchanged = call("diff", "0.5.1", "0.11.2", "--flags=--xla_gpu_autotune_level=2").stdout
+    assert unchanged == "Nothing changed from 0.5.1 to 0.11.2 about these flags.\n"
+
+
+def test_a_variable_of_which_only_its_reader_is_known_is_explained() -> None:
+    """By what reads it."""
+    result = call("explain", "NCCL_IB_HCA")
+    assert result.exit_code == 0 and "NCCL reads a variable of this name." in result.stdout
+    assert call("explain", "NCCL_IB_HCAS").exit_code == 2
+
+
+def test_what_is_like_no_flag_gets_no_suggestion() -> None:
+    """A beginning in common is not enough; a slip of the finger is found."""
+    assert "Did you mean" not in call("explain", "xla_gpu_nope").stderr
+    assert "Did you mean xla_gpu_autotune_level?" in call("explain", "xla_gpu_autotune_lvl").stderr
+
+
+def test_bytes_that_are_no_text_are_not_offered_another_format() -> None:
+    """None could carry them."""
+    result = call("env", "single_gpu", "--variable", "FOO=\udcff", "--format", "dotenv")
+    assert result.exit_code == 2 and "Change the value." in result.stderr and "--format json" not in result.stderr

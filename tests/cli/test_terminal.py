@@ -78,3 +78,18 @@ def test_a_reader_that_goes_away_gets_no_traceback(command: tuple[str, ...]) -> 
     )
     os.close(write)
     assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["env fsdp", "check", "presets", "doctor", "flags --grep pgle", "presets --json"])
+def test_a_stdout_that_is_closed_or_full(command: str) -> None:
+    """Closed: as if it had been read. Full: one line that says so, and an exit code that is no finding's."""
+    environ = clean_environ(JAXGPU_TUNE_MACHINE=NO_GPU)
+    ends = {}
+    for where in (">&-", ">/dev/full", ">/dev/null"):
+        shell = ["sh", "-c", f'exec "$@" {where}', "sh", *COMMAND, *command.split()]
+        done = subprocess.run(shell, env=environ, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT)
+        ends[where] = (done.returncode, done.stderr)
+    assert ends[">&-"] == ends[">/dev/null"]
+    if command != "env fsdp":  # which has nothing to say here
+        assert ends[">/dev/full"][0] == 2 and "No space left on device" in ends[">/dev/full"][1]
+    assert not any("Traceback" in said for _, said in ends.values())

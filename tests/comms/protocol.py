@@ -153,10 +153,11 @@ def explore(machine: Machine, most: int) -> int:
     return len(seen)
 
 
-def walk(machine: Machine, choose: Callable[[list[State]], State]) -> None:
-    """One way through, by ``choose``. Raises AssertionError as ``explore`` does."""
+def walk(machine: Machine, choose: Callable[[list[State]], State]) -> State:
+    """The end of one way through, by ``choose``. Raises AssertionError as ``explore`` does."""
     state = machine.start()
     while not machine.ended(state):
         following = list(machine.moves(state))
         assert following, f"nothing can follow: {state}"
         state = choose(following)
+    return state

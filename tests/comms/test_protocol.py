@@ -41,7 +41,8 @@ def test_no_interleaving_of_two_ranks_breaks_it(blocks: int, sizes: tuple[int, .
 def test_no_random_interleaving_breaks_it(world: int, blocks: int, calls: list[tuple[int, bool]], seed: int) -> None:
     """More ranks, blocks and sizes than can be explored."""
     sizes, two_shot = zip(*calls, strict=True)
-    walk(Machine(world, blocks, sizes, two_shot, RULES), Random(seed).choice)
+    end = walk(Machine(world, blocks, sizes, two_shot, RULES), Random(seed).choice)
+    assert end.calls == (len(calls),) * world
 
 
 @pytest.mark.parametrize(

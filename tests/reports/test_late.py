@@ -49,6 +49,23 @@ tell([report.applied, os.environ["XLA_FLAGS"], os.environ["XLA_PYTHON_CLIENT_PRE
     assert told(code) == [True, "--xla_gpu_autotune_level=2", "false", False]
 
 
+def test_R22_the_hint_offers_only_what_was_not_passed() -> None:
+    """With late="warn" there is nothing but calling earlier."""
+    code = f"""
+import jax, jaxgpu_tune
+jax.devices()
+try:
+    jaxgpu_tune.configure(flags={FLAG})
+except jaxgpu_tune.TooLate as late:
+    raised = str(late)
+(warned,) = [f for f in jaxgpu_tune.configure(flags={FLAG}, late="warn").findings if f.code == "too-late"]
+tell([raised, warned.hint])
+"""
+    raised, hint = told(code)
+    assert "or pass late='warn'" in raised
+    assert hint == "Call configure() before the first use of a device."
+
+
 def test_R26_the_packages_that_may_have_started_jax_are_named(tmp_path: Path) -> None:
     """A library made an array when it was imported."""
     (tmp_path / "interpolates").mkdir()

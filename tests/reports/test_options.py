@@ -202,6 +202,27 @@ tell([[f.code for f in one if f.code.startswith("cache")] for one in found])
     assert told(code) == [["cache-unwritable"], []]
 
 
+@pytest.mark.parametrize("asked", [True, False], ids=["asked for", "inherited"])
+def test_R81_a_directory_that_is_none_is_told_wherever_it_comes_from(asked: bool, tmp_path: Path) -> None:
+    """By configure(), plan() and check(); verify() does not call it effective."""
+    (tmp_path / "file").write_text("")
+    folder = str(tmp_path / "file" / "cache")
+    how = f"compilation_cache={folder!r}" if asked else ""
+    code = f"""
+import jaxgpu_tune
+plans = jaxgpu_tune.plan("single_gpu", {how}), jaxgpu_tune.configure("single_gpu", {how})
+import jax
+jax.devices()
+items = [(item.name, item.status) for item in jaxgpu_tune.verify().items]
+found = [[f.code for f in report.findings] for report in plans] + [[f.code for f in jaxgpu_tune.check()]]
+tell([["cache-unwritable" in codes for codes in found], dict(items).get("{CACHE}")])
+"""
+    environ = {} if asked else {CACHE.upper(): folder}
+    found, status = told(code, **environ)
+    assert found == [True, True, not asked]  # check() is about what is there without us
+    assert status == "ignored"
+
+
 def test_R81_home_is_replaced_in_what_is_asked_for_and_told_in_what_is_inherited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
