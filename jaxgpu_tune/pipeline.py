@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
-from .host.compilation_cache import folder_findings
 from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
 from .model import Finding, Machine, Observation, Preset, Report, Setting
@@ -56,6 +55,10 @@ def on_this_disk(report: Report, *, described: bool = False) -> Report:
     if described or MACHINE_FILE in report.inputs["environ"]:
         return report
     folders = [d.value for d in report.decisions if d.name == CACHE_OPTION and d.status in ("set", "kept")]
+    if not folders:
+        return report
+    from .host.compilation_cache import folder_findings
+
     return with_findings(report, (finding for folder in folders for finding in folder_findings(folder)))
 
 

@@ -10,9 +10,8 @@ from ..errors import TooLate
 from ..knowledge import options
 from ..model import Decision, Finding, Observation, Report
 from ..planning.assemble import by_variable
-from . import compilation_cache, import_hook
+from . import import_hook
 from .marker import MARKER, before_us, marked, touched
-from .option_variables import options_of_variables
 from .phase import MISSING, option_value, users_of_jax
 
 TYPE_CHECKING = False
@@ -182,9 +181,11 @@ def _give_back(config: Any, name: str) -> None:
 
 
 def _set_option(config: Any, name: str, value: Any) -> None:
+    from .compilation_cache import OPTIONS, look_anew
+
     config.update(name, value)
-    if name in compilation_cache.OPTIONS:
-        compilation_cache.look_anew()
+    if name in OPTIONS:
+        look_anew()
 
 
 def _default(name: str, release: str | None) -> Any:
@@ -199,6 +200,8 @@ def former_options() -> dict[str, Any]:
     """
     config = _live_config()
     if config is not None:
+        from .option_variables import options_of_variables
+
         for name, pair in options_of_variables(touched(os.environ), sys.modules["jax"].__version__).items():
             _former_options.setdefault(name, pair)
     return {name: was for name, (was, ours) in _former_options.items() if option_value(config, name) == ours}

@@ -15,12 +15,11 @@ from ..values import Value
 
 __all__ = ["Installed", "installed_versions"]
 
-FOLDER = re.compile(r"(?P<name>[A-Za-z0-9_.\-]+?)-(?P<version>\d[^-]*)(?:-py\d[\d.]*)?\.(?:dist-info|egg-info)")
+ENDINGS = (".dist-info", ".egg-info")
 VERSION_LINE = r"(?m)^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"](\d[^'\"]*)['\"]"
 WANTED = ("jax", "nvidia", "tensorflow", "tf_nightly", "torch", "cupy")
-LIBRARY = re.compile(r"nvidia-(?!ml-py).+|tensorflow(-cpu|-gpu)?|tf-nightly|torch(-xla)?|cupy(-cuda\d+x)?")
-PLUGIN = re.compile(r"jax-(cuda\d+|rocm\d+)-(pjrt|plugin)")
-NCCL = re.compile(r"nvidia-nccl(-cu\d+)?")
+OTHERS = frozenset({"tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "torch", "torch-xla", "cupy"})
+"""Distributions that use the GPU or hold an XLA of their own, beside NVIDIA's and CuPy's by CUDA version."""
 
 
 class Installed(Value):
@@ -44,15 +43,24 @@ def installed_versions(path: list[str] | None = None) -> Installed:
     found: dict[str, str] = {}
     for metadata in folders.values():
         found = {name: versions[0] for name, versions in metadata.items()} | found
-    plugins = {name: version for name, version in sorted(found.items()) if PLUGIN.fullmatch(name)}
+    plugins = {name: version for name, version in sorted(found.items()) if _is_plugin(name)}
     jaxlib = _imported(folders, "jaxlib")
     return Installed(
         jax=_imported(folders, "jax"),
         jaxlib=jaxlib if plugins or not jaxlib else f"{jaxlib}{_conda_cuda(named)}",
         nccl=_nccl(found),
         plugins=plugins,
-        libraries={name: version for name, version in sorted(found.items()) if LIBRARY.fullmatch(name)},
+        libraries={name: version for name, version in sorted(found.items()) if _is_library(name)},
     )
+
+
+def _is_plugin(name: str) -> bool:
+    return name.startswith(("jax-cuda", "jax-rocm")) and name.endswith(("-pjrt", "-plugin"))
+
+
+def _is_library(name: str) -> bool:
+    nvidia = name.startswith("nvidia-") and not name.startswith("nvidia-ml-py")
+    return nvidia or name in OTHERS or name.startswith("cupy-cuda")
 
 
 def _imported(folders: Mapping[str, Mapping[str, list[str]]], package: str) -> str | None:
@@ -78,7 +86,9 @@ def _conda_cuda(places: list[str]) -> str:
 
 def _nccl(found: Mapping[str, str]) -> str | None:
     """Of several NCCLs the one for the CUDA of the one JAX plugin; None where that leaves it open."""
-    versions = {name: version for name, version in found.items() if NCCL.fullmatch(name)}
+    versions = {
+        name: version for name, version in found.items() if name == "nvidia-nccl" or name.startswith("nvidia-nccl-cu")
+    }
     cudas = {name.split("-")[1].removeprefix("cuda") for name in found if name.startswith("jax-cuda")}
     fitting = [version for name, version in versions.items() if name.removeprefix("nvidia-nccl-cu") in cudas]
     choice = fitting or list(versions.values())
@@ -88,11 +98,18 @@ def _nccl(found: Mapping[str, str]) -> str | None:
 def _metadata(folder: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for entry in sorted(_entries(folder)):
-        parts = FOLDER.fullmatch(entry) if entry.lower().startswith(WANTED) else None
-        if parts:
-            name = re.sub(r"[-_.]+", "-", parts["name"]).lower()
-            found.setdefault(name, []).append(parts["version"].replace("_", "+"))
+        if entry.endswith(ENDINGS) and entry.lower().startswith(WANTED):
+            name, version = _named(entry.rpartition(".")[0].split("-"))
+            if version:
+                found.setdefault(name, []).append(version)
     return found
+
+
+def _named(parts: list[str]) -> tuple[str, str]:
+    """Name and version of a metadata folder: name-version, or name-version-py3.12, where a name may hold dashes itself."""
+    at = next((at for at, part in enumerate(parts) if at and part[:1].isdigit()), len(parts))
+    name = "-".join(filter(None, "-".join(parts[:at]).replace("_", "-").replace(".", "-").split("-")))
+    return name.lower(), "".join(parts[at : at + 1]).replace("_", "+")
 
 
 def _entries(folder: str) -> list[str]:

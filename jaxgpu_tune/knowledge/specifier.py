@@ -19,26 +19,27 @@ __all__ = ["is_specifier", "matches", "version_key"]
 
 Key = tuple[tuple[int, ...], int, int]
 
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)[-._]?(?:(dev|a|alpha|b|beta|c|rc|post)[-._]?(\d*))?", re.IGNORECASE)
-_CLAUSE = re.compile(r"\s*(==|!=|>=|<=|<|>)\s*(\d+(?:\.\d+)*(?:(?:\.dev|rc|\.post)\d+)?)\s*")
+_VERSION = r"v?(\d+(?:\.\d+)*)[-._]?(?:(dev|a|alpha|b|beta|c|rc|post)[-._]?(\d*))?"
+_BOUND = r"\d+(?:\.\d+)*(?:(?:\.dev|rc|\.post)\d+)?"
+"""Compiled only where a version is more than numbers: compiling them takes as long as two modules at start-up."""
 _PHASES = {"dev": 0, "a": 1, "alpha": 1, "b": 2, "beta": 2, "c": 3, "rc": 3, "": 4, "post": 5}
 _COMPARE: dict[str, Callable[[Key, Key], bool]] = {"==": eq, "!=": ne, ">=": ge, "<=": le, "<": lt, ">": gt}
 
 
 def version_key(version: str) -> Key:
     """Return a sort key of a version. Raises ValueError for text that does not begin with a number."""
-    found = _VERSION.match(version.strip())
+    text = version.strip().lower()
+    if _is_plain(text):
+        return _numbers(text), _PHASES[""], 0
+    found = re.match(_VERSION, text)
     if not found:
         raise ValueError(f"{version!r} is not a version")
-    numbers = [int(part) for part in found[1].split(".")]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers), _PHASES[(found[2] or "").lower()], int(found[3] or 0)
+    return _numbers(found[1]), _PHASES[found[2] or ""], int(found[3] or 0)
 
 
 def is_specifier(text: object) -> bool:
     """Whether ``text`` is a comma-separated list of comparisons with versions."""
-    return isinstance(text, str) and all(_CLAUSE.fullmatch(clause) for clause in text.split(","))
+    return isinstance(text, str) and all(_clause(clause) for clause in text.split(","))
 
 
 def matches(specifier: str, version: str) -> bool:
@@ -46,5 +47,24 @@ def matches(specifier: str, version: str) -> bool:
     if not is_specifier(specifier):
         raise ValueError(f"{specifier!r} is not a version range such as '>=0.5.0,<0.7.2'")
     key = version_key(version)
-    clauses = (_CLAUSE.fullmatch(clause) for clause in specifier.split(","))
-    return all(_COMPARE[clause[1]](key, version_key(clause[2])) for clause in clauses if clause)
+    clauses = (_clause(clause) for clause in specifier.split(","))
+    return all(_COMPARE[clause[0]](key, version_key(clause[1])) for clause in clauses if clause)
+
+
+def _clause(text: str) -> tuple[str, str] | None:
+    """The comparison and the version of a clause; None for what is none."""
+    clause = text.strip()
+    comparison = next((sign for sign in _COMPARE if clause.startswith(sign)), "")
+    bound = clause.removeprefix(comparison).strip()
+    return (comparison, bound) if comparison and (_is_plain(bound) or re.fullmatch(_BOUND, bound)) else None
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and all(part.isdigit() for part in text.split("."))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = [int(part) for part in text.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)

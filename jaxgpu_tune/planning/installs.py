@@ -11,7 +11,7 @@ from ..model import Finding, Machine, Observation
 
 __all__ = ["misfits", "shadowed", "shared_flags"]
 
-PLUGIN = re.compile(r"jax-cuda(\d+)-(?:plugin|pjrt)")
+PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
 NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
 ROCM = "jax-rocm"
 CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
@@ -35,7 +35,7 @@ def misfits(machine: Machine, platforms: str = "") -> Iterator[Finding]:
     if machine.jaxlib is None or plugins is None or "+cuda" in machine.jaxlib:
         return
     yield from _rocm(plugins)
-    versions = sorted({int(found[1]) for name in plugins if (found := PLUGIN.fullmatch(name))})
+    versions = sorted({int(found[1]) for name in plugins if (found := re.fullmatch(PLUGIN, name))})
     if platforms.strip().lower() == "cpu":
         return
     if not machine.gpus:
@@ -105,7 +105,11 @@ def _two_plugins(versions: list[int]) -> Finding:
 def _unused(machine: Machine) -> Iterator[Finding]:
     """jaxlib leaves a plugin of another version aside with no more than a Python warning (jaxlib/plugin_support.py)."""
     for name, version in sorted((machine.plugins or {}).items()):
-        if PLUGIN.fullmatch(name) and name.endswith("-plugin") and numbers(version) != numbers(machine.jaxlib or ""):
+        if (
+            re.fullmatch(PLUGIN, name)
+            and name.endswith("-plugin")
+            and numbers(version) != numbers(machine.jaxlib or "")
+        ):
             message = f"{name} {version} is not for jaxlib {machine.jaxlib}, which does not use it."
             yield Finding("plugin-unused", "error", message, f"pip install {name}=={machine.jaxlib}")
 

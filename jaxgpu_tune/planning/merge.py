@@ -12,7 +12,6 @@ from ..knowledge.flag_spec import FlagSpec
 from ..model import Decision, Finding, Status
 from .arguments import GUARD_OPTIONS
 from .memory import FRACTION_NAMES
-from .secrets import shown_value
 from .target import Target, same
 from .wish import Stream, Wish
 
@@ -252,6 +251,8 @@ def _named(losers: list[Wish]) -> str:
 def shown(wish: Wish) -> str:
     """A wish as a person would write it."""
     prefix = "--" if wish.kind == "xla_flag" else ""
+    from .secrets import shown_value
+
     text = shown_value(wish.name, text_of(wish)) if wish.kind == "env" else text_of(wish)
     return f"{prefix}{wish.name}={text}"
 

@@ -17,21 +17,22 @@ __all__ = ["masked", "shown_value", "without_secrets"]
 HIDDEN = "***"
 _NAMED = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential|signature|sig|auth)"
 _SECRETS = (
-    (re.compile(r"(://)[^/@\s'\"]+@"), rf"\1{HIDDEN}@"),
-    (re.compile(r"(?i)(bearer\s+)\S+"), rf"\1{HIDDEN}"),
-    (re.compile(rf"(?i)([\w.-]*{_NAMED}[\w.-]*\s*[=:]\s*['\"]?)(?!\*)[^\s&'\",;]+"), rf"\1{HIDDEN}"),
-    (
-        re.compile(r"\b(?:hf_|gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|ASIA|nvapi-|eyJ)[A-Za-z0-9_.-]{8,}"),
-        HIDDEN,
-    ),
-    (re.compile(r"(?<![\w/+])(?=[\w+]*[0-9])(?=[\w+]*[a-z])(?=[\w+]*[A-Z])[A-Za-z0-9_+]{32,}={0,2}(?![\w/])"), HIDDEN),
+    (r"(://)[^/@\s'\"]+@", rf"\1{HIDDEN}@"),
+    (r"(?i)(bearer\s+)\S+", rf"\1{HIDDEN}"),
+    (rf"(?i)([\w.-]*{_NAMED}[\w.-]*\s*[=:]\s*['\"]?)(?!\*)[^\s&'\",;]+", rf"\1{HIDDEN}"),
+    (r"\b(?:hf_|gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|ASIA|nvapi-|eyJ)[A-Za-z0-9_.-]{8,}", HIDDEN),
+    (r"(?<![\w/+])(?=[\w+]*[0-9])(?=[\w+]*[a-z])(?=[\w+]*[A-Z])[A-Za-z0-9_+]{32,}={0,2}(?![\w/])", HIDDEN),
 )
-_SECRET_NAME = re.compile(rf"(?i){_NAMED}")
+"""Compiled where they are first used: compiling them costs as much as several modules do at start-up."""
+
+
+def _is_secret(name: object) -> bool:
+    return re.search(f"(?i){_NAMED}", str(name)) is not None
 
 
 def shown_value(name: str, value: str | None) -> str | None:
     """A variable's value for people to read; of a name such as HF_TOKEN, not the value."""
-    return HIDDEN if value and _SECRET_NAME.search(name) else value
+    return HIDDEN if value and _is_secret(name) else value
 
 
 def without_secrets(report: Report) -> Report:
@@ -49,9 +50,7 @@ def without_secrets(report: Report) -> Report:
 def masked(value: Any, home: str = "") -> Any:
     """A JSON value without passwords, tokens, credentials in addresses and the home folder's name."""
     if isinstance(value, Mapping):
-        return {
-            key: HIDDEN if _SECRET_NAME.search(str(key)) and item else masked(item, home) for key, item in value.items()
-        }
+        return {key: HIDDEN if _is_secret(key) and item else masked(item, home) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [masked(item, home) for item in value]
     return _masked_text(value, home) if isinstance(value, str) else value
@@ -59,5 +58,5 @@ def masked(value: Any, home: str = "") -> Any:
 
 def _masked_text(text: str, home: str) -> str:
     for pattern, instead in _SECRETS:
-        text = pattern.sub(instead, text)
+        text = re.sub(pattern, instead, text)
     return re.sub(rf"{re.escape(home)}(?=/|\b)", "~", text) if len(home) > 1 else text

@@ -17,7 +17,7 @@ from .memory import Checked
 __all__ = ["check", "name_finding"]
 
 ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
-NUMBER = re.compile(r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*")
+NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
 
 
 def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
@@ -57,7 +57,7 @@ def _number(spec: VariableSpec, value: str) -> Checked:
         meant = "1" if word in ON else "0"
         note = f"{spec.name}={value!r}: it is read as a number, and {value!r} is none; {meant} is used."
         return Checked(meant, note=note)
-    if not NUMBER.fullmatch(value):
+    if not re.fullmatch(NUMBER, value):
         problem = f"{spec.name}={value!r} is not a whole number; what follows the digits is dropped, and no digits count as 0 or not at all."
         return Checked(value, problem, f"Allowed: {_range(spec)}, without a unit.")
     number = int(value, 16) if "x" in value.lower() else int(value)
