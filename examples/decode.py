@@ -1,9 +1,11 @@
 """Decode token by token with a transformer whose layers are split over the devices: two all-reduces a layer, each small.
 
-    python decode.py [--path fused|kernel|psum] [--batch 1] [--layers 4] ...
+    python decode.py [--path fused|kernel|psum] [--batch 1] [--pad-to 8] [--layers 4] ...
 
 ``psum``: lax.psum, then the addition and the norm; ``kernel``: AllReduce.psum in its place; ``fused``: sum, addition and norm in one
 kernel. Where AllReduce has no kernel (without NVLink, on a CPU) the three are the same program. Without a GPU: two host devices.
+``--pad-to 8``: a batch of fewer rows goes through matrix products, sums and norms with rows of zeros, attention without them, since
+XLA's matrix-vector products can take longer than its products of matrices.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ Tree = Any
 
 
 class Size(NamedTuple):
-    """``groups``: heads of keys and values; ``inner``: width of the feed-forward part; ``past``: tokens in the cache."""
+    """``groups``: heads of keys and values; ``inner``: width of the feed-forward part; ``past``: tokens in the cache.
+
+    ``pad_to``: rows of all but attention and cache, if the batch has fewer.
+    """
 
     layers: int = 4
     width: int = 256
@@ -43,6 +48,12 @@ class Size(NamedTuple):
     inner: int = 512
     past: int = 64
     batch: int = 1
+    pad_to: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Of the activations."""
+        return max(self.batch, self.pad_to)
 
 
 WEIGHTS = {
@@ -91,21 +102,27 @@ def make_step(size: Size, mesh: Mesh, path: str, compiler_options: dict[str, Any
 
     def step(comm: AllReduce, weights: list[Tree], cache: list[Tree], x: jax.Array, position: jax.Array) -> Any:
         following = partial(summed, comm, path)
-        h, y = x, normed(x, weights[0]["norm_1"])
+        h = padded(x, size)
+        y = normed(h, weights[0]["norm_1"])
         after = []
         for number, (w, past) in enumerate(zip(weights, cache, strict=True)):
-            heads, kept = attended(y @ w["qkv"], past, position, size)
-            h, y = following(heads @ w["out"], h, w["norm_2"])
+            heads, kept = attended((y @ w["qkv"])[: size.batch], past, position, size)
+            h, y = following(padded(heads, size) @ w["out"], h, w["norm_2"])
             gate, up = jnp.split(y @ w["gate_up"], 2, axis=-1)
             gamma = weights[(number + 1) % size.layers]["norm_1"]
             h, y = following((jax.nn.silu(gate) * up) @ w["down"], h, gamma)
             after.append(kept)
-        return after, y
+        return after, y[: size.batch]
 
     mapped = jax.shard_map(
         step, mesh=mesh, in_specs=(spec, *layers, P(), P()), out_specs=(layers[1], P()), check_vma=False
     )
     return jax.jit(mapped, donate_argnums=2, compiler_options=compiler_options)
+
+
+def padded(x: jax.Array, size: Size) -> jax.Array:
+    """``x`` with rows of zeros after those of the batch."""
+    return jnp.pad(x, ((0, size.rows - size.batch), (0, 0)))
 
 
 def summed(comm: AllReduce, path: str, part: jax.Array, h: jax.Array, gamma: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -159,13 +176,13 @@ def main() -> None:
     parser.add_argument("--path", choices=PATHS, help="default: psum, kernel and fused")
     parser.add_argument("--tokens", type=int, default=32)
     for name, default in Size._field_defaults.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
     given = vars(parser.parse_args())
     path, tokens = given.pop("path"), given.pop("tokens")
     size = Size(**given)
     mesh = Mesh(np.array(jax.devices()), ("tp",))
     comm = AllReduce(mesh, "tp")
-    print(comm.explain(jax.ShapeDtypeStruct((size.batch, size.width), jnp.bfloat16)))
+    print(comm.explain(jax.ShapeDtypeStruct((size.rows, size.width), jnp.bfloat16)))
     for one in (path,) if path else PATHS[:3]:
         seconds, x = decode(size, mesh, comm, one, tokens)
         print(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from child import clean_environ, free_port
+from child import ROOT, clean_environ, free_port, told
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SMALL = ("--layers", "2", "--width", "64", "--batch", "2", "--sequence", "32", "--steps", "8")
@@ -126,6 +126,21 @@ def test_the_notebook_trains() -> None:
     assert '<div class="jaxgpu-tune">' in first[-1]["data"]["text/html"]
     begin, end, devices = losses(second[-1]["text"])
     assert end < begin and devices == 2
+
+
+def test_the_decoder_gives_the_same_with_padded_rows() -> None:
+    """One sequence in eight rows: the same up to bfloat16's rounding, after several tokens that went into the cache."""
+    code = """
+import decode, jax, numpy as np
+from jax.sharding import Mesh
+from jaxgpu_tune.comms import AllReduce
+mesh = Mesh(np.array(jax.devices()), ("tp",))
+comm = AllReduce(mesh, "tp")
+plain, padded = (decode.decode(decode.Size(pad_to=rows), mesh, comm, "fused", 6)[1] for rows in (0, 8))
+tell([padded.shape, float(np.linalg.norm(padded - plain) / np.linalg.norm(plain))])
+"""
+    shape, error = told(code, cwd=EXAMPLES, JAX_PLATFORMS="cpu", PYTHONPATH=f"{ROOT}:{EXAMPLES}")
+    assert shape == [1, 256] and error < 0.02
 
 
 def test_the_decoder_tells_its_tokens_a_second_by_each_path() -> None:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-TRUTH, SPEED, PAIRS = ("correct", "stress", "dead"), ("latency", "rows", "trace", "decode"), ("together", "left_alone")
+TRUTH, PAIRS = ("correct", "stress", "dead"), ("together", "left_alone")
+SPEED = ("latency", "cutover", "rows", "trace", "decode")
 STAGES = (*TRUTH, *SPEED, *PAIRS)
 
 

@@ -1,4 +1,4 @@
-"""What the sums cost: alone by size, with the addition and norm by rows, in a decode step by batch, and each kernel in a profile."""
+"""What the sums cost: alone by size, in one step and in two, with addition and norm by rows, in a decode step, and each kernel."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from jax import lax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .common import WIDTH, Bench, by_rank, chained, kernel_times, microseconds, variants
+from jaxgpu_tune.comms import shapes
+
+from .common import WIDTH, Bench, bench, by_rank, chained, kernel_times, microseconds, variants
 
 SIZES = tuple(1 << power for power in (12, 13, 14, 16, 17, 18, 19, 20, 22))
+AROUND_CUTOVER = tuple(1 << power for power in range(16, 23))
+ONE_SHOT_UP_TO = {"one-shot": 1 << 62, "two-shot": 0}
+PADDED, WORTH_PADDING = 8, ("none", "shipped", "nccl", "ours")
+"""Rows that a single sequence is padded to, and by which ways it is measured."""
 DECODER = example.Size(layers=32, width=4096, heads=32, groups=8, inner=14336, past=1024)
 
 
@@ -31,6 +37,22 @@ def latency(b: Bench) -> Any:
         x = by_rank(b, np.ones((b.mesh.size, size // 2)).astype(jnp.bfloat16))
         for name, (one, options) in ways.items():
             found.setdefault(name, {})[size] = microseconds(b, one, x, compiler_options=options)
+    return found
+
+
+def cutover(b: Bench) -> Any:
+    """Microseconds of a scaling and an all-reduce by size, in one step and in two, whatever the size above which there are two."""
+    if b.mesh.size == 2:
+        return "two ranks always take one step"
+    found: dict[str, dict[int, list[float]]] = {}
+    for kind, up_to in ONE_SHOT_UP_TO.items():
+        shapes.ONE_SHOT_BYTES[b.mesh.size] = up_to
+        jax.clear_caches()
+        forced = bench()
+        for size in AROUND_CUTOVER if b.gpu else AROUND_CUTOVER[:1]:
+            x = by_rank(forced, np.ones((b.mesh.size, size // 2)).astype(jnp.bfloat16))
+            print(forced.comm.explain(x[0]), flush=True)
+            found.setdefault(kind, {})[size] = microseconds(forced, lambda comm, x: comm.psum(x * 0.5), x)
     return found
 
 
@@ -62,19 +84,28 @@ def trace(b: Bench) -> Any:
 
 
 def decode(b: Bench) -> Any:
-    """Milliseconds a token, by what does the all-reduce and by batch; "none" leaves it out."""
+    """Milliseconds a token, by what does the all-reduce and by batch; "none" leaves it out, "padded" is one sequence in 8 rows."""
     found: dict[str, Any] = {}
     for batch in (1, 8, 32) if b.gpu else (1,):
         size = DECODER._replace(batch=batch) if b.gpu else example.Size()
         weights = example.weights_of(size, b.mesh)
-        for name, (path, options) in {"none": ("none", {}), **_ways(b)}.items():
-            step = example.make_step(size, b.mesh, path, options)
-            ready, times, last = _timed(step, b, size, weights)
+        for name, (path, options, rows) in _decoders(b, batch).items():
+            padded = size._replace(pad_to=rows)
+            step = example.make_step(padded, b.mesh, path, options)
+            ready, times, last = _timed(step, b, padded, weights)
             told = {"ms": times, "mean square": float(np.mean(last * last)), "seconds to compile": ready}
             found.setdefault(name, {})[batch] = told
             print(name, batch, times, flush=True)
         jax.clear_caches()
     return found
+
+
+def _decoders(b: Bench, batch: int) -> dict[str, tuple[str, dict[str, str], int]]:
+    """Paths of the example, XLA's options and the rows to pad to."""
+    ways = {"none": ("none", {}), **_ways(b)}
+    plain = {name: (*way, 0) for name, way in ways.items()}
+    padded = {f"{name}, padded": (*way, PADDED) for name, way in ways.items() if name in WORTH_PADDING}
+    return plain | padded if batch == 1 else plain
 
 
 def added(path: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pytest
 from child import ROOT, told
 
 CODE = """
-import re
+import re, sys
 import decode, jax, jax.numpy as jnp, numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -32,7 +32,7 @@ def like(shape, dtype, spec):
 
 fixed = Setup("tp", Shape(2, 1 << 20), "90", 10**9, ""), P("tp")
 comm = AllReduce.tree_unflatten(fixed, (like((2, 32), jnp.uint32, P("tp")),))
-size = decode.Size(layers=2)
+size = decode.Size(layers=2, pad_to=int(sys.argv[1]))
 part = size.width // size.heads
 shapes = {"qkv": (size.width, 2 * size.width), "out": (size.width,) * 2, "gate_up": (size.width, 2 * size.inner),
           "down": (size.inner, size.width), "norm_1": (size.width,), "norm_2": (size.width,)}
@@ -41,7 +41,8 @@ past = [{n: like((1, size.groups, size.past, part), jnp.bfloat16, s) for n, s in
 step = decode.make_step(size, mesh, "fused")
 x, position = like((1, size.width), jnp.bfloat16, P()), like((), jnp.int32, P())
 text = step.trace(comm, weights, past, x, position).lower().compile().as_text()
-tell({"calls": text.count('custom_call_target="__gpu$xla.gpu.ptx"'), "copies": len(re.findall(r" copy\\(", text)),
+dots = [shape.split(",") for shape in re.findall(r"= \\w+\\[([\\d,]+)\\]\\S* dot\\(", text)]
+tell({"products of 8 rows": sum("8" in shape for shape in dots), "calls": text.count('custom_call_target="__gpu$xla.gpu.ptx"'), "copies": len(re.findall(r" copy\\(", text)),
       "others": "all-reduce" in text})
 """
 
@@ -59,11 +60,17 @@ def toolkit() -> Path:
     return found[0]
 
 
-def test_a_decode_step_compiles_with_two_calls_a_layer() -> None:
-    """Nothing is copied for the calls, and no other all-reduce is left."""
+@pytest.mark.parametrize("pad_to", [0, 8])
+def test_a_decode_step_compiles_with_two_calls_a_layer(pad_to: int) -> None:
+    """Nothing is copied for the calls, and no other all-reduce is left; XLA takes no padding away."""
     folder = toolkit()
     path = f"{ROOT}:{ROOT / 'examples'}"
     found = told(
-        CODE, JAX_PLATFORMS="cpu", XLA_FLAGS=f"--xla_gpu_cuda_data_dir={folder}", JAXGPU_TUNE="off", PYTHONPATH=path
+        CODE,
+        argv=(str(pad_to),),
+        JAX_PLATFORMS="cpu",
+        XLA_FLAGS=f"--xla_gpu_cuda_data_dir={folder}",
+        JAXGPU_TUNE="off",
+        PYTHONPATH=path,
     )
-    assert found == {"calls": 4, "copies": 0, "others": False}
+    assert found == {"products of 8 rows": 8 if pad_to else 0, "calls": 4, "copies": 0, "others": False}
