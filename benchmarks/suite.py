@@ -2,20 +2,22 @@
 
     python -m benchmarks.suite [--budget-seconds 540] [--only fsdp_comm decode] [--platform cpu --devices 2]
 
-Runs are ordered by worth and written after each one; started again, it goes on where it was. ``python -m
-benchmarks.tables`` makes tables and plots of the results.
+Runs are ordered by worth and written after each one; started again, it goes on where it was. Two may write to one file at a
+time, each with other workloads, on other GPUs (CUDA_VISIBLE_DEVICES). ``python -m benchmarks.tables`` makes tables and plots.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,11 +85,17 @@ class Suite:
         self.began = time.monotonic()
         self.expected = EXPECTED
         self.path = given.out / f"suite-{given.name or named()}.json"
-        self.results: dict[str, Any] = {"size": given.size, "machines": [], "same": {}, "runs": []}
-        if self.path.exists():
-            self.results = json.loads(self.path.read_text())
+        self.results = self._read()
+        self.same: dict[str, dict[str, str]] = {}
         self.gpus = self._gpus()
-        self.machine = self._machine()
+        self.facts = jaxgpu_tune.detect().to_dict()
+        for gpu in self.facts["gpus"]:
+            gpu.pop("free_bytes", None)
+
+    def _read(self) -> dict[str, Any]:
+        if self.path.exists():
+            return dict(json.loads(self.path.read_text()))
+        return {"size": self.given.size, "machines": [], "same": {}, "runs": []}
 
     def _gpus(self) -> list[str]:
         if self.given.platform == "cpu":
@@ -96,13 +104,10 @@ class Suite:
 
     def _machine(self) -> int:
         """The number of this machine among those of the results."""
-        facts = jaxgpu_tune.detect().to_dict()
-        for gpu in facts["gpus"]:
-            gpu.pop("free_bytes", None)
         known = self.results["machines"]
-        if facts not in known:
-            known.append(facts)
-        return int(known.index(facts))
+        if self.facts not in known:
+            known.append(self.facts)
+        return int(known.index(self.facts))
 
     def run(self) -> None:
         """All batches in order; the next one's processes import JAX while this one's are timed."""
@@ -128,11 +133,11 @@ class Suite:
     def _jobs(self) -> list[Job]:
         variants = {}
         for name in self.given.only:
-            found, self.results["same"][name] = distinct(WORKLOADS[name], self._base(self._share(name)))
+            found, self.same[name] = distinct(WORKLOADS[name], self._base(self._share(name)))
             wanted = self.given.variants
             variants[name] = [one for one in found if not wanted or one.preset is None or one.name in wanted]
         jobs = in_order(variants, self.given.rounds)
-        return pending(jobs, self.results["runs"], self.machine)
+        return pending(jobs, self.results["runs"], self._machine())
 
     def _share(self, workload: str) -> tuple[str, ...]:
         return tuple(self.gpus[:1] if WORKLOADS[workload].devices == "one" else self.gpus)
@@ -185,15 +190,28 @@ class Suite:
             return dict(json.loads(lines[-1]))
         return {"error": f"status {status}: {child.said.read_text()[-1500:]}"}
 
+    @contextmanager
+    def _file_alone(self) -> Iterator[None]:
+        """While no other suite reads or writes the file."""
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
     def _keep(self, child: Child, found: dict[str, Any]) -> None:
         """Add the result to the file, which is replaced as a whole."""
         job = child.job
         run = {"workload": job.workload, "variant": job.variant.name, "round": job.round, "alone": job.alone}
-        run |= {"machine": self.machine, "gpus": len(child.gpus), "settings": dict(child.settings), **found}
-        self.results["runs"].append(run)
-        partial = self.path.with_suffix(".part")
-        partial.write_text(json.dumps(self.results, indent=1) + "\n")
-        os.replace(partial, self.path)
+        with self._file_alone():
+            self.results = self._read()
+            run |= {"machine": self._machine(), "gpus": len(child.gpus), "settings": dict(child.settings), **found}
+            self.results["same"] |= self.same
+            self.results["runs"].append(run)
+            partial = self.path.with_suffix(".part")
+            partial.write_text(json.dumps(self.results, indent=1) + "\n")
+            os.replace(partial, self.path)
         print(f"{self._spent():6.1f} s  {described(run)}", flush=True)
 
 

@@ -113,6 +113,19 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(again) == 1 and "dreamerv3" in again[0]
 
 
+@pytest.mark.slow
+def test_two_suites_write_one_file(tmp_path: Path) -> None:
+    """Neither loses what the other one found meanwhile."""
+    command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
+    command += ["--variants", "none", "--rounds", "2", "--seconds", "0.1", "--only"]
+    environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
+    both = [subprocess.Popen([*command, name], env=environ, cwd=ROOT) for name in ("stencil", "rl_scan")]
+    assert [one.wait(120) for one in both] == [0, 0]
+    results = json.loads((tmp_path / "suite-test.json").read_text())
+    assert sorted(run["workload"] for run in results["runs"]) == ["rl_scan"] * 2 + ["stencil"] * 2
+    assert set(results["same"]) == {"rl_scan", "stencil"} and len(results["machines"]) == 1
+
+
 def test_every_preset_is_measured_somewhere() -> None:
     """Maintained ones for speed on a workload of their kind; published ones unless they turn multicast on or only measure."""
     measured = {variant.preset for workload in WORKLOADS.values() for variant in variants_of(workload)}
