@@ -60,9 +60,9 @@ def weights_of(size: Size) -> Shapes:
 
 
 def cache_of(size: Size) -> Shapes:
-    """Keys and values of each layer; groups of heads are cut over the devices."""
-    shape = (size.groups, size.rows, size.past, size.width // size.heads)
-    return {f"{number}.{name}": (shape, 0) for number in range(size.layers) for name in ("keys", "values")}
+    """Keys and values of each layer; groups of heads are cut over the devices. Rows first: else each step transposes all of it."""
+    shape = (size.rows, size.groups, size.past, size.width // size.heads)
+    return {f"{number}.{name}": (shape, 1) for number in range(size.layers) for name in ("keys", "values")}
 
 
 def token_of(state: Tree, batch: Tree, *, place: Place, size: Size) -> tuple[Tree, jax.Array]:
@@ -84,12 +84,12 @@ def token_of(state: Tree, batch: Tree, *, place: Place, size: Size) -> tuple[Tre
 
 
 def written(cache: jax.Array, new: jax.Array, position: jax.Array) -> jax.Array:
-    """The cache (groups, rows, past, width) with one position replaced by (rows, groups, width)."""
-    return jax.lax.dynamic_update_slice(cache, new.swapaxes(0, 1)[:, :, None], (0, 0, position, 0))
+    """The cache (rows, groups, past, width) with one position replaced by (rows, groups, width)."""
+    return jax.lax.dynamic_update_slice(cache, new[:, :, None], (0, 0, position, 0))
 
 
 def attended(queries: jax.Array, keys: jax.Array, values: jax.Array) -> jax.Array:
     """Attention of each row's one token (rows, groups, heads, width) to all that is in the cache, softmax in float32."""
-    scores = jnp.einsum("rghw,grpw->rghp", queries, keys).astype(jnp.float32) / queries.shape[-1] ** 0.5
-    answers = jnp.einsum("rghp,grpw->rghw", jax.nn.softmax(scores).astype(queries.dtype), values)
+    scores = jnp.einsum("rghw,rgpw->rghp", queries, keys).astype(jnp.float32) / queries.shape[-1] ** 0.5
+    answers = jnp.einsum("rghp,rgpw->rghw", jax.nn.softmax(scores).astype(queries.dtype), values)
     return answers.reshape(len(queries), -1)
