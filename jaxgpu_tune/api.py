@@ -228,7 +228,7 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
 
 
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
-    """Everything known of a flag, variable or option, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
+    """Everything known of a flag, variable, option or preset, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
     from .planning.explain import closest
     from .planning.explain import explain as explain_name
     from .planning.select import facts_of
@@ -241,7 +241,7 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
         near = closest(name, target)
         hint = f"Did you mean {near}?" if near else ""
         raise UnknownFlag.of(
-            [Finding("unknown-name", "error", f"{name!r} is no flag, variable or option that is known.", hint)]
+            [Finding("unknown-name", "error", f"{name!r} is no flag, variable, option or preset that is known.", hint)]
         )
     return found
 

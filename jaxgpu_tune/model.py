@@ -93,7 +93,10 @@ class Setting(Value):
 
 
 class Preset(Value):
-    """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs."""
+    """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs.
+
+    ``advice``: what the program itself can do, and when that holds, in the words of a setting's ``when``.
+    """
 
     name: str
     summary: str
@@ -102,6 +105,7 @@ class Preset(Value):
     evidence: tuple[str, ...] = ()
     source: str = ""
     memory_fraction: float | str | None = None
+    advice: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 class Gpu(Value):
@@ -201,13 +205,14 @@ class Migration(Value):
 
 
 class Explanation(Value):
-    """Everything known of one flag, variable or option. ``here``: what holds in the installed (or given) build.
+    """Everything known of one flag, variable, option or preset. ``here``: what holds in the installed (or given) build.
 
     ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
     ``values`` and ``compile_option`` are those of this build's flag; ``presets``: who sets it to what, and whether that was measured.
+    Of a preset: what it ``sets`` and where, the ``evidence``, and ``advice`` beyond settings that holds here.
     """
 
-    kind: SettingKind
+    kind: SettingKind | Literal["preset"]
     name: str
     does: str = ""
     traps: str = ""
@@ -221,26 +226,18 @@ class Explanation(Value):
     presets: tuple[str, ...] = ()
     translations: tuple[str, ...] = ()
     hazards: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
         return jsonable(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        lives = ", ".join(f"{first} to {last}" if last else f"{first} on" for first, last in self.life)
-        rows = {
-            "does": self.does,
-            "trap": self.traps,
-            "here": self.here,
-            "in jaxlib": lives if self.kind == "xla_flag" else "",
-            "type": self.type,
-            "values": ", ".join(self.values),
-            "presets": "; ".join(self.presets),
-            "elsewhere": "; ".join(self.translations),
-            "hazards": " ".join(self.hazards),
-            "source": self.source,
-        }
-        return "\n".join([self.name, *(f"  {key}: {text}" for key, text in rows.items() if text)])
+        from .render.explanation import explanation_text
+
+        return explanation_text(self)
 
 
 class Report(Value):

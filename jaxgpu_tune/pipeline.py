@@ -25,7 +25,7 @@ from .planning.option_checks import check_options, companions, refused_here
 from .planning.pool import check_pool, check_surroundings
 from .planning.processes import check_layout
 from .planning.request import Request
-from .planning.select import compose, facts_of, select
+from .planning.select import advised, compose, facts_of, select
 from .planning.target import Target, target_of
 from .planning.wish import Problem, Wish, collect
 
@@ -150,6 +150,7 @@ def make_plan(
         *_checked(merged.wishes, facts, request, observation),
         *(check_surroundings(merged.wishes, observation, request) if looks_around else ()),
         *shared_flags(observation, flags),
+        *advised(preset, facts),
     )
     if request.strict:
         _raise_strict(findings)

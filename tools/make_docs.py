@@ -185,6 +185,11 @@ def _setting_text(kind: str, name: str, value: object) -> str:
     return f"{'--' if kind == 'xla_flag' else ''}{name}={value}"
 
 
+def _advice(advice: tuple[str, Mapping[str, object]]) -> str:
+    text, when = advice
+    return f"- {text}" + (f" ({_demands(when)})" if when else "")
+
+
 def preset_page(preset: Preset) -> str:
     """The text of docs/presets/NAME.md."""
     parts = [WARNING, f"# {preset.name}", preset.summary, f"Kind: {preset.kind}."]
@@ -198,6 +203,8 @@ def preset_page(preset: Preset) -> str:
     if preset.memory_fraction is not None:
         parts.append(f"Memory fraction: {_code(str(preset.memory_fraction))}.")
     parts.append(_settings_table(preset.settings) if preset.settings else "It sets nothing.")
+    if preset.advice:
+        parts.append("Beyond settings:\n\n" + "\n".join(map(_advice, preset.advice)))
     return "\n\n".join(parts) + "\n"
 
 

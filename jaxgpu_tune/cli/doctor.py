@@ -8,7 +8,7 @@ import platform
 from ..model import Finding, jsonable
 from .options import wrong_use
 from .output import exit_code, print_json, show
-from .parameters import JSON, Option
+from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 NOT_SHOWN = ("JAXGPU_TUNE_STATE", "TF_CLI_", "TF_VAR_", "TF_TOKEN_")
 """What this library set is told by what is in force; the others are Terraform's, not TensorFlow's."""
 PARAMETERS = (
+    Argument("preset", "[PRESET]", default="auto"),
     Option("start", "--start", "switch", "Let a child process start JAX, and see where it runs (takes GPU memory)."),
     Option("seconds", "--seconds", "number", "How long that may take.", "N", default=60),
     JSON,
@@ -30,21 +31,22 @@ PARAMETERS = (
 EXAMPLES = (
     ("jaxgpu-tune doctor", "what keeps JAX from the GPU in this environment"),
     ("jaxgpu-tune doctor --start", "the same, and try it"),
+    ("jaxgpu-tune doctor decode", "with what to do for such a program beyond settings"),
     ("jaxgpu-tune doctor --json > report.json", "for a bug report: no secrets in it"),
 )
 
 
-def command(start: bool, seconds: int, as_json: bool) -> int:
+def command(preset: str, start: bool, seconds: int, as_json: bool) -> int:
     """Tell on one screen why JAX is slow, on the CPU, or about to die here; exit code 1 if it is.
 
-    Looks at the GPUs and their driver, the installed packages, memory, XLA_FLAGS and what else is set. No JAX is
-    imported here. The output is fit for a bug report: passwords, tokens and the name of the home folder are masked.
+    Looks at the GPUs and their driver, the installed packages, memory, XLA_FLAGS and what else is set; of PRESET it tells what it
+    would set and what else it advises. No JAX is imported here. The output is fit for a bug report: passwords, tokens and the name of the home folder are masked.
     """
     from ..api import plan
 
     if seconds < 1:
         raise wrong_use(f"--seconds {seconds} is not valid; allowed: whole numbers of at least 1.")
-    report = plan("auto")
+    report = plan(preset)
     trial = _trial(seconds) if start else None
     findings = _findings(report, trial)
     told = _told(report, findings, trial)
@@ -64,14 +66,15 @@ def _trial(seconds: int) -> Started:
 
 
 def _findings(report: Report, trial: Started | None) -> tuple[Finding, ...]:
-    """What surrounds JAX, then what is set; as it is now, without any preset."""
+    """What surrounds JAX, what is set as it is now, without any preset, and what the preset advises."""
     from ..api import check
     from ..host.detect import MACHINE_FILE
     from ..host.surroundings import surroundings
     from ..planning.diagnose import diagnose, graver
 
     around = None if os.environ.get(MACHINE_FILE) else surroundings(os.environ)
-    found = (*diagnose(report.machine, os.environ, around, trial), *graver(check()))
+    advice = (finding for finding in report.findings if finding.code == "advice")
+    found = (*diagnose(report.machine, os.environ, around, trial), *graver(check()), *advice)
     return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
 
 
@@ -96,7 +99,8 @@ def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) 
         ],
         "start": jsonable(trial),
         "environ": environ,
-        "auto": [label(decision) for decision in report.decisions if decision.status == "set"],
+        "preset": report.preset,
+        "sets": [label(decision) for decision in report.decisions if decision.status == "set"],
         "presets": [preset.name for preset in presets()],
         "machine": report.machine.to_dict(),
     }

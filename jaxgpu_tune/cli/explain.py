@@ -13,11 +13,12 @@ EXAMPLES = (
     ("jaxgpu-tune explain --xla_gpu_graph_level", "what it does, its traps, its life, what stands for it"),
     ("jaxgpu-tune explain XLA_PYTHON_CLIENT_MEM_FRACTION", "a variable"),
     ("jaxgpu-tune explain jax_enable_pgle --jaxlib 0.5.1", "an option, for another release"),
+    ("jaxgpu-tune explain decode", "a preset: what it sets where, what was measured, what to do beyond it"),
 )
 
 
 def command(names: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
-    """Tell all that is known of NAME: an XLA flag (with or without dashes), a variable or a jax.config option."""
+    """Tell all that is known of NAME: an XLA flag (with or without dashes), a variable, a jax.config option or a preset."""
     from ..api import explain
 
     if len(names) != 1:

@@ -2,7 +2,7 @@
 
 A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``measured``, ``memory_fraction`` and ``[[set]]`` tables: exactly
 one of ``flag``, ``env`` and ``config``, its ``value``, a ``reason``, and optionally ``source`` and ``when`` (the conditions of
-``knowledge/vocabulary.py``). ``measured``: where all of it was measured, in the words of ``when``; a ``[[set]]`` may say otherwise. A user's file may begin with ``extends``, the name of a preset or a list of them; only
+``knowledge/vocabulary.py``); and ``[[advice]]`` tables: the ``text`` of what the program itself can do, and ``when``. ``measured``: where all of it was measured, in the words of ``when``; a ``[[set]]`` may say otherwise. A user's file may begin with ``extends``, the name of a preset or a list of them; only
 ``value`` is required in its ``[[set]]`` tables. Settings are stated in the newest names; translating is not done here.
 """
 
@@ -18,7 +18,7 @@ from .vocabulary import when_problems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 
@@ -33,8 +33,10 @@ TOP_KEYS: dict[str, tuple[type, ...]] = {
     "memory_fraction": (float, int, str),
     "extends": (str, list),
     "set": (list,),
+    "advice": (list,),
 }
 SET_KEYS = (*KINDS, "value", "reason", "source", "when", "measured")
+ADVICE_KEYS = ("text", "when")
 OUR_KINDS = ("maintained", "published")
 USERS_KIND = "user"
 
@@ -91,6 +93,10 @@ def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> 
         evidence=tuple(tables.get("evidence", ())),
         source=tables.get("source", ""),
         memory_fraction=tables.get("memory_fraction", fractions[-1] if fractions else None),
+        advice=(
+            *(advice for base in bases for advice in base.advice),
+            *((table["text"], table.get("when", {})) for table in tables.get("advice", ())),
+        ),
     )
 
 
@@ -128,11 +134,15 @@ def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
     yield from _kind_problems(tables.get("kind"))
     yield from _list_problems(tables)
     yield from when_problems(tables.get("measured", {}), "measured")
-    sets = tables.get("set")
-    for number, table in enumerate(sets if isinstance(sets, list) else (), start=1):
-        where = f"[[set]] {number}"
-        problems = _set_problems(table) if isinstance(table, dict) else ["is not a table."]
-        yield from (f"{where}: {problem}" for problem in problems)
+    yield from _tables_problems(tables, "set", _set_problems)
+    yield from _tables_problems(tables, "advice", _advice_problems)
+
+
+def _tables_problems(tables: Mapping[str, Any], key: str, of_one: Callable[[Any], Iterator[str]]) -> Iterator[str]:
+    found = tables.get(key)
+    for number, table in enumerate(found if isinstance(found, list) else (), start=1):
+        problems = of_one(table) if isinstance(table, dict) else ["is not a table."]
+        yield from (f"[[{key}]] {number}: {problem}" for problem in problems)
 
 
 def _fraction_problems(value: Any) -> Iterator[str]:
@@ -160,9 +170,7 @@ def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
-    for key in table:
-        if key not in SET_KEYS:
-            yield f"{key}: no such key; allowed: {', '.join(SET_KEYS)}. {closest(key, SET_KEYS)}"
+    yield from _key_problems(table, SET_KEYS)
     named = setting_kind(table)
     if named is None:
         yield f"exactly one of {', '.join(KINDS)} is needed."
@@ -177,6 +185,19 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} = {table[key]!r} is not text."
     for key in ("when", "measured"):
         yield from when_problems(table.get(key, {}), key)
+
+
+def _advice_problems(table: Mapping[str, Any]) -> Iterator[str]:
+    yield from _key_problems(table, ADVICE_KEYS)
+    if not isinstance(table.get("text"), str) or not table["text"].strip():
+        yield f"text = {table.get('text')!r} is not valid; allowed: a sentence or two."
+    yield from when_problems(table.get("when", {}), "when")
+
+
+def _key_problems(table: Mapping[str, Any], allowed: tuple[str, ...]) -> Iterator[str]:
+    for key in table:
+        if key not in allowed:
+            yield f"{key}: no such key; allowed: {', '.join(allowed)}. {closest(key, allowed)}"
 
 
 def _is_value(value: Any) -> bool:

@@ -6,10 +6,11 @@ from ..knowledge import flags as known
 from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
-from ..knowledge.presets import all_presets
+from ..knowledge.presets import all_presets, load_preset, preset_names
 from ..knowledge.translations import rules
-from ..model import Explanation, Gpu, Setting, SettingKind
+from ..model import Explanation, Gpu, Preset, Setting, SettingKind
 from .conditions import Facts, all_met
+from .select import advised
 from .target import Target
 
 TYPE_CHECKING = False
@@ -24,13 +25,13 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -> Explanation | None:
-    """What is known of a flag (with or without dashes), a variable or a jax.config option; None: nothing is."""
+    """What is known of a flag (with or without dashes), a variable, a jax.config option or a preset; None: nothing is."""
     plain = name.strip().lstrip("-").split("=", 1)[0]
     kind, plain = _kind_of(plain)
     found = note(plain)
     stated = [(p.name, s) for p in all_presets() for s in p.settings if s.name == plain]
     if kind is None and found is None and not stated and not variables.is_read(plain):
-        return None
+        return _of_preset(load_preset(plain), facts) if plain in preset_names() else None
     kind = kind or (found.kind if found else "env")
     return Explanation(
         kind=kind,
@@ -39,11 +40,36 @@ def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -
         traps=found.traps if found else "",
         source=found.source if found else "",
         here=" · ".join(numbered(gpus)) if plain == VISIBLE else _here(kind, plain, target),
-        presets=tuple(f"{preset}: {setting.value} ({_measured(setting, facts)})" for preset, setting in stated),
+        presets=tuple(f"{preset}: {_text(setting.value)} ({_measured(setting, facts)})" for preset, setting in stated),
         translations=tuple(_rule_text(rule) for rule in rules(kind, plain)),
         hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
         **_build_facts(kind, plain, target),
     )
+
+
+def _of_preset(preset: Preset, facts: Facts) -> Explanation:
+    return Explanation(
+        kind="preset",
+        name=preset.name,
+        does=preset.summary,
+        source=preset.source,
+        sets=tuple(f"{_stated(setting)}, {_where(setting, facts)}" for setting in preset.settings),
+        evidence=preset.evidence,
+        advice=tuple(finding.message for finding in advised(preset, facts)),
+    )
+
+
+def _stated(setting: Setting) -> str:
+    return f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={_text(setting.value)}"
+
+
+def _text(value: object) -> str:
+    return "''" if value == "" else str(value)
+
+
+def _where(setting: Setting, facts: Facts) -> str:
+    conditions = ", ".join(f"{name} {demand}" for name, demand in setting.when.items()) or "anything"
+    return f"where {conditions}{'' if all_met(setting.when, facts) else ' (not here)'}"
 
 
 def numbered(gpus: Iterable[Gpu]) -> Iterator[str]:

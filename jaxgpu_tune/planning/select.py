@@ -9,10 +9,10 @@ from ..knowledge.presets import load_preset, load_preset_file
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
 from .arguments import THRESHOLD_FLAGS
 from .check import withheld
-from .conditions import Facts, evaluate
+from .conditions import Facts, all_met, evaluate
 from .request import Request
 
-__all__ = ["compose", "facts_of", "job_devices", "select"]
+__all__ = ["advised", "compose", "facts_of", "job_devices", "select"]
 
 FOR_GPUS = ("xla_gpu_", "NCCL_", "CUDA_", "XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
 MIB = 2**20
@@ -28,6 +28,7 @@ def compose(request: Request) -> Preset:
         kind="maintained" if all(part.kind == "maintained" for part in parts) else "published",
         settings=tuple(setting for part in parts for setting in part.settings),
         memory_fraction=fractions[-1] if fractions else None,
+        advice=tuple(advice for part in parts for advice in part.advice),
     )
 
 
@@ -119,6 +120,13 @@ def select(preset: Preset, request: Request, facts: Facts) -> Iterator[Setting |
             yield Decision(setting.kind, setting.name, None, "unmet", " ".join(reasons), setting.source)
         else:
             yield setting
+
+
+def advised(preset: Preset, facts: Facts) -> Iterator[Finding]:
+    """What the program itself can do here, beyond any setting."""
+    for text, when in preset.advice:
+        if all_met(when, facts):
+            yield Finding("advice", "note", text)
 
 
 def _unmet(setting: Setting, facts: Facts) -> list[str]:

@@ -23,7 +23,10 @@ def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
         "Machine": [*told["facts"], *told["software"], *_start(told["start"])],
         "Environment": [f"{name}={value}" for name, value in told["environ"].items()]
         or ["nothing that JAX reads is set"],
-        "Presets": [f"auto sets here: {', '.join(told['auto']) or 'nothing'}", f"all: {', '.join(told['presets'])}"],
+        "Presets": [
+            f"{told['preset']} sets here: {', '.join(told['sets']) or 'nothing'}",
+            f"all: {', '.join(told['presets'])}",
+        ],
     }
     lines = [*hanging(_verdict(findings), columns), *findings_lines(findings, columns)]
     for heading, facts in sections.items():

@@ -61,8 +61,10 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
         ],
         {},
     ),
+    "explain-preset": (["explain", "decode"], {}),
     "presets": (["presets"], {}),
     "doctor-good": (["doctor"], {}),
+    "doctor-preset": (["doctor", "decode"], {}),
     "doctor-bad": (
         ["doctor"],
         {

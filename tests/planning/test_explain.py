@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine
@@ -38,6 +39,32 @@ def test_what_no_one_measured_is_unmeasured() -> None:
     facts = Facts("0.11.2", ("9.0",) * 2, 2, 2, True, 1, 1, "cuda")
     found = explain(SWITCH, target_of(Machine.from_dict({"jaxlib": "0.11.2"})), facts)
     assert found is not None and found.presets == ("jax-toolbox-permute: true (unmeasured)",)
+
+
+def test_a_preset_is_explained() -> None:
+    """What it sets, where, and what was measured; here, on one GPU, its setting does not hold."""
+    target = target_of(Machine.from_dict({"jaxlib": "0.11.2"}))
+    found = explain("decode", target, Facts("0.11.2", ("9.0",), 1, 1, True, 1, 1, "cuda"))
+    assert found is not None and found.kind == "preset" and found.does and found.evidence
+    assert found.sets[0].startswith("--xla_gpu_experimental_use_collective_kernels='', where jaxlib ")
+    assert found.sets[0].endswith("(not here)") and found.advice == ()
+    text = str(found)
+    assert all(
+        f"  {key}: {value}" in text
+        for key, values in (("sets", found.sets), ("evidence", found.evidence))
+        for value in values
+    )
+
+
+def test_advice_is_given_where_it_holds(tmp_path: Path) -> None:
+    """As a note of the plan, of joined and extended presets too, and of doctor; not where its condition is not met."""
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "decode"\n[[advice]]\ntext = "Batch them."\nwhen = { devices = ">=2" }\n')
+    two = {"jaxlib": "0.11.2", "gpus": [{"index": 0}, {"index": 1}]}
+    for gpus, advised in ((two["gpus"], True), (two["gpus"][:1], False)):
+        report = jaxgpu_tune.plan(f"{path}", machine=Machine.from_dict({**two, "gpus": gpus}))
+        notes = [finding for finding in report.findings if finding.message == "Batch them."]
+        assert [(note.code, note.severity) for note in notes] == [("advice", "note")] * advised
 
 
 def test_a_users_file_may_say_where_it_was_measured(tmp_path: Path) -> None:
