@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from stat import S_ISFIFO
 
 from ..errors import TooLate
 from ..knowledge import options
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["apply", "former_options", "in_notebook", "last_applied", "restore"]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
+PROCESS = os.getpid()
+"""Another one later on: this process was forked off."""
 OR_WARN = "; or pass late='warn' to apply what still can be"
 _former_options: dict[str, Any] = {}
 _last: list[Report] = []
@@ -127,6 +130,7 @@ def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]
     sys.stdout.flush()
     sys.stderr.flush()
     environ = {**marked(observation.environ, report.environ), REEXECUTED: "1"}
+    os.chdir(_folder_at_start())
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)
 
 
@@ -137,7 +141,37 @@ def _why_not_again() -> str:
         return "a notebook's kernel would lose its cells"
     if "pytest" in sys.modules:
         return "pytest runs this process"
+    if _is_worker():
+        return "this is a worker of the program, which would run a second time beside itself"
+    if _is_read_once():
+        return "its text came through a pipe or the keyboard and cannot be read again"
     return "" if sys.executable else "the interpreter's path is unknown"
+
+
+def _is_worker() -> bool:
+    """Whether this process was forked off, or started by multiprocessing: its command line is not its own."""
+    started_by = sys.modules.get("multiprocessing.process")
+    return os.getpid() != PROCESS or (started_by is not None and started_by.parent_process() is not None)
+
+
+def _is_read_once() -> bool:
+    """Whether Python read the program from something that gives it only once: stdin, a pipe, a terminal."""
+    file = _program_file()
+    if file in ("", "<stdin>"):
+        return sys.argv[:1] != ["-c"]
+    return os.path.exists(file) and S_ISFIFO(os.stat(file).st_mode)
+
+
+def _folder_at_start() -> str:
+    """The folder that the script's path was relative to, which the program may have left; else the present one."""
+    file = _program_file()
+    given = next((word for word in sys.orig_argv[1:] if word and file.endswith(f"{os.sep}{word}")), "")
+    return file.removesuffix(given) if given else os.curdir
+
+
+def _program_file() -> str:
+    """The absolute path of the script or module that is run; empty if there is none."""
+    return getattr(sys.modules["__main__"], "__file__", None) or ""
 
 
 def _write_environ(final: Mapping[str, str], names: Iterable[str]) -> None:
