@@ -32,11 +32,12 @@ class Resolved(Value):
 def resolve_among(releases: Sequence[str], version: str) -> Resolved:
     """The release (of ``releases``, oldest first) that stands for ``version``.
 
-    ``0.4.25+cuda12.cudnn89`` and ``0.9.1.post6`` are the release that they name. ``0.6.1.dev20250514`` lies between
+    ``0.4.25+cuda12.cudnn89``, ``0.9.1.post6`` and ``0.5`` (0.5.0) are the release that they name. ``0.6.1.dev20250514`` lies between
     0.6.0 and 0.6.1 and is nearest to the release that it leads to. A version that cannot be read counts as the newest.
     """
-    named = version if version in releases else re.sub(_SAME_CODE, "", version)
-    if named in releases:
+    bare = re.sub(_SAME_CODE, "", version)
+    named = next((text for text in (version, bare, f"{bare}.0") if text in releases), None)
+    if named:
         return Resolved(named, True, (named,))
     at = _place(releases, version)
     around = tuple(releases[max(at - 1, 0) : at + 1])

@@ -13,6 +13,8 @@ from .xla_flags import BLANKS, Token, scan_file_text
 
 __all__ = ["KINDS", "Change", "Rewritten", "kind_of", "rewrite"]
 
+BYTE_ORDER_MARK = "\ufeff"
+"""Windows' editors begin files with it, and every reader skips it."""
 KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "shell")
 _ENDINGS = {
     "python": (".py", ".pyi"),
@@ -60,6 +62,9 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
 
     Raises SyntaxError or ValueError where the file cannot be read as its kind.
     """
+    if text.startswith(BYTE_ORDER_MARK):
+        found = rewrite(text.removeprefix(BYTE_ORDER_MARK), kind, migrate)
+        return found._replace(text=f"{BYTE_ORDER_MARK}{found.text}")
     work = _Work(text, migrate)
     sites = list(_sites(text, kind))
     for site in sites:

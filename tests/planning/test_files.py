@@ -149,6 +149,14 @@ def test_a_patch_applies_and_is_needed_once(name: str, tmp_path: Path) -> None:
     assert rewrite(new, kind, migrate).changes == ()
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("ending", ["\r\n", "\n", "\r"])
+def test_python_of_other_systems(ending: str, mark: str) -> None:
+    """Python reads each end of a line, and skips a byte order mark."""
+    text = mark + ending.join(["import os", "# a", 'os.environ["XLA_FLAGS"] = "--xla_gpu_graph_level=0"', ""])
+    assert rewritten(text, "python") == text.replace("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
+
+
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
 def test_the_ends_of_lines_stay(ending: str, tmp_path: Path) -> None:
     """Also where the file does not end with one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 from .literals import literals
 from .mapped import Mapped, Site, plain
@@ -14,6 +15,8 @@ __all__ = ["python_sites"]
 FLAGS = "XLA_FLAGS"
 TRIMS = ("strip", "lstrip", "rstrip", "replace")
 """Methods after which flags are still the flags that they were."""
+_LINE_STARTS = r"(?<=\n)|(?<=\r)(?!\n)"
+"""As Python counts lines, to which a lone carriage return is an end too."""
 READERS = frozenset({"get", "getenv", "pop"})
 
 
@@ -30,10 +33,8 @@ class _Finder:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tree = ast.parse(text)
-        self._starts = [0]
-        for line in text.split("\n"):
-            self._starts.append(self._starts[-1] + len(line) + 1)
-        self._lines = text.split("\n")
+        self._lines = re.split(_LINE_STARTS, text)
+        self._starts = list(accumulate(map(len, self._lines), initial=0))
 
     def sites(self) -> Iterator[Site]:
         pending = [value for node in ast.walk(self._tree) for value in _values(node)]
