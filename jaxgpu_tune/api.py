@@ -86,20 +86,26 @@ def environ(
     preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any
 ) -> dict[str, str]:
     """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
-    report, final = fresh_environ(preset, os.environ if base is None else base, **arguments)
+    report, final = fresh_environ(preset, os.environ if base is None else _texts("base", base), **arguments)
     _announce(report.findings, report.machine.processes)
     return final
 
 
 def fresh_environ(
-    preset: str | os.PathLike[str], base: Mapping[str, str], *, here: bool = False, **arguments: Any
+    preset: str | os.PathLike[str],
+    base: Mapping[str, str],
+    *,
+    here: bool = False,
+    jaxlib: str | None = None,
+    **arguments: Any,
 ) -> tuple[Report, dict[str, str]]:
     """The report, and the environment of a fresh process: ``base`` as it is under JAXGPU_TUNE=off.
 
-    ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either.
+    ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either;
+    ``jaxlib``: plan for that release instead of the installed one.
     """
     request = make_request(preset, **arguments)
-    observation = _observe_fresh(request, base, None)
+    observation = _observe_fresh(request, base, jaxlib)
     report = plan_here(request, observation)
     foreign = _foreign(observation.machine, request) if here else ()
     if foreign or _is_off(base):

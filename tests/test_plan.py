@@ -217,6 +217,12 @@ def test_environ_is_the_whole_environment_of_a_fresh_process() -> None:
     assert jaxgpu_tune.environ("fsdp", base=made, machine=machine()) == made
 
 
+@pytest.mark.parametrize("base", [{"A": 1}, {1: "a"}, {"A": None}])
+def test_environ_refuses_a_base_that_is_no_environment(base: dict[object, object]) -> None:
+    with pytest.raises(jaxgpu_tune.BadSetting, match="^base: "):
+        jaxgpu_tune.environ("fsdp", base=base, machine=machine())
+
+
 def test_r21_what_an_image_bakes_in_is_told_as_inherited() -> None:
     baked = {"XLA_FLAGS": "--xla_gpu_graph_level=0", "NCCL_IB_SL": "1", "CUDA_MODULE_LOADING": "EAGER", "PATH": "/bin"}
     report = plan("auto", machine=machine(count=1), environ=baked)

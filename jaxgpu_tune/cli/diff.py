@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 
-from .output import print_json, show
+from .output import print_json, say, show
 from .parameters import JSON, Argument, Option
 from .release import release_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -47,7 +48,16 @@ def command(old: str, new: str, mine: bool, text: str | None, as_json: bool) -> 
         print_json(found)
     else:
         show(changes_text(found, before, after, only=only))
+        _tell_unknown(only or (), before, after)
     return 0
+
+
+def _tell_unknown(names: Iterable[str], *releases: str) -> None:
+    from ..knowledge.flags import flag
+
+    unknown = sorted(f"--{name}" for name in names if not any(flag(name, release) for release in releases))
+    if unknown:
+        say(f"Neither of the two has {', '.join(unknown)}.", sys.stderr)
 
 
 def _flags_in(environ: Mapping[str, str], release: str) -> set[str]:

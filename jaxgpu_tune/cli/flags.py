@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from ..knowledge.flags import FlagSpec, flags
 from .options import JAXLIB, wrong_use
-from .output import print_json, show
+from .output import print_json, say, show
 from .parameters import JSON, Option
 from .release import release_of
 
@@ -21,7 +22,8 @@ EXAMPLES = (
 
 def command(jaxlib: str | None, pattern: str, as_json: bool) -> int:
     """List XLA's flags as a jaxlib has them: name, type and default."""
-    found = list(_matching(release_of(jaxlib), pattern))
+    release = release_of(jaxlib)
+    found = list(_matching(release, pattern))
     if as_json:
         print_json([_object(spec) for spec in found])
     elif found:
@@ -30,6 +32,8 @@ def command(jaxlib: str | None, pattern: str, as_json: bool) -> int:
 
         rows = [(f"--{spec.name}", spec.type, spec.default or "(empty)") for spec in found]
         show("\n".join(table([("flag", "type", "default"), *rows], terminal_width())))
+    else:
+        say(f"No flag of jaxlib {release} matches {pattern!r}; names are in lower case.", sys.stderr)
     return 0
 
 

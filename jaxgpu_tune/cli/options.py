@@ -60,8 +60,7 @@ def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises BadSetting for a setting without a value and for a machine file that cannot be used.
     """
-    given = {name: value for name, value in given.items() if value not in (None, (), False) or name in _ON_OFF}
-    found = {name: value for name, value in given.items() if value is not None and name not in _PAIRED}
+    found = {name: value for name, value in given.items() if value != _ABSENT.get(name) and name not in _PAIRED}
     for argument, option in SETTINGS.items():
         wanted = _mapping(given.get(option, ()), option)
         wanted.update(dict.fromkeys(given.get(f"no_{option}", ())))
@@ -74,7 +73,7 @@ def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-_ON_OFF = frozenset(option.name for option in PLAN if isinstance(option, Option) and option.kind == "on_off")
+_ABSENT = {parameter.name: parameter.absent for parameter in PLAN}
 
 
 def wrong_use(message: str, hint: str = "") -> BadSetting:

@@ -35,6 +35,10 @@ def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:
     except JaxGpuTuneError as error:
         say(f"jaxgpu-tune: {error}", sys.stderr)
         return WRONG_USE if isinstance(error, ValueError) else FOUND
+    except UnicodeEncodeError as error:
+        missing = error.object[error.start : error.end]
+        say(f"jaxgpu-tune: stdout is {error.encoding}, which has no {missing!a}; set PYTHONUTF8=1.", sys.stderr)
+        return WRONG_USE
     except OSError as error:
         # Nothing more can be said on stdout; what is still buffered must not raise again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -52,7 +56,7 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
 def show(text: str) -> None:
     """Lines for a person: with colours on a terminal that has them and where NO_COLOR does not forbid it."""
-    if not sys.stdout.isatty():
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
         say(text)
         return
     from rich.console import Console

@@ -6,7 +6,7 @@ import os
 import sys
 
 from .environment import planned
-from .options import PLAN, plan_arguments
+from .options import PLAN, plan_arguments, wrong_use
 from .output import print_json, say, tell
 from .parameters import Argument, Option
 
@@ -19,7 +19,8 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 PARAMETERS = (
-    *PLAN,
+    Argument("preset", "PRESET", required=True),
+    *PLAN[1:],
     Option("as_json", "--json", "switch", "Print the plan as JSON on stderr before the start."),
     Argument("program", "-- COMMAND...", many=True, required=True),
 )
@@ -35,6 +36,8 @@ def command(preset: str, program: tuple[str, ...], as_json: bool, **given: Any) 
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
     if there is no such command, 126 if it cannot be executed.
     """
+    if not program[0]:
+        raise wrong_use("The name of the command is empty.")
     report, final = planned(preset, plan_arguments(given), here=True)
     if as_json:
         print_json(report.to_dict(), sys.stderr)

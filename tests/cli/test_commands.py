@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import jaxgpu_tune
 from jaxgpu_tune.cli import COMMANDS
 from jaxgpu_tune.cli.group import group
 
@@ -79,6 +80,15 @@ def test_env_takes_every_kind_of_setting() -> None:
     assert "0.5" in {value for name, value in changes.items() if "MEM_FRACTION" in name}
 
 
+@pytest.mark.parametrize("line", ["env fsdp --cuda-graphs --format json", "env fsdp --no-cuda-graphs --format json"])
+def test_env_for_another_jaxlib_speaks_its_words(line: str) -> None:
+    """As plan(jaxlib=) does."""
+    code = json.loads(call(*line.split(), "--jaxlib", "0.5.1").stdout)
+    wanted = "--no-" not in line
+    assert code["XLA_FLAGS"] == jaxgpu_tune.plan("fsdp", jaxlib="0.5.1", cuda_graphs=wanted).xla_flags
+    assert ("--xla_gpu_enable_command_buffer=" in code["XLA_FLAGS"].split()) is not wanted
+
+
 def test_env_removes_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an ``unset`` for a shell, null in JSON."""
     monkeypatch.setenv("NCCL_DEBUG", "INFO")
@@ -103,6 +113,11 @@ def test_env_keeps_findings_off_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
         (("env", "fsdp", "--format", "csh"), "fish"),
         (("flags", "--grep", "("), "regular expression"),
         (("run", "fsdp"), "COMMAND"),
+        (("run", "--", "python"), "COMMAND"),
+        (("run", "fsdp", "--", ""), "name of the command is empty"),
+        (("env", "--processes-per-gpu", "0"), "processes_per_gpu=0"),
+        (("env", "--devices", "0"), "devices=0"),
+        (("env", "--layer-bytes", "0"), "layer_bytes=0"),
         (("nonsense",), "nonsense"),
     ],
 )
@@ -146,6 +161,12 @@ def test_flags_takes_the_installed_release_and_a_pattern() -> None:
         ["flag", "type", "default"],
         ["--xla_gpu_autotune_level", "int32", "4"],
     ]
+
+
+def test_flags_says_where_no_name_matches() -> None:
+    """Not on stdout, which is the list."""
+    result = call("flags", "--grep", "GRAPH")
+    assert result.exit_code == 0 and not result.stdout and "No flag of jaxlib 0.11.2 matches 'GRAPH'" in result.stderr
 
 
 def test_presets_are_listed_with_their_kind() -> None:
@@ -251,6 +272,12 @@ def test_diff_of_my_flags_where_none_are_set_says_so() -> None:
     assert call("diff", "0.5.1", "0.11.2", "--mine").stdout == "There are no flags to look at: none are set.\n"
     unchanged = call("diff", "0.5.1", "0.11.2", "--flags=--xla_gpu_autotune_level=2").stdout
     assert unchanged == "Nothing changed from 0.5.1 to 0.11.2 about these flags.\n"
+
+
+def test_diff_names_the_flags_that_neither_release_has() -> None:
+    """That nothing changed about them would sound as if they were fine."""
+    result = call("diff", "0.5.1", "0.11.2", "--flags=--xla_gpu_autotune_levle=2 --xla_gpu_graph_level=0")
+    assert result.stderr == "Neither of the two has --xla_gpu_autotune_levle.\n"
 
 
 def test_a_variable_of_which_only_its_reader_is_known_is_explained() -> None:

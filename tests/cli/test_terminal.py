@@ -42,8 +42,8 @@ def test_errors_have_a_colour_on_a_terminal() -> None:
 
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_colour_where_it_is_not_wanted(environ: dict[str, str]) -> None:
-    """https://no-color.org, and terminals that cannot."""
-    assert "38;" not in (text := on_a_terminal("doctor", **environ)) and ";31m" not in text
+    """https://no-color.org, and terminals that cannot: nothing but the text."""
+    assert ESCAPE not in on_a_terminal("doctor", **environ)
 
 
 @pytest.mark.parametrize("command", ["doctor", "presets", "check"])
@@ -65,6 +65,15 @@ def test_the_shell_completes(words: str, wanted: str) -> None:
     )
     done = subprocess.run(COMMAND, env=environ, capture_output=True, text=True, check=False, cwd=ROOT)
     assert wanted in done.stdout
+
+
+@pytest.mark.parametrize("command", [("env", "--variable", "WHO=Zoë"), ("check", "--xla_no=Zoë")])
+def test_a_stdout_that_cannot_say_it(command: tuple[str, ...]) -> None:
+    """A line instead of a traceback; nothing half said."""
+    environ = clean_environ(JAXGPU_TUNE_MACHINE=NO_GPU, PYTHONIOENCODING="ascii")
+    done = subprocess.run([*COMMAND, *command], env=environ, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 2 and not done.stdout and "Traceback" not in done.stderr
+    assert "stdout is ascii" in done.stderr
 
 
 @pytest.mark.parametrize("command", [("env", "fsdp"), ("flags", "--json")])
