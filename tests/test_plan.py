@@ -219,7 +219,7 @@ def test_environ_is_the_whole_environment_of_a_fresh_process() -> None:
 
 @pytest.mark.parametrize("base", [{"A": 1}, {1: "a"}, {"A": None}])
 def test_environ_refuses_a_base_that_is_no_environment(base: dict[object, object]) -> None:
-    with pytest.raises(jaxgpu_tune.BadSetting, match="^base: "):
+    with pytest.raises(jaxgpu_tune.BadSetting, match=r"^base: "):
         jaxgpu_tune.environ("fsdp", base=base, machine=machine())
 
 

@@ -13,8 +13,18 @@ def unified(name: str, before: str, after: str) -> str:
         return ""
     from difflib import unified_diff
 
-    lines = unified_diff(_lines(before), _lines(after), name, name)
+    header = _header(name)
+    lines = unified_diff(_lines(before), _lines(after), header, header)
     return "".join(line if line.endswith("\n") else line + NO_NEWLINE for line in lines)
+
+
+def _header(name: str) -> str:
+    """A name as diff and git write it: a tab ends one with blanks, quotes hold one with tabs, quotes or backslashes."""
+    if any(character in name for character in '\t\n"\\'):
+        from json import dumps
+
+        return dumps(name, ensure_ascii=False)
+    return f"{name}\t" if " " in name else name
 
 
 def _lines(text: str) -> list[str]:

@@ -149,6 +149,17 @@ def test_a_patch_applies_and_is_needed_once(name: str, tmp_path: Path) -> None:
     assert rewrite(new, kind, migrate).changes == ()
 
 
+@pytest.mark.parametrize("name", ["my job.sh", "größer.sh", "tab\t.sh", 'q"\\.sh', "a b/c d.sh"])
+@pytest.mark.parametrize("command", [("patch", "-p0"), ("git", "apply", "-p0", "-")])
+def test_a_patch_finds_a_file_whatever_its_name(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
+    """Blanks end a name unless a tab does."""
+    old, new = "a\nXLA_FLAGS=--xla_gpu_graph_level=0\n", "a\nXLA_FLAGS=--xla_gpu_enable_command_buffer=\n"
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(old)
+    subprocess.run(command, cwd=tmp_path, input=unified(name, old, new).encode(), check=True, capture_output=True)
+    assert (tmp_path / name).read_text() == new
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("ending", ["\r\n", "\n", "\r"])
 def test_python_of_other_systems(ending: str, mark: str) -> None:
