@@ -10,9 +10,11 @@ POWERSHELL_ESCAPES = {"\n": "`n", "\r": "`r", "\t": "`t"}
 
 
 def _sh(value: str) -> str:
+    """zsh puts the path of a command for ``=name``, at the beginning and behind a colon, which other shells keep."""
     from shlex import quote
 
-    return quote(value)
+    said = quote(value)
+    return f"'{said}'" if said == value and ":=" in f":{value}" else said
 
 
 def _sh_lines(said: Changes) -> str:

@@ -44,6 +44,16 @@ def test_a_value_comes_through_or_is_refused(reader: str, values: list[str]) -> 
     assert found.get("GONE") is None or form in ("dotenv", "docker", "compose", "kubernetes", "ray")
 
 
+@pytest.mark.parametrize("value", ["=ls", "a:=ls", "~", "a:~", "a=ls", "%d", "@a,+b"])
+@pytest.mark.parametrize("reader", [name for name, (form, _, _) in READERS.items() if form == "sh"])
+def test_words_that_a_shell_replaces_without_a_blank_or_a_dollar(reader: str, value: str) -> None:
+    """zsh puts a command's path for ``=ls``; each shell a home for ``~``."""
+    form, program, read = READERS[reader]
+    if not here(program):
+        pytest.skip(f"{program} is not installed")
+    assert read(render_environ({"V": value}, form))["V"] == value
+
+
 CARRIED_NAMED = {f"C{number}": value for number, value in enumerate(CARRIED.values())}
 
 
