@@ -1,4 +1,4 @@
-"""Run the stages one after the other: python -m benchmarks.allreduce --out DIR [--stages correct decode ...] [--seconds 500].
+"""Run the stages one after the other: python -m benchmarks.allreduce --out DIR [--stages correct decode ...] [--seconds 500] [--backend ffi] [--fence].
 
 Each stage runs in a process of its own, and the results are written when it ends, with the cards, the driver and the versions.
 Without GPUs the stages run on two host devices, through lax.psum, at small sizes.
@@ -83,6 +83,8 @@ def main() -> None:
     parser.add_argument("--name", default="allreduce")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
     parser.add_argument("--seconds", type=float, default=500, help="for all stages together")
+    parser.add_argument("--backend", choices=("ptx", "ffi"), default="ptx", help="of AllReduce")
+    parser.add_argument("--fence", action="store_true", help="of AllReduce")
     parser.add_argument("--stage", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.stage:
@@ -90,10 +92,11 @@ def main() -> None:
     import jaxgpu_tune
 
     machine = jaxgpu_tune.detect().to_dict()
-    environ = {**os.environ, "JAXGPU_TUNE": "off"}
+    options = {"backend": given.backend, "fence": given.fence}
+    environ = {**os.environ, "JAXGPU_TUNE": "off", "ALLREDUCE_OPTIONS": json.dumps(options)}
     if not machine["gpus"]:
         environ |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
-    begin, results = time.monotonic(), {"machine": machine}
+    begin, results = time.monotonic(), {"machine": machine, "options": options}
     given.out.mkdir(parents=True, exist_ok=True)
     for stage in given.stages:
         left = given.seconds - (time.monotonic() - begin)

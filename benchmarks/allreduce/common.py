@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -34,11 +36,16 @@ class Bench(NamedTuple):
     seconds: float
 
 
+OPTIONS = json.loads(os.environ.get("ALLREDUCE_OPTIONS", "{}"))
+"""Of every communicator, as the command line gave them."""
+
+
 def bench(**options: Any) -> Bench:
     """A communicator over all devices, whatever was tested of them."""
+    options = {"max_bytes": 4 << 20, "timeout": 20.0, "untested": True, **OPTIONS, **options}
     mesh = Mesh(np.array(jax.devices()), ("tp",))
     start = time.perf_counter()
-    comm = AllReduce(mesh, "tp", **{"max_bytes": 4 << 20, "timeout": 20.0, "untested": True, **options})
+    comm = AllReduce(mesh, "tp", **options)
     return Bench(mesh, jax.devices()[0].platform != "cpu", comm, time.perf_counter() - start)
 
 

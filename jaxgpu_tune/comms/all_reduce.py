@@ -14,7 +14,8 @@ from jax.sharding import Mesh, PartitionSpec
 from . import launch
 from .choice import against_facts, against_message, against_rows, facts_of, kind_of
 from .exchange import Exchange, Objection
-from .launch import Setup
+from .ffi import load_launcher
+from .launch import BACKENDS, Setup
 from .probe import probe
 from .shapes import Shape
 from .staging import Staging, empty_state, spec_of, unjoined
@@ -35,20 +36,32 @@ class AllReduce:
 
     ``max_bytes``: of the largest message of a rank that a kernel serves. ``timeout``: seconds after which a rank whose peer does
     not come ends with an error, which JAX raises; the process has to start again then. ``untested``: use the kernels on
-    jaxlib releases, GPUs and numbers of ranks on which they were never run. Every process of the mesh makes the same
-    communicators in the same order. Raises ValueError for a wrong argument, all that is wrong at once.
+    jaxlib releases, GPUs and numbers of ranks on which they were never run. ``backend``: by what the kernels are launched: "ptx", XLA's own call target
+    for PTX, which needs nothing but is internal to XLA; or "ffi", its public FFI, for which a small library is built at first use
+    by a C++ compiler of this machine. ``fence``: release and acquire fences in each call, so that PTX's memory model alone gives
+    the order; without, it is also taken that a kernel's end has its stores in memory for peers, as was measured (docs/comms.md).
+    Every process of the mesh makes the same communicators in the same order. Raises ValueError for wrong arguments, all at once.
     """
 
     def __init__(
-        self, mesh: Mesh, axis: str, max_bytes: int = 1 << 20, *, timeout: float = 60.0, untested: bool = False
+        self,
+        mesh: Mesh,
+        axis: str,
+        max_bytes: int = 1 << 20,
+        *,
+        timeout: float = 60.0,
+        untested: bool = False,
+        backend: str = "ptx",
+        fence: bool = False,
     ) -> None:
-        _check(mesh, axis, max_bytes, timeout)
+        _check(mesh, axis, max_bytes, timeout, backend)
         exchange = Exchange(mesh)
         objection = exchange.objection(against_facts(facts_of(mesh, axis, exchange), untested=untested))
         objection = objection or exchange.objection(unjoined(mesh, axis, exchange))
         architecture = "" if objection else mesh.local_devices[0].compute_capability.replace(".", "")
         self.spec: PartitionSpec = spec_of(mesh)
-        self._setup = Setup(axis, Shape(mesh.shape[axis], max_bytes), architecture, int(timeout * 1e9), objection)
+        shape = Shape(mesh.shape[axis], max_bytes)
+        self._setup = Setup(axis, shape, architecture, int(timeout * 1e9), objection, backend=backend, fence=fence)
         self.state: jax.Array = empty_state(mesh)
         if not objection:
             self._start(mesh, exchange)
@@ -90,6 +103,7 @@ class AllReduce:
         objection = objection if x is None else self.objection(x)
         if objection:
             return f"{head}: lax.psum, since {objection}."
+        head += "" if self._setup.backend == "ptx" else f", backend {self._setup.backend!r}"
         if x is None:
             return f"{head}: kernels for messages up to {shape.max_bytes} bytes, lax.psum above."
         size = x.size * x.dtype.itemsize
@@ -110,6 +124,8 @@ class AllReduce:
         """Allocate, exchange addresses, and compare one program with ``lax.psum``; what fails in one process, all give up."""
         staging = Staging(mesh, self._setup.axis, self._setup.shape)
         try:
+            if self._setup.backend == "ffi":
+                exchange.all_do(load_launcher)
             told = exchange.heard(exchange.all_do(staging.allocate))
             self.state = exchange.all_do(staging.connect, told.values())
             exchange.all_do(probe, self._setup, self.state, mesh)
@@ -163,7 +179,7 @@ def _reference(
     return h, (normed * gamma).astype(x.dtype)
 
 
-def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float) -> None:
+def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float, backend: str) -> None:
     wrong = []
     if axis not in mesh.shape:
         wrong.append(f"axis: {axis!r} is none of the mesh's; allowed: {', '.join(map(repr, mesh.axis_names))}")
@@ -171,6 +187,8 @@ def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float) -> None:
         wrong.append(f"max_bytes: {max_bytes!r}; allowed: a positive multiple of 16, in bytes")
     if not 0 < timeout <= 3600:
         wrong.append(f"timeout: {timeout!r}; allowed: more than 0 and at most 3600, in seconds")
+    if backend not in BACKENDS:
+        wrong.append(f"backend: {backend!r}; allowed: {', '.join(map(repr, BACKENDS))}")
     if wrong:
         raise ValueError("; ".join(wrong))
 

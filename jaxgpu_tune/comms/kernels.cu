@@ -2,7 +2,7 @@
 // memory ("push") and reads nothing but its own. Compiled at run time (NVRTC), once for each shape; no header is included.
 //
 // Defined by the options: ELEMENT_BF16, ELEMENT_F16 or ELEMENT_F32; WORLD (ranks); GRID and THREADS (of each launch);
-// REGION (16-byte vectors that one rank may write into another's slot); TIMEOUT_NS; and for each kernel its shape.
+// REGION (16-byte vectors that one rank may write into another's slot); TIMEOUT_NS; FENCE or not; and for each kernel its shape.
 //
 // Memory of a rank ("staging"):   control, then 3 slots; a slot holds WORLD regions, region q is written by rank q alone.
 // Control:                        CONTROL words for each block of the grid, read and written by that block alone.
@@ -23,8 +23,11 @@
 //     before r sends anything of call e + 1. q has what it read in hand when that kernel ends, and writes in the next one. So
 //     the emptying comes first. All these stores and loads are relaxed ones of system scope, so none of them races.
 //     What this rests on beyond the PTX memory model is that kernels' ends order stores for peers as they do for the device
-//     itself. A fence.acq_rel.sys before each push would do without it; it cost 2.8 us of 5.4 on two H200, and a million
-//     calls under stress came out right with and without it.
+//     itself. With FENCE (AllReduce's fence=True) the model gives the order: each thread has a fence.acq_rel.sys before its first
+//     push and one after its last arrival. r's emptying comes before r's first fence of call e + 1 (the stream's order), and its
+//     pushes after it; q saw one of them before its own second fence, and call e + 2 comes after that (the stream's order again):
+//     a release and an acquire of system scope between the emptying and q's write. Not the default: a fence before each push cost
+//     2.8 us of 5.4 on two H200, and a million calls under stress came out right with and without it.
 //  4. Calls are the same in the same order on all ranks: XLA's schedule of one program, and one stream a device, give that.
 //     It is why command buffers that run concurrently are refused (choice.py).
 //
@@ -43,6 +46,12 @@ typedef unsigned long long u64;
 #define SLOTS 3
 #define CONTROL 4  // words of a block's control: slot of the next call, then the vectors written in each slot
 #define SPINS_BETWEEN_LOOKS 512
+
+#if defined(FENCE)
+#define ORDERED asm volatile("fence.acq_rel.sys;" ::: "memory")
+#else
+#define ORDERED
+#endif
 
 struct __align__(16) Vector { u32 word[4]; };
 
@@ -148,8 +157,8 @@ struct Patience {
   }
 };
 
-// One call, as a thread sees it. `state`: addresses of the stagings, this rank's first and the others in the order of ranks
-// after it, then this rank's number.
+// One call, as a thread sees it: made before its first push, gone after its last arrival. `state`: addresses of the stagings, this
+// rank's first and the others in the order of ranks after it, then this rank's number.
 struct Call {
   u64 stagings[WORLD];
   u32 me, slot, before, used_before;
@@ -168,7 +177,9 @@ struct Call {
       asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(state));
       asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(control));
     }
+    ORDERED;
   }
+  __device__ __forceinline__ ~Call() { ORDERED; }
 
   // Where rank `source` writes into the staging of the rank that comes `after` this one.
   __device__ __forceinline__ Vector* region(int after, u32 in_slot, u32 source) const {

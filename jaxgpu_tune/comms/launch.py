@@ -1,4 +1,4 @@
-"""The kernels as JAX operations: compiled for a shape, called through XLA's PTX custom call."""
+"""The kernels as JAX operations: compiled for a shape, called through XLA's PTX custom call or the launcher of this package."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from . import nvrtc
+from . import ffi, nvrtc
 from .choice import ELEMENTS, kind_of
 from .shapes import GRID, VECTOR, Shape
 
-__all__ = ["Setup", "add_rmsnorm", "psum"]
+__all__ = ["BACKENDS", "Setup", "add_rmsnorm", "psum"]
 
-TARGET = "__gpu$xla.gpu.ptx"
+BACKENDS = {"ptx": "__gpu$xla.gpu.ptx", "ffi": ffi.TARGET}
+"""By name, what a program calls. Both take the same operands and attributes."""
 PTX_VERSION = ".version 8.0"
 """All that the kernels need; NVRTC states its own, which may be newer than the driver."""
 WARP, MOST_THREADS = 32, 1024
@@ -24,7 +25,8 @@ class Setup(NamedTuple):
     """What of a communicator is fixed when a program is traced.
 
     ``objection``: why ``lax.psum`` is used; empty for the kernels. ``gives_up``: a peer that does not come in time leaves a wrong
-    number instead of an error, for the probe.
+    number instead of an error, for the probe. ``backend``: one of ``BACKENDS``. ``fence``: as
+    ``AllReduce`` says.
     """
 
     axis: str
@@ -33,6 +35,8 @@ class Setup(NamedTuple):
     timeout_ns: int
     objection: str
     gives_up: bool = False
+    backend: str = "ptx"
+    fence: bool = False
 
 
 def psum(setup: Setup, x: jax.Array, state: jax.Array) -> jax.Array:
@@ -74,6 +78,7 @@ def _call(setup: Setup, name: str, kernel: dict[str, object], threads: int, dtyp
         "REGION": setup.shape.region,
         "TIMEOUT_NS": f"{setup.timeout_ns}ull",
         **({"GIVE_UP": True} if setup.gives_up else {}),
+        **({"FENCE": True} if setup.fence else {}),
         **kernel,
     }
     grid, block = (GRID, 1, 1), (threads, 1, 1)
@@ -85,7 +90,7 @@ def _call(setup: Setup, name: str, kernel: dict[str, object], threads: int, dtyp
         **{f"block_{axis}": np.int32(size) for axis, size in zip("xyz", block, strict=True)},
         "shared_mem_bytes": np.int32(0),
     }
-    call = jax.ffi.ffi_call(TARGET, out, vmap_method="sequential")
+    call = jax.ffi.ffi_call(BACKENDS[setup.backend], out, vmap_method="sequential")
     return lambda *operands: call(*operands, **attributes)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+
+from .kept import kept
 
 __all__ = ["CompileError", "compiled", "find_library"]
 
@@ -48,14 +47,7 @@ def compiled(architecture: str, defines: Mapping[str, object], *, form: str = "c
     )
     source = SOURCE.read_bytes()
     library = _library()
-    key = hashlib.sha256(repr((source, options, library.version)).encode()).hexdigest()[:32]
-    kept = _cache_folder() / f"{key}.{form}"
-    try:
-        return kept.read_bytes()
-    except OSError:
-        code = library.compile(source, options, form)
-        _keep(kept, code)
-        return code
+    return kept(form, (source, options, library.version), lambda: library.compile(source, options, form))
 
 
 class _Library:
@@ -107,20 +99,3 @@ def _in_wheels() -> Iterator[Path]:
 
 def _version(path: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in path.name.split(".so.")[-1].split(".") if part.isdigit())
-
-
-def _cache_folder() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("jaxgpu_tune") / "comms"
-
-
-def _keep(target: Path, code: bytes) -> None:
-    """Put a whole file in place, as another process may read it now; a folder that cannot be written is no problem."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-            file.write(code)
-        os.replace(file.name, target)
-    except OSError:
-        return

@@ -16,11 +16,14 @@ from child import ROOT, clean_environ
 def test_it_runs_without_a_gpu(tmp_path: Path) -> None:
     """At small sizes, in one process and in two; the sums are right, and no stage ends badly."""
     stages = ("correct", "stress", "cutover", "decode", "together")
-    command = [sys.executable, "-m", "benchmarks.allreduce", "--out", str(tmp_path), "--stages", *stages]
+    command = [sys.executable, "-m", "benchmarks.allreduce", "--out", str(tmp_path), "--backend", "ffi", "--fence"]
     environ = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu")
-    subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=280, check=True)
+    subprocess.run(
+        [*command, "--stages", *stages], env=environ, cwd=ROOT, capture_output=True, text=True, timeout=280, check=True
+    )
     found = json.loads((tmp_path / "allreduce.json").read_text())
-    told = [rank for stage, one in found.items() if stage != "machine" for rank in one.get("ranks", [one])]
+    assert found["options"] == {"backend": "ffi", "fence": True}
+    told = [rank for stage in stages for one in (found[stage],) for rank in one.get("ranks", [one])]
     assert len(told) == 6 and all(one["found"] and "status" not in one for one in told), told
     assert found["stress"]["found"]["result"]["wrong"] == 0
     assert found["cutover"]["found"]["result"] == "two ranks always take one step"

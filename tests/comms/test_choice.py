@@ -172,14 +172,17 @@ def test_explain_says_which_kernel() -> None:
     assert told[8].endswith("the one-shot kernel for 65536 bytes of bfloat16.")
     assert told[128].endswith("the two-shot kernel for 1048576 bytes of bfloat16.")
     assert told[256].endswith("lax.psum, since 2097152 bytes, more than max_bytes=1048576.")
+    comm._setup = comm._setup._replace(backend="ffi")
+    assert "4 ranks, backend 'ffi': kernels for" in comm.explain()
 
 
 def test_wrong_arguments_are_told_all_at_once() -> None:
     """What was given and what is allowed."""
     with pytest.raises(
-        ValueError, match=r"'dp' is none.*'tp'.*max_bytes: 100.*multiple of 16.*timeout: -1.*at most 3600"
+        ValueError,
+        match=r"'dp' is none.*'tp'.*max_bytes: 100.*multiple of 16.*timeout: -1.*at most 3600.*backend: 'nccl'.*'ptx', 'ffi'",
     ):
-        AllReduce(mesh(), "dp", 100, timeout=-1)
+        AllReduce(mesh(), "dp", 100, timeout=-1, backend="nccl")
 
 
 @pytest.mark.parametrize("shapes", [((8, 64), (8, 32), (64,)), ((8, 64), (8, 64), (8,))])

@@ -81,6 +81,18 @@ def test_the_probe_gives_up_instead_of_ending_the_process() -> None:
     assert "trap;" not in ptx and "%globaltimer" in ptx
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_fences_are_there_if_asked_for(kernel: str) -> None:
+    """One before the first push, one after the last arrival."""
+    plain, fenced = (
+        nvrtc.compiled("90", {**defines("BF16", 4, kernel), **more}, form="ptx").decode()
+        for more in ({}, {"FENCE": True})
+    )
+    assert "fence" not in plain and fenced.count("fence.acq_rel.sys;") == 2
+    first, last = (find("fence.acq_rel.sys;") for find in (fenced.index, fenced.rindex))
+    assert first < fenced.index("st.relaxed.sys") and fenced.rindex("ld.relaxed.sys") < last
+
+
 def test_source_that_does_not_compile_tells_the_log() -> None:
     """With the line at fault."""
     with pytest.raises(nvrtc.CompileError, match=r"(?s)nvrtcCompileProgram.*kernels\.cu.*WORLD"):
@@ -110,19 +122,19 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch:
 SETUP = Setup("tp", Shape(2, 1 << 20), "90", 10**9, "")
 
 
-def lowered(body: Any, *arguments: Any, check_vma: bool = False) -> str:
+def lowered(body: Any, *arguments: Any, check_vma: bool = False, setup: Setup = SETUP) -> str:
     """The program for CUDA of ``body(comm, *arguments)`` on one rank of two; made without a GPU and never run."""
     mesh = Mesh(np.array(jax.devices()[:1]), ("tp",))
     comm = AllReduce(mesh, "tp")
-    comm._setup = SETUP
+    comm._setup = setup
     specs = (comm.spec, *(P("tp") for _ in arguments))
     mapped = jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=P("tp"), check_vma=check_vma)
     return str(jax.jit(mapped).trace(comm, *arguments).lower(lowering_platforms=("cuda",)).as_text())
 
 
-def calls(program: str) -> list[str]:
+def calls(program: str, backend: str = "ptx") -> list[str]:
     """What each call of ours in a program launches."""
-    return re.findall(rf"@{re.escape(launch.TARGET)}\(.*?[{{ ]name = \"(\w+)\"", program)
+    return re.findall(rf"@{re.escape(launch.BACKENDS[backend])}\(.*?[{{ ]name = \"(\w+)\"", program)
 
 
 X = jnp.ones((8, 512), jnp.bfloat16)
@@ -134,6 +146,15 @@ def test_a_program_calls_the_kernels() -> None:
     program = lowered(lambda comm, x, gamma: comm.psum_add_rmsnorm(comm.psum(x), x, gamma), X, GAMMA)
     assert calls(program) == ["jaxgpu_tune_all_reduce", "jaxgpu_tune_add_rmsnorm"]
     assert "stablehlo.all_reduce" not in program and ".version 8.0" in program
+
+
+def test_the_other_back_end_is_another_target_of_the_same_call() -> None:
+    """Operands and attributes are those of XLA's PTX call."""
+    body = lambda comm, x: comm.psum(x)  # noqa: E731
+    plain, ffi = lowered(body, X), lowered(body, X, setup=SETUP._replace(backend="ffi"))
+    assert calls(ffi) == [] and calls(ffi, "ffi") == ["jaxgpu_tune_all_reduce"]
+    assert ffi.replace(launch.BACKENDS["ffi"], launch.BACKENDS["ptx"]) == plain
+    assert "fence.acq_rel.sys" in lowered(body, X, setup=SETUP._replace(fence=True)) and "fence." not in plain
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from child import ROOT, told
+from jaxgpu_tune.comms.ffi import find_compiler
 
 CODE = """
 import re, sys
@@ -15,7 +16,8 @@ import decode, jax, jax.numpy as jnp, numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from jaxgpu_tune.comms import AllReduce
-from jaxgpu_tune.comms.launch import Setup
+from jaxgpu_tune.comms.ffi import load_launcher
+from jaxgpu_tune.comms.launch import BACKENDS, Setup
 from jaxgpu_tune.comms.shapes import Shape
 
 GPU = '''gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
@@ -23,16 +25,19 @@ GPU = '''gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 sh
   block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 4800000000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98
   device_memory_size: 150000000000 shared_memory_per_block_optin: 232448 registers_per_core_limit: 65536
   registers_per_block_limit: 65536 cuda_compute_capability { major: 9 } dnn_version: "9.10.1"
-  device_interconnect_info { active_links: 18 } } platform_name: "CUDA" device_description_str: "NVIDIA H200"'''
+  runtime_version: "13.0.0" driver_version: "13.0.0" device_interconnect_info { active_links: 18 } } platform_name: "CUDA" device_description_str: "NVIDIA H200"'''
 devices = topologies.get_topology_desc(platform="cuda", topology_name="", target_config=GPU, topology="1x1x2").devices
 mesh = Mesh(np.array(devices), ("tp",))
 
 def like(shape, dtype, spec):
     return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec))
 
-fixed = Setup("tp", Shape(2, 1 << 20), "90", 10**9, ""), P("tp")
+backend, pad_to = sys.argv[1:]
+if backend == "ffi":
+    load_launcher()
+fixed = Setup("tp", Shape(2, 1 << 20), "90", 10**9, "", backend=backend), P("tp")
 comm = AllReduce.tree_unflatten(fixed, (like((2, 32), jnp.uint32, P("tp")),))
-size = decode.Size(layers=2, pad_to=int(sys.argv[1]))
+size = decode.Size(layers=2, pad_to=int(pad_to))
 part = size.width // size.heads
 shapes = {"qkv": (size.width, 2 * size.width), "out": (size.width,) * 2, "gate_up": (size.width, 2 * size.inner),
           "down": (size.inner, size.width), "norm_1": (size.width,), "norm_2": (size.width,)}
@@ -42,7 +47,7 @@ step = decode.make_step(size, mesh, "fused")
 x, position = like((1, size.width), jnp.bfloat16, P()), like((), jnp.int32, P())
 text = step.trace(comm, weights, past, x, position).lower().compile().as_text()
 dots = [shape.split(",") for shape in re.findall(r"= \\w+\\[([\\d,]+)\\]\\S* dot\\(", text)]
-tell({"products of 8 rows": sum("8" in shape for shape in dots), "calls": text.count('custom_call_target="__gpu$xla.gpu.ptx"'), "copies": len(re.findall(r" copy\\(", text)),
+tell({"products of 8 rows": sum("8" in shape for shape in dots), "calls": text.count(f'custom_call_target="{BACKENDS[backend]}"'), "copies": len(re.findall(r" copy\\(", text)),
       "others": "all-reduce" in text})
 """
 
@@ -60,17 +65,16 @@ def toolkit() -> Path:
     return found[0]
 
 
-@pytest.mark.parametrize("pad_to", [0, 8])
-def test_a_decode_step_compiles_with_two_calls_a_layer(pad_to: int) -> None:
-    """Nothing is copied for the calls, and no other all-reduce is left; XLA takes no padding away."""
-    folder = toolkit()
+@pytest.mark.parametrize(("backend", "pad_to"), [("ptx", 0), ("ptx", 8), ("ffi", 0)])
+def test_a_decode_step_compiles_with_two_calls_a_layer(backend: str, pad_to: int, tmp_path: Path) -> None:
+    """Nothing is copied for the calls, no other all-reduce is left, XLA takes no padding away, and all is one CUDA graph."""
+    if backend == "ffi" and not find_compiler():
+        pytest.skip("no C++ compiler")
+    flags = f"--xla_gpu_cuda_data_dir={toolkit()} --xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
     path = f"{ROOT}:{ROOT / 'examples'}"
-    found = told(
-        CODE,
-        argv=(str(pad_to),),
-        JAX_PLATFORMS="cpu",
-        XLA_FLAGS=f"--xla_gpu_cuda_data_dir={folder}",
-        JAXGPU_TUNE="off",
-        PYTHONPATH=path,
-    )
+    argv = (backend, str(pad_to))
+    found = told(CODE, argv=argv, JAX_PLATFORMS="cpu", XLA_FLAGS=flags, JAXGPU_TUNE="off", PYTHONPATH=path)
     assert found == {"products of 8 rows": 8 if pad_to else 0, "calls": 4, "copies": 0, "others": False}
+    (dumped,) = tmp_path.glob("*jit_step.thunk_sequence_after_thunk_passes.txt")
+    (graph,) = [line for line in dumped.read_text().splitlines() if line and not line.startswith(" ")]
+    assert "kCommandBuffer" in graph
