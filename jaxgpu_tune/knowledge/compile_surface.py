@@ -1,6 +1,6 @@
 """Where ``jit(compiler_options=)`` differs from XLA_FLAGS in a way that no registry tells: authored, from XLA's sources.
 
-Which flag has a field of its own, and thus is a compile option by name, is in ``flags.json``.
+Which flag has a field of its own, and thus is a compile option by name, is in ``flags.tsv``.
 """
 
 from __future__ import annotations

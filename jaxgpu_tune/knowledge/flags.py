@@ -1,4 +1,4 @@
-"""The XLA flags of every release, as read off the binaries (``data/flags.json``, made by ``tools/read_flags``).
+"""The XLA flags of every release, as read off the binaries (``data/builds.json`` and ``flags.tsv``, made by ``tools/read_flags``).
 
 A release is one of ``releases()``; any other version stands for the release that ``resolve`` names. The parser's
 rules for values are in ``flag_values``.
@@ -46,7 +46,7 @@ __all__ = [
 
 def releases() -> tuple[str, ...]:
     """Every known release of jaxlib, oldest first."""
-    return tuple(_data()["releases"])
+    return tuple(_builds()["releases"])
 
 
 def resolve(version: str) -> Resolved:
@@ -57,9 +57,9 @@ def resolve(version: str) -> Resolved:
 @cache
 def flag(name: str, release: str) -> FlagSpec | None:
     """The flag as that release has it; None if it has none of that name."""
-    entry = _data()["flags"].get(name)
+    entry = _entry(name)
     state = entry and _state(entry["history"], _index(release))
-    return _spec(name, entry["type"], state) if state else None
+    return _spec(name, entry["type"], state) if entry and state else None
 
 
 def flags(release: str) -> Mapping[str, FlagSpec]:
@@ -69,24 +69,24 @@ def flags(release: str) -> Mapping[str, FlagSpec]:
 
 def rules(release: str) -> Rules:
     """How the parser of a release reads values in general."""
-    state = dict(_state(_data()["rules"], _index(release)) or {})
+    state = dict(_state(_builds()["rules"], _index(release)) or {})
     state["float_words"] = tuple(state["float_words"])
     return Rules(**state)
 
 
 def known(name: str) -> bool:
     """Whether any release has a flag of that name."""
-    return name in _data()["flags"]
+    return name in _lines()
 
 
 def names() -> tuple[str, ...]:
     """Return every flag there ever was, in alphabetical order."""
-    return tuple(_data()["flags"])
+    return tuple(_lines())
 
 
 def life(name: str) -> tuple[tuple[str, str | None], ...]:
     """The spans of releases that have the flag: (first, last), last None where the newest has it."""
-    entry = _data()["flags"].get(name)
+    entry = _entry(name)
     return tuple(_spans(entry["history"])) if entry else ()
 
 
@@ -109,17 +109,17 @@ def closest(name: str, release: str) -> str | None:
 def options_without_flag(release: str) -> frozenset[str]:
     """Names that ``compiler_options`` takes in a release though XLA_FLAGS knows no such flag."""
     at = _index(release)
-    return frozenset(name for name, history in _data()["options_without_flag"].items() if _latest(history, at))
+    return frozenset(name for name, history in _builds()["options_without_flag"].items() if _latest(history, at))
 
 
 def plugin_releases(distribution: str) -> tuple[str, ...]:
     """The releases of ``jax-cuda12-pjrt`` or ``jax-cuda13-pjrt`` that were read."""
-    return tuple(_data()["plugin_releases"].get(distribution, ()))
+    return tuple(_builds()["plugin_releases"].get(distribution, ()))
 
 
 def plugin_differences(distribution: str, release: str) -> Mapping[str, Any]:
     """Flag -> what the plugin has otherwise than the jaxlib of the same release; empty where they are alike."""
-    found: Mapping[str, Any] = _data()["plugin_differences"].get(distribution, {}).get(release, {})
+    found: Mapping[str, Any] = _builds()["plugin_differences"].get(distribution, {}).get(release, {})
     return found
 
 
@@ -178,10 +178,24 @@ def _file(name: str) -> Any:
 
 
 @cache
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = _file("flags.json")
+def _builds() -> dict[str, Any]:
+    """What is not about one flag."""
+    data: dict[str, Any] = _file("builds.json")
     data["index"] = {release: at for at, release in enumerate(data["releases"])}
     return data
+
+
+@cache
+def _lines() -> dict[str, str]:
+    """Each flag's JSON, unread: a plan asks for a dozen, and reading all of them takes a third as long as the plan."""
+    with open(os.path.join(DATA, "flags.tsv"), encoding="utf-8") as file:
+        return dict(line.split("\t") for line in file)
+
+
+@cache
+def _entry(name: str) -> dict[str, Any] | None:
+    line = _lines().get(name)
+    return None if line is None else json.loads(line)
 
 
 @cache
@@ -191,25 +205,25 @@ def _help() -> dict[str, str]:
 
 
 def _index(release: str) -> int:
-    index: dict[str, int] = _data()["index"]
+    index: dict[str, int] = _builds()["index"]
     return index[release] if release in index else index[resolve(release).release]
 
 
 @cache
 def _names(release: str) -> dict[str, None]:
     at = _index(release)
-    return {name: None for name, entry in _data()["flags"].items() if _latest(entry["history"], at) is not None}
+    return {name: None for name in _lines() if (entry := _entry(name)) and _latest(entry["history"], at) is not None}
 
 
 def _latest(history: list[Any], at: int) -> Any:
     """The last entry that counts for the release at that place; None before the first."""
-    index = _data()["index"]
+    index = _builds()["index"]
     return next((change for release, change in reversed(history) if index[release] <= at), None)
 
 
 def _state(history: list[Any], at: int) -> Mapping[str, Any] | None:
     """All that holds at that place: the changes of the span it lies in, one upon the other."""
-    index, state = _data()["index"], None
+    index, state = _builds()["index"], None
     for release, change in history:
         if index[release] > at:
             break

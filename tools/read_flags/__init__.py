@@ -1,4 +1,4 @@
-"""Read every flag of every release off the wheels and regenerate ``jaxgpu_tune/knowledge/data/flags.json``.
+"""Read every flag of every release off the wheels and regenerate ``jaxgpu_tune/knowledge/data/flags.tsv``.
 
     python -m tools.read_flags --all          # every release, resumable; about an hour from nothing
     python -m tools.read_flags 0.10.2 0.12.0.1

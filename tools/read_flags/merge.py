@@ -22,7 +22,12 @@ History = list[list[Any]]
 def write(cache: Path, ask: bool) -> None:
     """Show how the committed files would change, and change them (``ask``: after a yes)."""
     read = {d: _of_distribution(cache, d) for d in DISTRIBUTIONS}
-    for name, text in (("flags.json", flags_text(read)), ("flag_help.json", help_text(read["jaxlib"]))):
+    texts = {
+        "builds.json": builds_text(read),
+        "flags.tsv": flags_text(read["jaxlib"]),
+        "flag_help.json": help_text(read["jaxlib"]),
+    }
+    for name, text in texts.items():
         _put(_DATA / name, text, ask)
 
 
@@ -44,8 +49,8 @@ def _put(path: Path, text: str, ask: bool) -> None:
         path.write_text(text)
 
 
-def flags_text(read: Mapping[str, Mapping[str, Facts]]) -> str:
-    """``flags.json``: sorted, one flag a line, nothing that depends on the day or the machine."""
+def builds_text(read: Mapping[str, Mapping[str, Facts]]) -> str:
+    """``builds.json``: what is not about one flag of jaxlib; nothing that depends on the day or the machine."""
     jaxlib = read["jaxlib"]
     top: Facts = {
         "provenance": {"method": _METHOD, "wheels": {d: len(r) for d, r in sorted(read.items())}},
@@ -55,9 +60,12 @@ def flags_text(read: Mapping[str, Mapping[str, Facts]]) -> str:
         "rules": _changes(jaxlib, {release: facts["rules"] for release, facts in jaxlib.items()}),
         "options_without_flag": _lives(jaxlib),
     }
-    head = "".join(f"{json.dumps(key)}:{_compact(value)},\n" for key, value in top.items())
-    lines = (f"{json.dumps(name)}:{_compact(facts)}" for name, facts in sorted(_flags(jaxlib).items()))
-    return "{\n" + head + '"flags":{\n' + ",\n".join(lines) + "\n}}\n"
+    return "{\n" + ",\n".join(f"{json.dumps(key)}:{_compact(value)}" for key, value in top.items()) + "\n}\n"
+
+
+def flags_text(jaxlib: Mapping[str, Facts]) -> str:
+    """``flags.tsv``: sorted, one flag a line: its name, a tab, and its JSON, so that one can be read without the others."""
+    return "".join(f"{name}\t{_compact(facts)}\n" for name, facts in sorted(_flags(jaxlib).items()))
 
 
 def help_text(jaxlib: Mapping[str, Facts]) -> str:
