@@ -30,7 +30,10 @@ from .errors import (
     UnknownPreset,
 )
 from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Preset, Report
-from .proof.verification import Verification
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .proof.verification import Verification
 
 __all__ = [
     "BadFlagValue",
@@ -65,6 +68,20 @@ __all__ = [
     "verify",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """``Verification``, when it is asked for: only ``verify()`` makes any, once JAX runs."""
+    if name != "Verification":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .proof.verification import Verification
+
+    return Verification
+
+
+def __dir__() -> list[str]:
+    """All that is here, what comes when asked for included."""
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(ipython: object) -> None:

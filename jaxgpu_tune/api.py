@@ -19,13 +19,13 @@ from .planning.assemble import ordered
 from .planning.inherit import read_flags
 from .planning.request import Request, make_request
 from .planning.target import target_of
-from .proof.verification import Verification
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from .planning.reading import Reading
+    from .proof.verification import Verification
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flag_texts import Build
-from jaxgpu_tune.planning.repair import InheritedFlag, Repaired, repair
+from jaxgpu_tune.planning.repair import repair
+from jaxgpu_tune.planning.wish import InheritedFlag, Repaired
 from jaxgpu_tune.planning.xla_flags import Scan, Token, quote, scan, scan_file_text
 from oracle import Answer, Oracle
 

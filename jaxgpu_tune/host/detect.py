@@ -8,12 +8,10 @@ from collections.abc import Mapping
 
 from ..errors import BadSetting
 from ..model import Finding, Machine
-from .distributed import joined
 from .gpus import find_gpus
-from .local_devices import own_devices
 from .packages import installed_versions
-from .phase import phase
-from .processes import find_processes
+from .phase import joined, phase
+from .processes import find_processes, own_devices
 
 __all__ = ["MACHINE_FILE", "detect_machine"]
 

@@ -1,40 +1,19 @@
-"""The job that this process has joined by ``jax.distributed.initialize()``, told from sys.modules: nothing is imported."""
+"""The key-value store of the coordinator of the job that this process has joined."""
 
 from __future__ import annotations
 
-import sys
-
-from ..values import Value
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from .phase import Joined
 
 
-__all__ = ["Joined", "Store", "joined"]
+__all__ = ["Store"]
 
-MODULE = "jax._src.distributed"
 TIMED_OUT = "DEADLINE_EXCEEDED"
 
 
-class Joined(Value):
-    """This process's ``rank`` of ``count``; ``client`` is jaxlib's, connected to the job's coordinator."""
-
-    rank: int
-    count: int
-    client: Any
-
-
-def joined() -> Joined | None:
-    """The job; None before ``initialize()`` and after ``shutdown()`` (which jax tells in public only from 0.5.1 on)."""
-    state: Any = getattr(sys.modules.get(MODULE), "global_state", None)
-    if state is None or state.client is None:
-        return None
-    return Joined(state.process_id, state.num_processes, state.client)
-
-
 class Store:
-    """The key-value store of the coordinator, through the calls that every jaxlib from 0.4.18 on has."""
+    """The store, through the calls that every jaxlib from 0.4.18 on has."""
 
     def __init__(self, job: Joined, prefix: str) -> None:
         self._client, self._prefix = job.client, prefix

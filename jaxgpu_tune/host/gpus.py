@@ -1,13 +1,15 @@
-"""The GPUs, asked of NVML through nvidia-ml-py: no CUDA context, no child process, and never an exception."""
+"""The GPUs that this process may use: no CUDA context, no child process, and never an exception.
+
+NVML is asked (``nvml``), where the kernel shows an NVIDIA device.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ..model import Gpu
 from ..values import Value
-from .visible import Device, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +20,6 @@ __all__ = ["Found", "find_gpus", "has_device_node"]
 
 NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 """One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's (R51)."""
-NVLINKS = 18
-SWITCH = "switch"
-COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
-"""NVML's nvmlComputeMode_t; several processes on a GPU need the first (R86)."""
-VGPU = 2
-"""NVML's nvmlGpuVirtualizationMode_t inside a virtual machine with a vGPU; 1, a whole GPU passed through, is none (R39)."""
-Bus = tuple[int, int, int]
 
 
 class Found(Value):
@@ -44,165 +39,6 @@ def find_gpus(environ: Mapping[str, str], nvml: Any = None) -> Found:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves to this process, in CUDA's order. ``nvml``: another NVML to ask."""
     if nvml is None and not has_device_node():
         return Found(())
-    nvml = nvml or _library()
-    if _ask(nvml, "nvmlInit", default=_FAILED) is _FAILED:
-        return Found(None)
-    try:
-        return _found(nvml, environ)
-    finally:
-        _ask(nvml, "nvmlShutdown")
+    from .nvml import asked
 
-
-_FAILED = object()
-
-
-def _library() -> Any:
-    """nvidia-ml-py; None, which answers nothing, if it is missing or broken, or is the deprecated package of that name."""
-    try:
-        import pynvml
-    except Exception:  # noqa: BLE001 - what a broken or foreign package raises is not ours to list
-        return None
-    return pynvml
-
-
-def _found(nvml: Any, environ: Mapping[str, str]) -> Found:
-    count = _ask(nvml, "nvmlDeviceGetCount")
-    handles = [_ask(nvml, "nvmlDeviceGetHandleByIndex", i) for i in range(count or 0)]
-    driver, cuda = _text(_ask(nvml, "nvmlSystemGetDriverVersion")), _ask(nvml, "nvmlSystemGetCudaDriverVersion_v2")
-    version = None if not cuda else f"{cuda // 1000}.{cuda % 1000 // 10}"
-    if count is None or None in handles:
-        return Found(None, driver, version)
-    return Found(tuple(_usable(nvml, _cuda_order(nvml, handles, environ), environ)), driver, version)
-
-
-def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> list[Any]:
-    """NVML counts by PCI bus, CUDA by default from the fastest; equal GPUs stay in PCI order."""
-    names = {_ask(nvml, "nvmlDeviceGetName", handle) for handle in handles}
-    if environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or len(names) == 1:
-        return handles
-    return sorted(handles, key=lambda handle: _speed(nvml, handle), reverse=True)
-
-
-def _speed(nvml: Any, handle: Any) -> tuple[tuple[int, int], int, int]:
-    """An estimate of CUDA's own, unpublished one: capability, then cores, then memory."""
-    capability = _ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle, default=(0, 0))
-    cores = _ask(nvml, "nvmlDeviceGetNumGpuCores", handle, default=0)
-    memory = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
-    return tuple(capability), cores, 0 if memory is None else memory.total
-
-
-def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterator[Gpu]:
-    by_uuid = {_uuid(nvml, handle, number): handle for number, handle in enumerate(handles)}
-    gpus = [Device(uuid, cut=_in_mig_mode(nvml, handle)) for uuid, handle in by_uuid.items()]
-    pieces = [piece for uuid, handle in by_uuid.items() for piece in _slices(nvml, handle, uuid)]
-    by_uuid |= {device.uuid: handle for device, handle in pieces}
-    chosen = visible(gpus, [device for device, _ in pieces], environ.get("CUDA_VISIBLE_DEVICES"))
-    own = {device.uuid: index for index, device in enumerate(chosen)}
-    links = _links(nvml, {uuid: by_uuid[uuid] for uuid in own})
-    for uuid, index in own.items():
-        device = chosen[index]
-        gpu = _gpu(nvml, by_uuid[uuid], index, uuid, mig=bool(device.parent))
-        if device.parent:
-            gpu = gpu._replace(compute_capability=_capability(nvml, by_uuid[device.parent]), nvlink_peers=())
-        else:
-            peers = links[uuid]
-            gpu = gpu._replace(nvlink_peers=None if peers is None else tuple(sorted(own[p] for p in peers if p in own)))
-        yield gpu
-
-
-def _in_mig_mode(nvml: Any, handle: Any) -> bool:
-    return bool(_ask(nvml, "nvmlDeviceGetMigMode", handle, default=(0,))[0])
-
-
-def _slices(nvml: Any, handle: Any, uuid: str) -> Iterator[tuple[Device, Any]]:
-    """The MIG slices of a GPU, each with its own handle."""
-    if not _in_mig_mode(nvml, handle):
-        return
-    for number in range(_ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, default=0)):
-        piece = _ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
-        name = None if piece is None else _text(_ask(nvml, "nvmlDeviceGetUUID", piece))
-        if name:
-            gi = _ask(nvml, "nvmlDeviceGetGpuInstanceId", piece)
-            ci = _ask(nvml, "nvmlDeviceGetComputeInstanceId", piece)
-            yield Device(name, uuid, f"MIG-{uuid}/{gi}/{ci}"), piece
-
-
-def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
-    memory = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
-    return Gpu(
-        index=index,
-        uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else None,
-        name=_text(_ask(nvml, "nvmlDeviceGetName", handle)),
-        compute_capability=_capability(nvml, handle),
-        memory_bytes=None if memory is None else int(memory.total),
-        free_bytes=None if memory is None else int(memory.free),
-        mig=mig,
-        vgpu=_is_vgpu(_ask(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
-        display=_is_on(_ask(nvml, "nvmlDeviceGetDisplayActive", handle)),
-        compute_mode=COMPUTE_MODES.get(_ask(nvml, "nvmlDeviceGetComputeMode", handle)),
-    )
-
-
-def _is_vgpu(mode: int | None) -> bool | None:
-    return None if mode is None else mode == VGPU
-
-
-def _is_on(state: int | None) -> bool | None:
-    return None if state is None else bool(state)
-
-
-def _capability(nvml: Any, handle: Any) -> str | None:
-    found = _ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
-    return None if found is None else f"{found[0]}.{found[1]}"
-
-
-def _uuid(nvml: Any, handle: Any, number: int) -> str:
-    return _text(_ask(nvml, "nvmlDeviceGetUUID", handle)) or f"unknown-{number}"
-
-
-def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
-    """The GPUs that each reaches by NVLink, directly or through a switch; None where it could not be learned."""
-    buses = {_bus(_ask(nvml, "nvmlDeviceGetPciInfo", h)): uuid for uuid, h in handles.items()}
-    buses.pop(None, None)
-    ends = {uuid: _remote_ends(nvml, handle) for uuid, handle in handles.items()}
-    switched = {uuid for uuid, found in ends.items() if found and SWITCH in found}
-
-    def peers(uuid: str) -> set[str] | None:
-        found = ends[uuid]
-        if found is None:
-            return None
-        direct = {uuid for bus, uuid in buses.items() if bus in found}
-        return (direct | (switched if uuid in switched else set())) - {uuid}
-
-    return {uuid: peers(uuid) for uuid in handles}
-
-
-def _remote_ends(nvml: Any, handle: Any) -> set[str | Bus | None] | None:
-    ends: set[str | Bus | None] = set()
-    for link in range(NVLINKS):
-        state = _ask(nvml, "nvmlDeviceGetNvLinkState", handle, link, default=_FAILED)
-        if state is _FAILED and link == 0:
-            return set() if _ask(nvml, "nvmlDeviceGetName", handle) else None
-        if state in (_FAILED, 0):
-            continue
-        kind = _ask(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
-        remote = _ask(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
-        ends.add(SWITCH if kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", 2) else _bus(remote))
-    return ends
-
-
-def _bus(info: Any) -> Bus | None:
-    """With the domain: on some clouds each GPU is device 00:00.0 of a domain of its own."""
-    return None if info is None else (info.domain, info.bus, info.device)
-
-
-def _text(value: Any) -> str | None:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
-
-
-def _ask(nvml: Any, function: str, *arguments: Any, default: Any = None) -> Any:
-    """NVML's answer; ``default`` where it has none: a driver may lack any function, and fail in any way."""
-    try:
-        return getattr(nvml, function)(*arguments)
-    except Exception:  # noqa: BLE001 - nvidia-ml-py raises its own errors, and ctypes' for a function that is not there
-        return default
+    return asked(nvml, environ)

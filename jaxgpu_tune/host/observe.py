@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 
@@ -9,14 +10,15 @@ from ..knowledge.pool import neighbours
 from ..model import Machine, Observation
 from .apply import former_options
 from .detect import detect_machine
-from .libraries import cuda_folders
 from .marker import before_us
 from .phase import live_config, phase
 
-__all__ = ["flag_file", "observe"]
+__all__ = ["cuda_folders", "flag_file", "observe"]
 
 BLANKS = " \t\r\n"
 TORCH = "torch.cuda"
+CUDA_LIBRARIES = ("libcudart.so", "libcublas.so", "libcudnn.so", "libnccl.so", "libcupti.so", "libnvJitLink.so")
+PIPS_OWN = os.path.join("-packages", "nvidia", "")
 
 
 def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bool = True) -> Observation:
@@ -50,3 +52,16 @@ def flag_file(text: str) -> str | None:
             return file.read()
     except (OSError, ValueError):
         return None
+
+
+def cuda_folders(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The folders of LD_LIBRARY_PATH that hold CUDA, which the loader finds before what pip installed; pip's own do not count."""
+    named = dict.fromkeys(environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+    return tuple(folder for folder in named if folder and PIPS_OWN not in folder and _has_cuda(folder))
+
+
+def _has_cuda(folder: str) -> bool:
+    try:
+        return any(entry.startswith(CUDA_LIBRARIES) for entry in os.listdir(folder))
+    except OSError:
+        return False

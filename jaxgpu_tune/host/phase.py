@@ -1,10 +1,11 @@
-"""How far JAX has started, told from sys.modules alone: nothing is imported, no lock is taken."""
+"""How far JAX has started and what job it has joined, told from sys.modules alone: nothing is imported, no lock is taken."""
 
 from __future__ import annotations
 
 import sys
 
 from ..model import NOTHING, Phase
+from ..values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,11 +13,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["MISSING", "live_config", "option_value", "phase", "plain"]
+__all__ = ["MISSING", "Joined", "joined", "live_config", "option_value", "phase", "plain", "users_of_jax"]
 
-BRIDGE = "jax._src.xla_bridge"
+BRIDGE, DISTRIBUTED = "jax._src.xla_bridge", "jax._src.distributed"
 OWN = frozenset({"jax", "jaxlib", "jax_plugins", "jaxgpu_tune", "__main__", "__mp_main__"})
 MISSING = object()
+
+
+class Joined(Value):
+    """This process's ``rank`` of ``count``; ``client`` is jaxlib's, connected to the job's coordinator."""
+
+    rank: int
+    count: int
+    client: Any
 
 
 def phase() -> Phase:
@@ -34,6 +43,14 @@ def phase() -> Phase:
 def _is_held(lock: Any) -> bool:
     """Held: another thread is starting a backend just now. An RLock can say so from Python 3.14 on."""
     return hasattr(lock, "locked") and bool(lock.locked())
+
+
+def joined() -> Joined | None:
+    """The job; None before ``initialize()`` and after ``shutdown()`` (which jax tells in public only from 0.5.1 on)."""
+    state: Any = getattr(sys.modules.get(DISTRIBUTED), "global_state", None)
+    if state is None or state.client is None:
+        return None
+    return Joined(state.process_id, state.num_processes, state.client)
 
 
 def live_config(jax: str | None, former: Mapping[str, Any] = NOTHING) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ..planning.diagnose import Started, Surroundings
 from .gpus import has_device_node
-from .libraries import cuda_folders
+from .observe import cuda_folders
 
 __all__ = ["surroundings", "try_start"]
 

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from . import flag_values
 from .flag_spec import FlagSpec, Rules
 from .tables import DATA
 from .versions import Resolved, resolve_among
@@ -133,7 +132,9 @@ def canonical(spec: FlagSpec, text: str | None) -> object:
 
     Raises ValueError, with a sentence, if no release would take it, and for None (``effective`` where no text does it).
     """
-    return flag_values.read(spec, text)
+    from .flag_values import read
+
+    return read(spec, text)
 
 
 def check_value(spec: FlagSpec, text: str, release: str) -> str | None:
@@ -141,7 +142,9 @@ def check_value(spec: FlagSpec, text: str, release: str) -> str | None:
 
     A number that an old parser would silently wrap around counts as refused.
     """
-    return flag_values.refusal(spec, text, rules(release))
+    from .flag_values import refusal
+
+    return refusal(spec, text, rules(release))
 
 
 def is_default(spec: FlagSpec, text: str) -> bool:

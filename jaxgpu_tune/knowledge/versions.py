@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 
 from ..values import Value
 from .specifier import version_key
@@ -46,9 +45,10 @@ def resolve_among(releases: Sequence[str], version: str) -> Resolved:
 
 def _place(releases: Sequence[str], version: str) -> int:
     try:
-        return bisect_left([version_key(release) for release in releases], version_key(version))
+        key = version_key(version)
     except ValueError:
         return len(releases)
+    return sum(version_key(release) < key for release in releases)
 
 
 def _nearest(around: Sequence[str], version: str) -> str:

@@ -12,7 +12,6 @@ from ..errors import BadFlagValue, BadSetting, UnknownFlag
 from ..knowledge import flags as known
 from ..knowledge import options
 from ..model import Decision, Finding, Setting, Status
-from . import variables
 from .arguments import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target
 from .wish import Origin, Problem, Stream, Wish
@@ -149,6 +148,8 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
     if origin != "existing" and setting.name.startswith("JAX_") and options.known(option):
         yield from _adapt_option(setting._replace(kind="jax_config", name=option), origin, target)
         return
+    from . import variables
+
     misnamed = variables.name_finding(setting.name, target.jax_release)
     if misnamed is not None and setting.value is not None:
         yield misnamed

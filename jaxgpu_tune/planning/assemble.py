@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..knowledge import options
 from ..model import Decision, Finding
 from .arguments import GUARD_OPTIONS
-from .repair import Repaired
-from .wish import Wish
+from .wish import Repaired, Wish
 from .xla_flags import quote
 
 TYPE_CHECKING = False

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from ..knowledge import flags as known
 from ..knowledge import options
-from ..knowledge.variables import is_setting
 from ..model import Decision, Observation, Setting
 from . import memory
 from .adapt import adapt, adapt_flag
-from .repair import Repaired, repair
 from .request import Request
 from .target import Target
-from .variables import name_finding
-from .wish import Stream, Wish
+from .wish import Repaired, Stream, Wish
 from .xla_flags import quote
 
 __all__ = ["inherit", "read_flags", "unlisted_flags"]
@@ -52,9 +49,14 @@ def _flags(repaired: Repaired, target: Target) -> Stream:
 
 def read_flags(observation: Observation, target: Target) -> Repaired:
     """XLA_FLAGS as it was meant, with a finding for each repair."""
+    text = observation.environ.get("XLA_FLAGS", "")
+    if not text:
+        return Repaired()
+    from .repair import repair
+
     release = target.releases[0] if target.releases else known.releases()[-1]
     return repair(
-        observation.environ.get("XLA_FLAGS", ""),
+        text,
         known=lambda name: target.flag(name) is not None or known.known(name),
         closest=lambda name: known.closest(name, release),
         flag_file=observation.flag_file,
@@ -80,10 +82,14 @@ def _variables(observation: Observation, wanted: frozenset[str], target: Target)
     gone = tuple(memory.one_fraction(environ, target.jaxlib))
     yield from (item for item in gone if not isinstance(item, Setting))
     yield from adapt((item for item in gone if isinstance(item, Setting)), "existing", target)
-    dropped = {item.name for item in gone if isinstance(item, Decision)}
-    for name in sorted(environ):
-        told = name in wanted or name.startswith(TOLD)
-        if told and name not in dropped and name != "XLA_FLAGS" and is_setting(name):
+    passed_over = {"XLA_FLAGS", *(item.name for item in gone if isinstance(item, Decision))}
+    told = sorted(name for name in environ if name in wanted or name.startswith(TOLD))
+    if not told:
+        return
+    from ..knowledge.variables import is_setting
+
+    for name in told:
+        if name not in passed_over and is_setting(name):
             setting = Setting("env", name, environ[name], "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)
 
@@ -93,6 +99,10 @@ def _options(observation: Observation, target: Target) -> Stream:
     for name, value in sorted((live or {}).items()):
         yield Wish("jax_config", name, value, "existing", "set already", "jax.config")
     variables = {n: v for n, v in sorted(observation.environ.items()) if n.startswith("JAX_") and v}
+    if not variables:
+        return
+    from .variables import name_finding
+
     for variable, text in variables.items():
         name = variable.lower()
         wrong = name_finding(variable, target.jax_release)

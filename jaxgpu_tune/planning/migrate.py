@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ..knowledge.flag_spec import FlagSpec
 from ..knowledge.translations import changed_meaning
 from ..model import Decision
-from .repair import InheritedFlag
 from .respell import respelled
 from .target import Target
+from .wish import InheritedFlag
 from .xla_flags import quote
 
 TYPE_CHECKING = False

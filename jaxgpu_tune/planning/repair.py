@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from ..model import Finding
-from ..values import Value
 from .spelling import Note, Vocabulary
+from .wish import InheritedFlag, Repaired
 from .xla_flags import Scan, Token, scan
 
 TYPE_CHECKING = False
@@ -18,33 +18,10 @@ if TYPE_CHECKING:
     from .damage import Piece, Reader
 
 
-__all__ = ["InheritedFlag", "Repaired", "repair"]
+__all__ = ["repair"]
 
 
 _PLAIN = r"--[a-z0-9_]+=(?!.*(?:--|,-|,$))[A-Za-z0-9_./:+,%=-]*"
-
-
-class InheritedFlag(Value):
-    """One flag that the user's XLA_FLAGS holds.
-
-    ``text``: as written, or as repaired (``repaired``). ``known`` False: the build has no such flag
-    and nothing translates it, so it must not be passed on; ``closest`` is the nearest name.
-    """
-
-    name: str
-    value: str | None
-    text: str
-    repaired: bool = False
-    known: bool = True
-    closest: str | None = None
-
-
-class Repaired(Value):
-    """The flags in their order, the findings, and why the text as it stands ends the process whatever the build (or None)."""
-
-    flags: tuple[InheritedFlag, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    fatal: str | None = None
 
 
 def repair(

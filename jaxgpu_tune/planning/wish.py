@@ -1,4 +1,4 @@
-"""What flows through the planning stages: wishes, and the decisions and findings made on the way."""
+"""What flows through the planning stages: what is inherited, wishes, and the decisions and findings made on the way."""
 
 from __future__ import annotations
 
@@ -17,7 +17,30 @@ else:
     Origin = str
 
 
-__all__ = ["Adapted", "Origin", "Problem", "Stream", "Wish", "collect"]
+__all__ = ["Adapted", "InheritedFlag", "Origin", "Problem", "Repaired", "Stream", "Wish", "collect"]
+
+
+class InheritedFlag(Value):
+    """One flag that the user's XLA_FLAGS holds.
+
+    ``text``: as written, or as repaired (``repaired``). ``known`` False: the build has no such flag
+    and nothing translates it, so it must not be passed on; ``closest`` is the nearest name.
+    """
+
+    name: str
+    value: str | None
+    text: str
+    repaired: bool = False
+    known: bool = True
+    closest: str | None = None
+
+
+class Repaired(Value):
+    """The flags in their order, the findings, and why the text as it stands ends the process whatever the build (or None)."""
+
+    flags: tuple[InheritedFlag, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fatal: str | None = None
 
 
 class Wish(Value):

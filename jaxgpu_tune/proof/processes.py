@@ -11,8 +11,9 @@ from itertools import count
 from time import monotonic
 
 from ..errors import BadSetting, JaxGpuTuneError
-from ..host.distributed import Joined, Store, joined
+from ..host.distributed import Store
 from ..host.own_settings import own_settings
+from ..host.phase import Joined, joined
 from ..model import Finding, jsonable
 from ..planning.agreement import disagreements, missing
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, text
 from grammar import repairs
-from jaxgpu_tune.planning.repair import Repaired, repair
+from jaxgpu_tune.planning.repair import repair
+from jaxgpu_tune.planning.wish import Repaired
 from jaxgpu_tune.planning.xla_flags import render, scan
 from oracle import Oracle
 

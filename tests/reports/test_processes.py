@@ -14,8 +14,7 @@ from child import told
 from fleet import codes, machine
 from host.fake_nvml import Card, FakeNvml
 from jaxgpu_tune.host.gpus import find_gpus
-from jaxgpu_tune.host.local_devices import own_devices
-from jaxgpu_tune.host.processes import find_processes
+from jaxgpu_tune.host.processes import find_processes, own_devices
 from jaxgpu_tune.knowledge.specifier import matches
 from jobs import job
 
