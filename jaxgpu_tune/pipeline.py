@@ -20,9 +20,7 @@ from .planning.fraction import fraction_settings, preset_fraction
 from .planning.inherit import inherit, read_flags, unlisted_flags
 from .planning.installs import misfits, shadowed, shared_flags
 from .planning.merge import merge
-from .planning.nccl_buffers import check_buffers
 from .planning.option_checks import check_options, companions, refused_here
-from .planning.pool import check_pool, check_surroundings
 from .planning.processes import check_layout
 from .planning.request import Request
 from .planning.select import advised, compose, facts_of, select
@@ -148,7 +146,7 @@ def make_plan(
         *target.findings,
         *(finding for stage in stages for finding in stage.findings),
         *_checked(merged.wishes, facts, request, observation),
-        *(check_surroundings(merged.wishes, observation, request) if looks_around else ()),
+        *(_around(merged.wishes, observation, request) if looks_around else ()),
         *shared_flags(observation, flags),
         *advised(preset, facts),
     )
@@ -177,14 +175,23 @@ def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
 
 def _checked(wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation) -> Iterable[Finding]:
     """What the plan's settings mean together, for this machine and this job, whoever set them."""
-    machine = observation.machine
-    return (
-        *check_options(wishes),
-        *check_buffers(wishes, machine, facts),
-        *check_hazards(wishes, facts),
-        *check_pool(wishes, machine, facts),
-        *check_layout(observation, request),
-    )
+    if wishes:
+        from .planning.nccl_buffers import check_buffers
+        from .planning.pool import check_pool
+
+        yield from check_options(wishes)
+        yield from check_buffers(wishes, observation.machine, facts)
+        yield from check_hazards(wishes, facts)
+        yield from check_pool(wishes, observation.machine, facts)
+    yield from check_layout(observation, request)
+
+
+def _around(wishes: tuple[Wish, ...], observation: Observation, request: Request) -> Iterable[Finding]:
+    """What is wrong with the GPUs, and who else is there that needs their memory."""
+    if observation.machine.gpus:
+        from .planning.pool import check_surroundings
+
+        yield from check_surroundings(wishes, observation, request)
 
 
 def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
