@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jaxgpu_tune
-from jaxgpu_tune.knowledge.specifier import version_key
+from jaxgpu_tune.knowledge.versions import version_key
 
 GIB = 2**30
 CARDS = {

@@ -1,8 +1,10 @@
-"""Write the authored tables (TOML, for people) as JSON (for reading at start-up): knowledge/data/authored/*.json.
+"""Write the authored tables (TOML, for people) as JSON (for reading at start-up): knowledge/data/authored/*.
+
+Presets stand one a line: its name, a tab, and its JSON, so that one can be read without the others.
 
     python -m tools.compile_tables [--check]
 
-One home for each fact stays the TOML file; ``--check`` exits 1 if a JSON file is not what its TOML says.
+One home for each fact stays the TOML file; ``--check`` exits 1 if a file here is not what its TOML says.
 """
 
 from __future__ import annotations
@@ -22,15 +24,15 @@ FOR_TESTS = ("incident", "spared")
 
 
 def compiled() -> dict[Path, str]:
-    """Each JSON file and its text."""
-    presets = {path.stem: read_toml(path) for path in sorted((FOLDER / "presets").glob("*.toml"))}
+    """Each file and its text."""
+    paths = sorted((FOLDER / "presets").glob("*.toml"))
+    presets = "".join(f"{path.stem}\t{_text(read_toml(path))}" for path in paths)
     tables = {name: read_toml(FOLDER / f"{name}.toml") for name in TABLES}
     for hazard in tables["hazards"]["hazard"]:
         for key in FOR_TESTS:
             hazard.pop(key, None)
-    return {
-        FOLDER / "authored" / f"{name}.json": _text(value) for name, value in {"presets": presets, **tables}.items()
-    }
+    texts = {"presets.tsv": presets, **{f"{name}.json": _text(table) for name, table in tables.items()}}
+    return {FOLDER / "authored" / name: text for name, text in texts.items()}
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from .flag_spec import FlagSpec, Rules
-from .tables import DATA
+from .tables import DATA, read_lines
 from .versions import Resolved, resolve_among
 
 TYPE_CHECKING = False
@@ -41,6 +41,8 @@ __all__ = [
     "resolve",
     "rules",
 ]
+
+FLAGS = "flags.tsv"
 
 
 def releases() -> tuple[str, ...]:
@@ -75,12 +77,12 @@ def rules(release: str) -> Rules:
 
 def known(name: str) -> bool:
     """Whether any release has a flag of that name."""
-    return name in _lines()
+    return name in read_lines(FLAGS)
 
 
 def names() -> tuple[str, ...]:
     """Return every flag there ever was, in alphabetical order."""
-    return tuple(_lines())
+    return tuple(read_lines(FLAGS))
 
 
 def life(name: str) -> tuple[tuple[str, str | None], ...]:
@@ -189,15 +191,9 @@ def _builds() -> dict[str, Any]:
 
 
 @cache
-def _lines() -> dict[str, str]:
-    """Each flag's JSON, unread: a plan asks for a dozen, and reading all of them takes a third as long as the plan."""
-    with open(os.path.join(DATA, "flags.tsv"), encoding="utf-8") as file:
-        return dict(line.split("\t") for line in file)
-
-
-@cache
 def _entry(name: str) -> dict[str, Any] | None:
-    line = _lines().get(name)
+    """What is known of one flag: a plan asks for a dozen, and reading all of them takes a third as long as the plan."""
+    line = read_lines(FLAGS).get(name)
     return None if line is None else json.loads(line)
 
 
@@ -215,7 +211,11 @@ def _index(release: str) -> int:
 @cache
 def _names(release: str) -> dict[str, None]:
     at = _index(release)
-    return {name: None for name in _lines() if (entry := _entry(name)) and _latest(entry["history"], at) is not None}
+    return {
+        name: None
+        for name in read_lines(FLAGS)
+        if (entry := _entry(name)) and _latest(entry["history"], at) is not None
+    }
 
 
 def _latest(history: list[Any], at: int) -> Any:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from .tables import read_table
+from .versions import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["least_jaxlib", "least_libraries", "needs_of", "newest_cuda_served", "numbers", "unknown_to_compiler"]
+__all__ = ["least_jaxlib", "least_libraries", "needs_of", "newest_cuda_served", "unknown_to_compiler"]
 
 LISTED_FROM = (10, 0)
 """From which compute capability on the tables say which compiler knows it; every CUDA 12 knows those below."""
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with, which is what jax and jaxlib compare; none in text that is no version."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def needs_of(cuda: int) -> dict[str, Any]:

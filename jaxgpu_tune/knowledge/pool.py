@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from ..values import Value
-from .specifier import matches
 from .tables import read_table
+from .versions import matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ one of ``flag``, ``env`` and ``config``, its ``value``, a ``reason``, and option
 
 from __future__ import annotations
 
+import json
 import os
 
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.model import Finding, Preset, Setting
 
-from .tables import KINDS, closest, read_table, read_toml, setting_kind, text_of
+from .tables import KINDS, closest, read_lines, read_toml, setting_kind, text_of
 from .vocabulary import when_problems
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["all_presets", "load_preset", "load_preset_file", "preset_names"]
 
+PRESETS = os.path.join("authored", "presets.tsv")
 TOP_KEYS: dict[str, tuple[type, ...]] = {
     "summary": (str,),
     "kind": (str,),
@@ -43,7 +45,7 @@ USERS_KIND = "user"
 
 def preset_names() -> tuple[str, ...]:
     """Name the presets that come with the library, sorted."""
-    return tuple(sorted(read_table("presets")))
+    return tuple(sorted(read_lines(PRESETS)))
 
 
 def all_presets() -> tuple[Preset, ...]:
@@ -53,10 +55,10 @@ def all_presets() -> tuple[Preset, ...]:
 
 def load_preset(name: str) -> Preset:
     """One preset of the library. Raises UnknownPreset naming the closest one."""
-    tables = read_table("presets").get(name)
-    if tables is None:
+    line = read_lines(PRESETS).get(name)
+    if line is None:
         raise UnknownPreset.of([_unknown(name)])
-    return _preset(name, tables, ())
+    return _preset(name, json.loads(line), ())
 
 
 def load_preset_file(path: str | os.PathLike[str]) -> Preset:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jaxgpu_tune.model import SettingKind
 
 
-__all__ = ["DATA", "closest", "read_table", "read_toml", "setting_kind", "text_of"]
+__all__ = ["DATA", "closest", "read_lines", "read_table", "read_toml", "setting_kind", "text_of"]
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
 KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
@@ -35,13 +35,20 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @cache
 def read_table(name: str) -> dict[str, Any]:
-    """One of this library's own tables, such as "notes", or "presets" by name: authored in TOML, read from its JSON form.
+    """One of this library's own tables, such as "notes": authored in TOML, read from its JSON form.
 
     ``tools/compile_tables.py`` makes the one of the other: importing a TOML parser takes longer than a whole plan.
     """
     with open(os.path.join(DATA, "authored", f"{name}.json"), encoding="utf-8") as file:
         tables: dict[str, Any] = json.load(file)
     return tables
+
+
+@cache
+def read_lines(name: str) -> dict[str, str]:
+    """A table of which a call needs little, such as "flags.tsv": name -> its JSON, which is left to be read where it is asked for."""
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        return dict(line.split("\t") for line in file)
 
 
 def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:

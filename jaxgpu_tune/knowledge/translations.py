@@ -12,8 +12,8 @@ from jaxgpu_tune.model import SettingKind
 
 from ..values import Value
 from . import flags, options
-from .specifier import matches
 from .tables import read_table, setting_kind
+from .versions import matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from .specifier import is_specifier
 from .tables import closest
+from .versions import is_specifier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

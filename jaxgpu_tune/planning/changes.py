@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from ..knowledge import flags as known
 from ..knowledge.flag_spec import FlagSpec
-from ..knowledge.specifier import matches
 from ..knowledge.translations import Rule, changed_rules, rules
+from ..knowledge.versions import matches
 from ..values import Value
 
 TYPE_CHECKING = False

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from ..knowledge import flags as known
 from ..knowledge.compile_surface import ENUM_FIELDS, OTHER_NAMES, PROCESS_WIDE
 from ..knowledge.flag_spec import FlagSpec
-from ..knowledge.specifier import matches
 from ..knowledge.translations import rules
+from ..knowledge.versions import matches
 from ..model import Decision, Report
 from .target import Target
 from .xla_flags import scan

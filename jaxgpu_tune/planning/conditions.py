@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxgpu_tune.knowledge.specifier import matches
+from jaxgpu_tune.knowledge.versions import matches
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 
 from ..values import Value

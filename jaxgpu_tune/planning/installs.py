@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..knowledge import installs as known
-from ..knowledge.installs import numbers
+from ..knowledge.versions import numbers
 from ..model import Finding, Machine, Observation
 
 __all__ = ["misfits", "shadowed", "shared_flags"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..knowledge.installs import numbers
-from ..knowledge.specifier import matches
+from ..knowledge.versions import matches, numbers
 from ..model import Finding, Machine
 from .conditions import Facts
 from .wish import Wish

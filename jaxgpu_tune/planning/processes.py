@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..knowledge.specifier import matches
+from ..knowledge.versions import matches
 from ..model import Finding, Machine, Observation, Processes, Severity
 from .memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 from .request import Request

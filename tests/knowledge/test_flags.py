@@ -14,7 +14,7 @@ import pytest
 
 from effects import meaning
 from jaxgpu_tune.knowledge import flags as known
-from jaxgpu_tune.knowledge.specifier import version_key
+from jaxgpu_tune.knowledge.versions import version_key
 from oracle import Oracle
 from tools.read_flags.texts import random_text
 

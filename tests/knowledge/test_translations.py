@@ -7,7 +7,6 @@ from itertools import chain
 import pytest
 
 from jaxgpu_tune.knowledge import flags, options
-from jaxgpu_tune.knowledge.specifier import is_specifier, version_key
 from jaxgpu_tune.knowledge.translations import (
     Rule,
     _load,
@@ -17,6 +16,7 @@ from jaxgpu_tune.knowledge.translations import (
     translate,
     translate_option,
 )
+from jaxgpu_tune.knowledge.versions import is_specifier, version_key
 
 RELEASES = flags.releases()
 NEWEST = RELEASES[-1]

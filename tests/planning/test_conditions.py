@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jaxgpu_tune.knowledge.specifier import is_specifier, matches, version_key
+from jaxgpu_tune.knowledge.versions import is_specifier, matches, version_key
 from jaxgpu_tune.knowledge.vocabulary import CONDITIONS
 from jaxgpu_tune.planning.conditions import EVALUATORS, Facts, all_met, evaluate, when_problems
 

@@ -15,7 +15,7 @@ from fleet import codes, machine
 from host.fake_nvml import Card, FakeNvml
 from jaxgpu_tune.host.gpus import find_gpus
 from jaxgpu_tune.host.processes import find_processes, own_devices
-from jaxgpu_tune.knowledge.specifier import matches
+from jaxgpu_tune.knowledge.versions import matches
 from jobs import job
 
 STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "n1", "SLURM_NODEID": "0"}
