@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from stat import S_ISFIFO
 
 from ..errors import TooLate
-from ..knowledge import options
 from ..model import Decision, Finding, Observation, Report
 from ..planning.assemble import by_variable
+from ..planning.target import option_of
 from . import import_hook
 from .marker import MARKER, before_us, marked, touched
 from .phase import MISSING, option_value, users_of_jax
@@ -80,7 +80,7 @@ def _too_late(report: Report, observation: Observation) -> tuple[str, ...]:
 
 
 def _is_frozen(name: str, release: str | None) -> bool:
-    spec = options.option(name, release) if release else None
+    spec = option_of(name, release)
     return spec is not None and spec.moment == "backend"
 
 
@@ -223,7 +223,7 @@ def _set_option(config: Any, name: str, value: Any) -> None:
 
 
 def _default(name: str, release: str | None) -> Any:
-    spec = options.option(name, release) if release else None
+    spec = option_of(name, release)
     return None if spec is None else spec.default
 
 

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 
 from ..errors import BadFlagValue, BadSetting, UnknownFlag
 from ..knowledge import flags as known
-from ..knowledge import options
 from ..model import Decision, Finding, Setting, Status
 from .arguments import BUILD_DEFAULT, GUARD_OPTIONS
-from .target import Target
+from .target import Target, option_of
 from .wish import Origin, Problem, Stream, Wish
 
 TYPE_CHECKING = False
@@ -144,12 +143,13 @@ def _refused(setting: Setting, origin: Origin, refusal: str) -> Stream:
 
 
 def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
-    option = setting.name.lower()
-    if origin != "existing" and setting.name.startswith("JAX_") and options.known(option):
-        yield from _adapt_option(setting._replace(kind="jax_config", name=option), origin, target)
-        return
+    from ..knowledge.options import known as is_option
     from . import variables
 
+    option = setting.name.lower()
+    if origin != "existing" and setting.name.startswith("JAX_") and is_option(option):
+        yield from _adapt_option(setting._replace(kind="jax_config", name=option), origin, target)
+        return
     misnamed = variables.name_finding(setting.name, target.jax_release)
     if misnamed is not None and setting.value is not None:
         yield misnamed
@@ -170,7 +170,7 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     if name == GUARD_UMBRELLA and origin != "existing":
         yield from adapt((setting._replace(name=option) for option in GUARD_OPTIONS), origin, target)
         return
-    spec = options.option(name, release) if release else None
+    spec = option_of(name, release)
     if (
         release
         and (spec is None or origin != "existing")
@@ -181,8 +181,10 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     if spec is None:
         yield from _no_such_option(setting, origin, target)
         return
+    from ..knowledge.options import parse
+
     try:
-        value = None if setting.value is None else options.parse(spec, setting.value)
+        value = None if setting.value is None else parse(spec, setting.value)
     except ValueError as wrong:
         if origin == "argument":
             yield Problem(Finding("bad-option-value", "error", str(wrong)), BadSetting)
@@ -202,6 +204,8 @@ def _option_translation(setting: Setting, release: str) -> Translation | None:
 
 
 def _no_such_option(setting: Setting, origin: Origin, target: Target) -> Stream:
+    from ..knowledge import options
+
     name, release = setting.name, target.jax_release
     reason = f"jax {release} has no such option" if release else "no jax is known"
     if origin == "argument" and release and not options.known(name):

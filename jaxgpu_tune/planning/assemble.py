@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..knowledge import options
 from ..model import Decision, Finding
 from .arguments import GUARD_OPTIONS
+from .target import option_of
 from .wish import Repaired, Wish
 from .xla_flags import quote
 
@@ -53,9 +53,11 @@ def environ_changes(
         if decision.status == "dropped" and decision.kind != "xla_flag":
             found.setdefault(decision.name if decision.kind == "env" else decision.name.upper(), None)
     for name, value in changed.items():
-        spec = options.option(name, jax) if jax else None
+        spec = option_of(name, jax)
         if spec is not None and spec.env:
-            found[name.upper()] = None if value is None else options.env_text(spec, value)
+            from ..knowledge.options import env_text
+
+            found[name.upper()] = None if value is None else env_text(spec, value)
     found.update(_umbrella(changed))
     if flags or FLAGS in environ:
         found[FLAGS] = flags or None
@@ -74,7 +76,7 @@ def by_variable(values: Mapping[str, Any], jax: str | None) -> frozenset[str]:
 
     The three transfer guards only at one level: jax overwrites each with the umbrella's when it is imported.
     """
-    specs = {name: options.option(name, jax) if jax else None for name in values}
+    specs = {name: option_of(name, jax) for name in values}
     read = {name for name, spec in specs.items() if spec is None or spec.env}
     return frozenset(read.difference(GUARD_OPTIONS).union(GUARD_OPTIONS if _umbrella(values) else ()))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..knowledge import flags as known
-from ..knowledge import options
 from ..model import Decision, Observation, Setting
 from . import memory
 from .adapt import adapt, adapt_flag
@@ -101,6 +100,7 @@ def _options(observation: Observation, target: Target) -> Stream:
     variables = {n: v for n, v in sorted(observation.environ.items()) if n.startswith("JAX_") and v}
     if not variables:
         return
+    from ..knowledge.options import known as is_option
     from .variables import name_finding
 
     for variable, text in variables.items():
@@ -108,6 +108,6 @@ def _options(observation: Observation, target: Target) -> Stream:
         wrong = name_finding(variable, target.jax_release)
         if wrong is not None:
             yield wrong
-        elif name not in (live or {}) and options.known(name) and variable == name.upper():
+        elif name not in (live or {}) and is_option(name) and variable == name.upper():
             setting = Setting("jax_config", name, text, "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)

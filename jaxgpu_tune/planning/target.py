@@ -14,8 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..knowledge.options import OptionSpec
 
-__all__ = ["Target", "target_of"]
+__all__ = ["Target", "option_of", "target_of"]
 
 PLUGIN = "-pjrt"
 AT_LEAST_ONE = ("xla_force_host_platform_device_count",)
@@ -83,6 +84,13 @@ def same(spec: FlagSpec, left: str, right: str) -> bool:
         return bool(known.canonical(spec, left) == known.canonical(spec, right))
     except ValueError:
         return False
+
+
+def option_of(name: str, jax: str | None) -> OptionSpec | None:
+    """The option as that jax has it; None where it has none of that name, or no jax is known."""
+    from ..knowledge.options import option
+
+    return option(name, jax) if jax else None
 
 
 def target_of(
