@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 import jaxgpu_tune
+from child import told
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
@@ -36,6 +39,18 @@ EXCEPTIONS = {
     ("model", "host"): "report.restore() imports the one writer inside the method",
 }
 """The named exceptions; each is imported inside a function, never at the top."""
+
+MOST_MODULES = 43
+"""Of the package, for configure("fsdp") where nothing is set and no GPU is there; each takes a fifth of a millisecond."""
+
+LATE = {
+    *("host.nvml", "host.visible", "host.probe", "host.compilation_cache", "host.distributed"),
+    *("knowledge.flag_values", "knowledge.hazards", "knowledge.options", "knowledge.translations"),
+    *("planning.nccl_buffers", "planning.pool", "planning.repair", "planning.spelling", "planning.variables"),
+    "knowledge.variables",
+    *("machine_file", "notebook", "proof", "proof.verification", "render"),
+}
+"""What only GPUs, a preset's settings, an XLA_FLAGS that is set, other settings, or other calls need."""
 
 HEAVY = ("jax", "jaxlib", "numpy", "click", "rich", "pynvml", "platformdirs", "importlib.metadata")
 
@@ -140,6 +155,40 @@ def test_importing_loads_nothing_heavy() -> None:
 def test_the_import_test_can_fail(name: str) -> None:
     """What is imported beside the package is seen."""
     assert name in loaded_by(f"import jaxgpu_tune, {name}")
+
+
+def test_the_common_way_imports_little() -> None:
+    """Start-up: what the plan of a machine without a GPU does not need is not there after it."""
+    code = """
+        import sys
+        from jaxgpu_tune.host import gpus
+        gpus.NODES = ()
+        import jaxgpu_tune
+        jaxgpu_tune.configure("fsdp")
+        tell(sorted(name for name in sys.modules if name.partition(".")[0] == "jaxgpu_tune"))
+    """
+    found = told(dedent(code))
+    assert {f"jaxgpu_tune.{name}" for name in LATE}.isdisjoint(found)
+    assert len(found) <= MOST_MODULES, "import late what is not always needed; benchmarks/startup.py measures it"
+
+
+def test_a_late_module_is_a_module() -> None:
+    """A name that is moved is moved in the list as well."""
+    assert {name for name in LATE if importlib.util.find_spec(f"jaxgpu_tune.{name}") is None} == set()
+
+
+def test_a_plan_reads_few_of_the_flags() -> None:
+    """Start-up: a preset for eight GPUs needs the lines of its own flags, and of those that they stand for."""
+    path = ROOT / "tests" / "machines" / "h100x8.json"
+    code = f"""
+        import jaxgpu_tune, json
+        from jaxgpu_tune.knowledge import flags
+        machine = json.load(open({str(path)!r}))
+        report = jaxgpu_tune.plan("fsdp", environ={{}}, machine=machine)
+        tell([report.xla_flags.count("--"), flags._entry.cache_info().currsize])
+    """
+    emitted, read = told(dedent(code))
+    assert 0 < emitted <= read < 50
 
 
 def test_the_surface_is_the_contracts() -> None:
