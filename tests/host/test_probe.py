@@ -553,9 +553,9 @@ tell("platformdirs" in sys.modules)
 def test_a_flag_that_no_table_has_is_kept_where_the_binary_takes_it(tmp_path: Path) -> None:
     """As in a nightly build that is newer than the tables; inherited and asked for."""
     code = """
-from jaxgpu_tune.knowledge import flags as known
+from jaxgpu_tune.knowledge import flags, tables
 for name in ("xla_gpu_shape_checks", "xla_gpu_ftz"):
-    del known._data()["flags"][name]
+    del tables.read_lines(flags.FLAGS)[name]
 environ = {"XLA_FLAGS": "--xla_gpu_shape_checks=IGNORE --xla_gpu_no_such_thing=1"}
 report = jaxgpu_tune.plan("auto", environ=environ, flags={"xla_gpu_ftz": True})
 try:
