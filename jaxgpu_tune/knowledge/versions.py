@@ -21,7 +21,6 @@ __all__ = ["Resolved", "is_specifier", "matches", "numbers", "resolve_among", "v
 
 Key = tuple[tuple[int, ...], int, int]
 
-_SAME_CODE = r"(\.post\d+)?(\+.*)?$"
 _VERSION = r"v?(\d+(?:\.\d+)*)[-._]?(?:(dev|a|alpha|b|beta|c|rc|post)[-._]?(\d*))?"
 _BOUND = r"\d+(?:\.\d+)*(?:(?:\.dev|rc|\.post)\d+)?"
 """Compiled only where a version is more than numbers: compiling them takes as long as two modules at start-up."""
@@ -98,13 +97,17 @@ def resolve_among(releases: Sequence[str], version: str) -> Resolved:
     ``0.4.25+cuda12.cudnn89``, ``0.9.1.post6`` and ``0.5`` (0.5.0) are the release that they name. ``0.6.1.dev20250514`` lies between
     0.6.0 and 0.6.1 and is nearest to the release that it leads to. A version that cannot be read counts as the newest.
     """
-    bare = re.sub(_SAME_CODE, "", version)
-    named = next((text for text in (version, bare, f"{bare}.0") if text in releases), None)
+    named = version if version in releases else _same_code(releases, version)
     if named:
         return Resolved(named, True, (named,))
     at = _place(releases, version)
     around = tuple(releases[max(at - 1, 0) : at + 1])
     return Resolved(_nearest(around, version), False, around)
+
+
+def _same_code(releases: Sequence[str], version: str) -> str | None:
+    bare = re.sub(r"(\.post\d+)?(\+.*)?$", "", version)
+    return next((text for text in (bare, f"{bare}.0") if text in releases), None)
 
 
 def _place(releases: Sequence[str], version: str) -> int:
