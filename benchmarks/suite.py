@@ -69,6 +69,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--timeout", type=float, default=100, help="seconds after which a run is given up")
     parser.add_argument("--size", choices=["tiny", "full"], help="by default full on GPUs, tiny without")
+    parser.add_argument("--flags", default="", help="XLA_FLAGS that every process begins with, the default's too")
     parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--devices", type=int, default=2, help="of the CPU")
     given = parser.parse_args()
@@ -95,7 +96,7 @@ class Suite:
     def _read(self) -> dict[str, Any]:
         if self.path.exists():
             return dict(json.loads(self.path.read_text()))
-        return {"size": self.given.size, "machines": [], "same": {}, "runs": []}
+        return {"size": self.given.size, "flags": self.given.flags, "machines": [], "same": {}, "runs": []}
 
     def _gpus(self) -> list[str]:
         if self.given.platform == "cpu":
@@ -144,7 +145,9 @@ class Suite:
 
     def _base(self, gpus: tuple[str, ...]) -> dict[str, str]:
         """The environment of a process on these GPUs, without any setting."""
-        base = bare_environ() | {"PYTHONPATH": str(ROOT)}
+        base = (
+            bare_environ() | {"PYTHONPATH": str(ROOT)} | ({"XLA_FLAGS": self.given.flags} if self.given.flags else {})
+        )
         if self.given.platform == "cpu":
             return base | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(len(gpus))}
         return base | {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
