@@ -57,7 +57,10 @@ class Exposed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All of one machine and release. ``same``: for each workload, variants whose settings are those of another."""
+    """All of one machine and release. ``same``: for each workload, variants whose settings are those of another.
+
+    ``flags``: XLA_FLAGS that every process of a workload began with, the default's too, where there were any.
+    """
 
     name: str
     machine: Mapping[str, Any]
@@ -65,6 +68,7 @@ class Outcome(NamedTuple):
     exposed: Mapping[str, Exposed]
     same: Mapping[str, Mapping[str, str]]
     failed: tuple[Run, ...]
+    flags: Mapping[str, str]
 
     @property
     def card(self) -> str:
@@ -91,7 +95,8 @@ def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
     exposed = {workload: found for workload in WORKLOADS if (found := _exposed(workload, good, rows[workload]))}
     failed = tuple(run for run in results["runs"] if "error" in run)
     measured = {workload: these for workload, these in rows.items() if these}
-    return Outcome(name, results["machines"][0], measured, exposed, results["same"], failed)
+    flags = {run["workload"]: run["flags"] for run in good if run.get("flags")}
+    return Outcome(name, results["machines"][0], measured, exposed, results["same"], failed, flags)
 
 
 def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:

@@ -96,7 +96,7 @@ class Suite:
     def _read(self) -> dict[str, Any]:
         if self.path.exists():
             return dict(json.loads(self.path.read_text()))
-        return {"size": self.given.size, "flags": self.given.flags, "machines": [], "same": {}, "runs": []}
+        return {"size": self.given.size, "machines": [], "same": {}, "runs": []}
 
     def _gpus(self) -> list[str]:
         if self.given.platform == "cpu":
@@ -209,7 +209,8 @@ class Suite:
         run = {"workload": job.workload, "variant": job.variant.name, "round": job.round, "alone": job.alone}
         with self._file_alone():
             self.results = self._read()
-            run |= {"machine": self._machine(), "gpus": len(child.gpus), "settings": dict(child.settings), **found}
+            run |= {"machine": self._machine(), "gpus": len(child.gpus), "flags": self.given.flags}
+            run |= {"settings": dict(child.settings), **found}
             self.results["same"] |= self.same
             self.results["runs"].append(run)
             partial = self.path.with_suffix(".part")

@@ -101,6 +101,8 @@ def _section(outcome: Outcome) -> Iterator[str]:
     yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
     for workload, rows in outcome.rows.items():
         yield from _workload_table(workload, rows, outcome.same.get(workload, {}))
+        if workload in outcome.flags:
+            yield f"Every process began with `{outcome.flags[workload]}`.\n"
     if outcome.exposed:
         yield from _exposed_table(outcome)
     for run in outcome.failed:

@@ -20,8 +20,8 @@ __all__ = ["ELEMENTS", "Facts", "against_facts", "against_message", "against_row
 
 ELEMENTS = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 WORLDS = (2, 4, 8)
-TESTED_JAXLIBS = ("0.11.2",)
-"""Releases on which benchmarks/allreduce.py ran clean: the call target is XLA's own affair, not a public one."""
+TESTED_JAXLIBS = ("0.11.2", "0.12.0.1")
+"""Releases on which benchmarks/allreduce ran clean: the call target is XLA's own affair, not a public one."""
 TESTED_GPUS = ("9.0",)
 TESTED_WORLDS = (2,)
 WIDEST_ROW = 64 << 10
