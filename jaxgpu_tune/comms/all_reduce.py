@@ -81,8 +81,8 @@ class AllReduce:
         kernel rounds once, at the end, where separate operations round in between. Raises ValueError where shapes do not fit.
         """
         _check_rows(x, residual, gamma)
-        if self.objection(x) or against_rows(x.shape, x.dtype, gamma.dtype):
-            return _reference(self._setup.axis, eps, x, residual, gamma)
+        if self.objection(x) or against_rows(x.shape, x.dtype, gamma.dtype, self._setup.shape.world):
+            return _added_and_normed(eps, self.psum(x), residual, gamma)
         return _add_rmsnorm(self._setup, float(eps), x, residual, gamma, self.state)
 
     def objection(self, x: Any) -> str:
@@ -173,10 +173,16 @@ _add_rmsnorm.defvjp(_add_rmsnorm_forward, _add_rmsnorm_backward)
 def _reference(
     axis: str, eps: float, x: jax.Array, residual: jax.Array, gamma: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    h = lax.psum(x, axis) + residual
+    return _added_and_normed(eps, lax.psum(x, axis), residual, gamma)
+
+
+def _added_and_normed(
+    eps: float, total: jax.Array, residual: jax.Array, gamma: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    h = total + residual
     wide = h.astype(jnp.float32)
     normed = wide * lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + eps)
-    return h, (normed * gamma).astype(x.dtype)
+    return h, (normed * gamma).astype(h.dtype)
 
 
 def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float, backend: str) -> None:

@@ -87,11 +87,13 @@ def against_message(shape: Sequence[int], dtype: Any, max_bytes: int) -> str:
     return f"{size} bytes, more than max_bytes={max_bytes}" if size > max_bytes else ""
 
 
-def against_rows(shape: Sequence[int], dtype: Any, gamma: Any) -> str:
-    """Why the fused kernel does not serve rows of this shape and type; empty if it does."""
-    size = shape[-1] * np.dtype(dtype).itemsize
-    if size % VECTOR or size > WIDEST_ROW:
-        return f"rows of {size} bytes; the kernel is for multiples of {VECTOR} up to {WIDEST_ROW}"
+def against_rows(shape: Sequence[int], dtype: Any, gamma: Any, world: int) -> str:
+    """Why the fused kernel does not serve rows of this shape and type; empty if it does. It takes one step, whatever the size."""
+    row, size = (int(np.prod(part)) * np.dtype(dtype).itemsize for part in (shape[-1:], shape))
+    if row % VECTOR or row > WIDEST_ROW:
+        return f"rows of {row} bytes; the fused kernel is for multiples of {VECTOR} up to {WIDEST_ROW}"
+    if kind_of(size, world) == "two-shot":
+        return f"{size} bytes go in two steps; the fused kernel is for up to {one_shot_bytes(world)}"
     if np.dtype(gamma) not in (np.dtype(dtype), np.dtype("float32")):
         return f"gamma of type {np.dtype(gamma).name}"
     return ""

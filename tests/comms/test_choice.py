@@ -126,7 +126,7 @@ def test_which_messages_a_kernel_serves(shape: tuple[int, ...], dtype: object, r
 )
 def test_which_rows_the_fused_kernel_serves(width: int, gamma: object, reason: str) -> None:
     """Rows that a block holds in registers, and gamma of their type or float32."""
-    found = against_rows((8, width), jnp.bfloat16, gamma)
+    found = against_rows((8, width), jnp.bfloat16, gamma, 2)
     assert found.startswith(reason) and bool(found) == bool(reason)
 
 
@@ -149,6 +149,8 @@ def test_every_message_fits_its_region(world: int, max_bytes: int) -> None:
     for size in {*near, max_bytes}:
         vectors = size // 16
         assert (2 * -(-vectors // world) if kind_of(size, world) == "two-shot" else vectors) <= region, size
+        if not against_rows((vectors, 8), jnp.bfloat16, jnp.bfloat16, world):
+            assert vectors <= region, f"fused, {size}"
 
 
 def mesh() -> Mesh:

@@ -157,6 +157,14 @@ def test_the_other_back_end_is_another_target_of_the_same_call() -> None:
     assert "fence.acq_rel.sys" in lowered(body, X, setup=SETUP._replace(fence=True)) and "fence." not in plain
 
 
+def test_rows_too_many_for_the_fused_kernel_are_summed_by_the_other() -> None:
+    """What goes in two steps has no room for the one step of the fused kernel; addition and norm are XLA's then."""
+    rows = jnp.ones((1024, 512), jnp.bfloat16)
+    setup = SETUP._replace(shape=Shape(4, 1 << 20))
+    program = lowered(lambda comm, x, gamma: comm.psum_add_rmsnorm(x, x, gamma), rows, GAMMA, setup=setup)
+    assert calls(program) == ["jaxgpu_tune_all_reduce"] and "stablehlo.all_reduce" not in program
+
+
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16])
 def test_every_type_is_called(dtype: Any) -> None:
     """The operands keep their types."""
