@@ -29,6 +29,7 @@ from .planning.wish import Problem, Wish, collect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .knowledge.installs import Fault
     from .planning.conditions import Facts
 
 
@@ -121,7 +122,10 @@ def make_plan(
     preset = preset or compose(request)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
-    preset = preset._replace(settings=(*preset.settings, *preset_fraction(preset, request, observation, facts)))
+    faults = _faults(request, observation, facts)
+    avoiding = [setting for fault in faults if looks_around for setting in fault.settings]
+    fraction = preset_fraction(preset, request, observation, facts)
+    preset = preset._replace(settings=(*preset.settings, *fraction, *avoiding))
     selected = tuple(select(preset, request, facts))
     asked = (*request.settings, *fraction_settings(request, observation, facts))
     inherited = read_flags(observation, target)
@@ -143,6 +147,7 @@ def make_plan(
     flags = flags_text(merged.wishes, inherited, environ.get("XLA_FLAGS", ""))
     findings = (
         *(_misfits(request, observation) if looks_around else ()),
+        *_avoided(faults, merged.wishes, target, machine),
         *target.findings,
         *(finding for stage in stages for finding in stage.findings),
         *_checked(merged.wishes, facts, request, observation),
@@ -169,8 +174,30 @@ def make_plan(
 def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
     """What of the installed packages, the driver and the GPUs does not fit together, whatever is set."""
     machine = observation.machine
-    platforms = request.platform or observation.environ.get("JAX_PLATFORMS", "")
-    return (*misfits(machine, platforms), *shadowed(machine, observation.cuda_folders))
+    return (*misfits(machine, _platforms(request, observation)), *shadowed(machine, observation.cuda_folders))
+
+
+def _faults(request: Request, observation: Observation, facts: Facts) -> tuple[Fault, ...]:
+    """The faults of what is installed that flags avoid."""
+    if not observation.machine.gpus:
+        return ()
+    from .planning.faults import faults_here
+
+    return faults_here(observation.machine, facts, _platforms(request, observation))
+
+
+def _avoided(
+    faults: tuple[Fault, ...], wishes: tuple[Wish, ...], target: Target, machine: Machine
+) -> Iterable[Finding]:
+    """Whether what is in force avoids each of them."""
+    if faults:
+        from .planning.faults import check_faults
+
+        yield from check_faults(faults, wishes, target, machine)
+
+
+def _platforms(request: Request, observation: Observation) -> str:
+    return request.platform or observation.environ.get("JAX_PLATFORMS", "")
 
 
 def _checked(wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation) -> Iterable[Finding]:

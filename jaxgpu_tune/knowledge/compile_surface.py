@@ -22,6 +22,7 @@ PROCESS_WIDE = frozenset(
         # the allocator, chosen when the backend starts
         "xla_gpu_command_buffer_update_mode",
         "xla_gpu_enable_allocator_spatial_partitioning",
+        "xla_gpu_experimental_vmm_disabled",
         "xla_gpu_enable_nccl_user_buffers_in_default_space",
         "xla_gpu_temp_buffer_use_separate_color",
         # half of it is read when a communicator is made, so that alone per compile it costs memory and gains nothing

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from ..model import Setting
+from ..values import Value
 from .tables import read_table
 from .versions import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
-__all__ = ["least_jaxlib", "least_libraries", "needs_of", "newest_cuda_served", "unknown_to_compiler"]
+__all__ = [
+    "FAULT",
+    "Fault",
+    "faults",
+    "least_jaxlib",
+    "least_libraries",
+    "needs_of",
+    "newest_cuda_served",
+    "unknown_to_compiler",
+]
+
+FAULT = "fault "
+"""With this, and the fault's code, begins the source of a setting that avoids one."""
 
 LISTED_FROM = (10, 0)
 """From which compute capability on the tables say which compiler knows it; every CUDA 12 knows those below."""
@@ -56,3 +71,32 @@ def least_jaxlib(jax: str) -> str | None:
     """The oldest jaxlib that a release of jax lets itself be imported with; None for one in no table."""
     table: dict[str, str] = read_table("installs")["jaxlib"]
     return table.get(jax)
+
+
+class Fault(Value):
+    """A fault of what is installed that ``settings`` avoid, all of them together; ``source`` is public.
+
+    ``message`` may hold "{nccl}", the version that is installed, and ``hint`` "{wheel}", the wheel that brings ``library``.
+    """
+
+    code: str
+    message: str
+    hint: str
+    source: str
+    library: str
+    when: Mapping[str, Any]
+    settings: tuple[Setting, ...]
+
+
+def faults() -> tuple[Fault, ...]:
+    """Every fault that settings avoid, in the file's order."""
+    return tuple(map(_fault, read_table("installs")["avoid"]))
+
+
+def _fault(table: Mapping[str, Any]) -> Fault:
+    source = f"{FAULT}{table['code']}"
+    settings = (
+        Setting("xla_flag", one["flag"], one["value"], one["reason"], source, measured=one["measured"])
+        for one in table["settings"]
+    )
+    return Fault(**{**table, "settings": tuple(settings)})

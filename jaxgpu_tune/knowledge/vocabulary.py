@@ -20,6 +20,7 @@ __all__ = ["CONDITIONS", "when_problems"]
 
 CONDITIONS: dict[str, Demand] = {
     "jaxlib": "range",
+    "nccl": "range",
     "compute_capability": "range",
     "devices": "range",
     "local_gpus": "range",
@@ -30,7 +31,7 @@ CONDITIONS: dict[str, Demand] = {
 }
 """Each condition and the form of what it demands.
 
-``jaxlib``: the installed version. ``compute_capability``: of every GPU of this process, such as "==9.0" or ">=8.0".
+``jaxlib``: the installed version. ``nccl``: the version of the NCCL that JAX would load. ``compute_capability``: of every GPU of this process, such as "==9.0" or ">=8.0".
 ``devices``: GPUs of the whole job. ``local_gpus``: GPUs of this process. ``processes``, ``hosts``: of the job.
 ``nvlink``: whether all GPUs of this process reach each other by NVLink. ``platform``: "cuda" or "cpu".
 """

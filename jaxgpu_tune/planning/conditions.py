@@ -21,7 +21,7 @@ class Facts(Value):
 
     ``compute_capabilities`` are those of this process's GPUs ("9.0"), empty where there is no GPU; ``devices`` counts
     the GPUs of the whole job, ``local_gpus`` those of this process; ``nvlink`` says whether all of this process's GPUs
-    reach each other by NVLink.
+    reach each other by NVLink; ``nccl`` is the version that JAX would load.
     """
 
     jaxlib: str | None = None
@@ -32,6 +32,7 @@ class Facts(Value):
     processes: int | None = None
     hosts: int | None = None
     platform: str | None = None
+    nccl: str | None = None
 
 
 class Verdict(Value):
@@ -58,6 +59,11 @@ def all_met(when: Mapping[str, Any], facts: Facts) -> bool:
 def jaxlib(demand: str, facts: Facts) -> Verdict:
     """Judge whether the installed jaxlib's version lies in the range."""
     return _in_range("jaxlib", demand, facts.jaxlib, "the version of jaxlib", f"jaxlib {facts.jaxlib}")
+
+
+def nccl(demand: str, facts: Facts) -> Verdict:
+    """Judge whether the version of the NCCL that JAX would load lies in the range."""
+    return _in_range("nccl", demand, facts.nccl, "the version of NCCL", f"NCCL {facts.nccl}")
 
 
 def compute_capability(demand: str, facts: Facts) -> Verdict:
@@ -116,7 +122,7 @@ def platform(demand: str, facts: Facts) -> Verdict:
 
 EVALUATORS: dict[str, Callable[[Any, Facts], Verdict]] = {
     function.__name__: function
-    for function in (jaxlib, compute_capability, devices, local_gpus, processes, hosts, nvlink, platform)
+    for function in (jaxlib, nccl, compute_capability, devices, local_gpus, processes, hosts, nvlink, platform)
 }
 """The implementation of each condition of ``knowledge/vocabulary.py``."""
 

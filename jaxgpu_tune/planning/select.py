@@ -54,6 +54,7 @@ def facts_of(machine: Machine, request: Request) -> Facts:
         processes=processes,
         hosts=_hosts(machine, processes),
         platform=request.platform or ("cpu" if no_gpu else None if gpus is None else "cuda"),
+        nccl=machine.nccl,
     )
 
 
