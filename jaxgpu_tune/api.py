@@ -200,12 +200,15 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
     """What of the plan acts per compile, for ``jax.jit(compiler_options=)``, in that surface's own names and values.
 
     Process-wide settings and what is set already are left out. Empty before jaxlib 0.4.36, whose jit takes none.
+    As there is no report, warnings and errors go to the logger.
     """
     from .planning.compile_options import compile_options
 
     request = make_request(preset, **arguments)
     observation = _observe_fresh(request, os.environ, None)
-    return compile_options(plan_here(request, observation), target_of(observation.machine))
+    report = plan_here(request, observation)
+    _announce(report.findings, report.machine.processes)
+    return compile_options(report, target_of(observation.machine))
 
 
 def migrate(xla_flags: str, to: str | None = None) -> Migration:
@@ -218,6 +221,7 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
     from .planning.migrate import restated
 
     machine = _observe_fresh(make_request(), {}, to).machine
+    machine = machine._replace(nccl=None)  # what a text means hangs on the release, not on what is installed beside it
     target = target_of(machine)
 
     def restate(xla_flags: str) -> Migration:

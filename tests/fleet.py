@@ -10,6 +10,7 @@ from jaxgpu_tune.knowledge.versions import version_key
 GIB = 2**30
 CARDS = {
     "H100": ("NVIDIA H100 80GB HBM3", "9.0", 80 * GIB),
+    "H200": ("NVIDIA H200", "9.0", 141 * GIB),
     "A100": ("NVIDIA A100-SXM4-80GB", "8.0", 80 * GIB),
     "B200": ("NVIDIA B200", "10.0", 180 * GIB),
 }

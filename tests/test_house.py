@@ -46,6 +46,7 @@ MOST_MODULES = 43
 LATE = {
     *("host.nvml", "host.visible", "host.probe", "host.compilation_cache", "host.distributed"),
     *("knowledge.flag_values", "knowledge.hazards", "knowledge.options", "knowledge.translations"),
+    "planning.faults",
     *("planning.nccl_buffers", "planning.pool", "planning.repair", "planning.spelling", "planning.variables"),
     "knowledge.variables",
     *("machine_file", "notebook", "proof", "proof.verification", "render"),

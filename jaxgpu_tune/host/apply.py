@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from stat import S_ISFIFO
 
 from ..errors import TooLate
+from ..knowledge.installs import FAULT
 from ..model import Decision, Finding, Observation, Report
 from ..planning.assemble import by_variable
 from ..planning.target import option_of
@@ -98,7 +99,7 @@ def _late_finding(names: tuple[str, ...], otherwise: str = "") -> Finding:
 
 
 def _without(report: Report, behind: tuple[str, ...]) -> Report:
-    """The plan without what comes too late, which is marked as such."""
+    """The plan without what comes too late, which is marked as such; a fault that it was to avoid is none the less there."""
     flags_late = "XLA_FLAGS" in behind
     reason = "JAX's backend has already started; it is read only before"
 
@@ -110,12 +111,15 @@ def _without(report: Report, behind: tuple[str, ...]) -> Report:
             else decision
         )
 
+    decisions = tuple(map(marked_late, report.decisions))
+    struck = {d.source.removeprefix(FAULT) for d in decisions if d.status == "late"}
+    findings = (f._replace(severity="error") if f.code in struck else f for f in report.findings)
     return report._replace(
         xla_flags=os.environ.get("XLA_FLAGS", "") if flags_late else report.xla_flags,
         environ={n: v for n, v in report.environ.items() if n not in behind and n.lower() not in behind},
         jax_config={n: v for n, v in report.jax_config.items() if n not in behind},
-        decisions=tuple(map(marked_late, report.decisions)),
-        findings=(*report.findings, _late_finding(behind)),
+        decisions=decisions,
+        findings=(*findings, _late_finding(behind)),
     )
 
 

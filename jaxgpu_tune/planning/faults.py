@@ -35,12 +35,12 @@ def check_faults(here: Iterable[Fault], wishes: Iterable[Wish], target: Target, 
         message = fault.message.format(nccl=machine.nccl)
         pip = fault.hint.format(wheel=_wheel(fault.library, machine))
         if all(_in_force(setting, values, target) for setting in fault.settings):
-            message = f"{message} XLA_FLAGS avoids that with {flags} (source: {fault.source})"
+            message = f"{message} In XLA_FLAGS {flags} avoid that (source: {fault.source})"
             hint = f"{pip} makes them needless. They act on the whole process: compiler_options() leaves them out."
             yield Finding(fault.code, "warning", message, hint)
         else:
             message = f"{message} Nothing that is set avoids that (source: {fault.source})"
-            yield Finding(fault.code, "error", message, f"{pip}, or add to XLA_FLAGS, as configure() does: {flags}")
+            yield Finding(fault.code, "error", message, f"{pip}, or let XLA_FLAGS hold, as configure() does: {flags}")
 
 
 def _in_force(setting: Setting, values: dict[str, str], target: Target) -> bool:
@@ -53,7 +53,7 @@ def _in_force(setting: Setting, values: dict[str, str], target: Target) -> bool:
 def _wheel(library: str, machine: Machine) -> str:
     """The name of the installed wheel of one of NVIDIA's libraries; of several, the one for the plugin's CUDA."""
     installed = [name for name in machine.libraries or {} if re.fullmatch(rf"{library}(-cu\d+)?", name)]
-    wanted = [f"{library}-cu{cuda}" for cuda in _cudas(machine) or [newest_cuda_served(machine.cuda_driver)]]
+    wanted = [f"{library}-cu{cuda}" for cuda in _cudas(machine) or [str(newest_cuda_served(machine.cuda_driver))]]
     fitting = [name for name in wanted if name in installed]
     return (fitting or installed or wanted)[0]
 

@@ -8,7 +8,7 @@ from jaxgpu_tune.knowledge.versions import is_specifier, matches, version_key
 from jaxgpu_tune.knowledge.vocabulary import CONDITIONS
 from jaxgpu_tune.planning.conditions import EVALUATORS, Facts, all_met, evaluate, when_problems
 
-H100S = Facts("0.11.2", ("9.0", "9.0"), 2, 2, True, 1, 1, "cuda")
+H100S = Facts("0.11.2", ("9.0", "9.0"), 2, 2, True, 1, 1, "cuda", "2.28.9")
 
 
 def test_the_vocabulary_equals_what_is_implemented() -> None:
@@ -33,6 +33,8 @@ def test_what_is_unknown_is_not_met_and_says_so(name: str) -> None:
         ({"jaxlib": ">=0.5.0,<0.12"}, True),
         ({"jaxlib": "<0.7.2"}, False),
         ({"jaxlib": "!=0.11.2"}, False),
+        ({"nccl": "<2.29.2"}, True),
+        ({"nccl": ">=2.100"}, False),
         ({"compute_capability": "==9.0"}, True),
         ({"compute_capability": ">=10.0"}, False),
         ({"devices": ">=2"}, True),
