@@ -26,11 +26,11 @@ TESTED_GPUS = ("9.0",)
 TESTED_WORLDS = (2,)
 WIDEST_ROW = 64 << 10
 """Bytes of a row that a block holds in registers."""
-CONCURRENT = {
-    "xla_gpu_command_buffer_scheduling_mode": lambda value: value == "CONCURRENT",
-    "xla_gpu_graph_enable_concurrent_region": lambda value: value.lower() in ("", "true", "1"),
+IN_ORDER = {
+    "xla_gpu_command_buffer_scheduling_mode": ("SERIALIZE", "LHS"),
+    "xla_gpu_graph_enable_concurrent_region": ("false", "0"),
 }
-"""Flags under which a CUDA graph may run two calls in another order on one GPU than on the other, and when they say so."""
+"""Flags that can let a CUDA graph run two calls in another order on one GPU than on the other, and their values that do not."""
 
 
 class Facts(NamedTuple):
@@ -119,7 +119,8 @@ def _concurrent(xla_flags: str) -> str:
     if flags and not flags.startswith("-"):
         flags = Path(flags).read_text() if Path(flags).is_file() else ""
     last = dict(token.lstrip("-").partition("=")[::2] for token in flags.split())
-    asking = [f"--{name}={last[name]}" for name, asks in CONCURRENT.items() if name in last and asks(last[name])]
+    given = {name: last[name].strip("'\"") for name in IN_ORDER if name in last}
+    asking = [f"--{name}={value}" for name, value in given.items() if value not in IN_ORDER[name]]
     return f"{asking[0]} lets calls overtake each other" if asking else ""
 
 

@@ -45,6 +45,8 @@ def test_nothing_is_against_a_tested_machine() -> None:
         ({"compiler": "no libnvrtc in"}, "no libnvrtc in"),
         ({"xla_flags": CONCURRENT}, "lets calls overtake each other"),
         ({"xla_flags": f"--xla_a=1 {CONCURRENT}"}, CONCURRENT),
+        ({"xla_flags": "--xla_gpu_command_buffer_scheduling_mode='CONCURRENT'"}, CONCURRENT),
+        ({"xla_flags": f"{CONCURRENT}_REGIONS"}, f"{CONCURRENT}_REGIONS lets"),
         ({"xla_flags": "--xla_gpu_graph_enable_concurrent_region"}, "lets calls overtake each other"),
     ],
 )
@@ -77,6 +79,7 @@ def test_what_was_never_run_is_used_only_if_asked_for(changed: dict[str, object]
     [
         "",
         "--xla_gpu_command_buffer_scheduling_mode=LHS",
+        "--xla_gpu_command_buffer_scheduling_mode='SERIALIZE'",
         f"{CONCURRENT} --xla_gpu_command_buffer_scheduling_mode=SERIALIZE",
         "--xla_gpu_graph_enable_concurrent_region=false",
     ],
