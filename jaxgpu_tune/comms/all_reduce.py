@@ -22,6 +22,8 @@ from .staging import Staging, empty_state, spec_of, unjoined
 
 __all__ = ["AllReduce"]
 
+CHECKED = "shard_map takes the kernels' results for different on each rank: pass check_vma=False"
+
 
 @jax.tree_util.register_pytree_node_class
 class AllReduce:
@@ -68,7 +70,9 @@ class AllReduce:
 
     def psum(self, x: jax.Array) -> jax.Array:
         """Inside ``shard_map``: what ``lax.psum(x, axis)`` is, summed in float32 in the order of ranks and rounded once."""
-        if self.objection(x):
+        self._check_inside()
+        x = jnp.asarray(x)
+        if self._objection(x):
             return lax.psum(x, self._setup.axis)
         return _psum(self._setup, x, self.state)
 
@@ -80,27 +84,17 @@ class AllReduce:
         ``x``, ``residual``: (..., width), of one type; ``gamma``: (width,), of that type or float32. -> h and y, like x. The
         kernel rounds once, at the end, where separate operations round in between. Raises ValueError where shapes do not fit.
         """
+        self._check_inside()
         _check_rows(x, residual, gamma)
-        if self.objection(x) or against_rows(x.shape, x.dtype, gamma.dtype, self._setup.shape.world):
+        if self._objection(x) or against_rows(x.shape, x.dtype, gamma.dtype, self._setup.shape.world):
             return _added_and_normed(eps, self.psum(x), residual, gamma)
         return _add_rmsnorm(self._setup, float(eps), x, residual, gamma, self.state)
-
-    def objection(self, x: Any) -> str:
-        """Why ``lax.psum`` is used for ``x`` (an array, a tracer or a ShapeDtypeStruct, as a rank sees it); empty for a kernel."""
-        if isinstance(x, jax.core.Tracer):
-            _check_inside(self.state)
-        checked = "shard_map takes the kernels' results for different on each rank: pass check_vma=False"
-        return (
-            self._setup.objection
-            or against_message(x.shape, x.dtype, self._setup.shape.max_bytes)
-            or (checked if self._setup.axis in _varying_axes(x) else "")
-        )
 
     def explain(self, x: Any = None) -> str:
         """Which path is taken, and why: for ``x`` (an array or ShapeDtypeStruct, as a rank sees it) or in general."""
         axis, shape, objection = self._setup.axis, self._setup.shape, self._setup.objection
         head = f"AllReduce over {axis!r}, {shape.world} ranks"
-        objection = objection if x is None else self.objection(x)
+        objection = objection if x is None else self._objection(x)
         if objection:
             return f"{head}: lax.psum, since {objection}."
         head += "" if self._setup.backend == "ptx" else f", backend {self._setup.backend!r}"
@@ -119,6 +113,32 @@ class AllReduce:
         made = object.__new__(cls)
         (made._setup, made.spec), (made.state,) = fixed, arrays
         return made
+
+    def __copy__(self) -> AllReduce:
+        return self
+
+    def __deepcopy__(self, _: Any) -> AllReduce:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an AllReduce holds addresses of this process's memory: make one in each process instead")
+
+    def _objection(self, x: Any) -> str:
+        """Why ``lax.psum`` is used for ``x`` (an array, a tracer or a ShapeDtypeStruct, as a rank sees it); empty for a kernel."""
+        return (
+            self._setup.objection
+            or against_message(x.shape, x.dtype, self._setup.shape.max_bytes)
+            or (CHECKED if self._setup.axis in _varying_axes(self.state) else "")
+        )
+
+    def _check_inside(self) -> None:
+        """The state is this rank's alone, and of this mesh: another with the same devices would give ranks each other's memory."""
+        axes = jax.sharding.get_abstract_mesh().axis_names if hasattr(jax.sharding, "get_abstract_mesh") else ()
+        if self.state.size != self.state.shape[-1] or axes not in ((), tuple(self.spec)):
+            raise ValueError(
+                "the communicator was closed over, or used outside shard_map or over another mesh: pass it into shard_map"
+                f" as an argument, with comm.spec among the in_specs, over the mesh that it was made for (axes: {', '.join(self.spec)})"
+            )
 
     def _start(self, mesh: Mesh, exchange: Exchange) -> None:
         """Allocate, exchange addresses, and compare one program with ``lax.psum``; what fails in one process, all give up."""
@@ -207,15 +227,8 @@ def _check_rows(x: jax.Array, residual: jax.Array, gamma: jax.Array) -> None:
         raise ValueError(f"{given}: x and residual must be alike, gamma as long as their last dimension")
 
 
-def _varying_axes(x: Any) -> frozenset[str]:
-    """The axes over which shard_map knows ``x`` to vary; none with check_vma=False. jax 0.11.2 has renamed the attribute."""
-    kind = getattr(x, "aval", None)
+def _varying_axes(state: Any) -> frozenset[str]:
+    """The axes over which shard_map knows the state to vary; none with check_vma=False. jax 0.11.2 has renamed the attribute."""
+    kind = getattr(state, "aval", None)
     older: frozenset[str] = getattr(kind, "vma", None) or frozenset()
     return older or getattr(getattr(kind, "manual_axis_type", None), "varying", older)
-
-
-def _check_inside(state: jax.Array) -> None:
-    if state.size != state.shape[-1]:
-        raise ValueError(
-            "the communicator was closed over: pass it into shard_map as an argument, with comm.spec among the in_specs"
-        )

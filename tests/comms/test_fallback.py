@@ -79,15 +79,54 @@ tell(far)
     assert isinstance(far, list) and len(far) == 12 and max(far) < 1e-5
 
 
-def test_a_communicator_that_is_closed_over_is_refused() -> None:
-    """It must be an argument, so that each rank gets its own addresses: the same on every platform."""
-    code = """
+REFUSED = {
+    "closed over": "mapped(lambda _, x: comm.psum(x), P('tp'))",
+    "closed over, a constant": "mapped(lambda _, x: comm.psum(np.ones(8)), P('tp'))",
+    "outside shard_map": "jax.jit(lambda comm, x: comm.psum(x))",
+    "as if it were the same on all ranks": "jax.jit(jax.shard_map(AllReduce.psum, mesh=mesh, in_specs=(P(), P('tp')), out_specs=P()))",
+}
+
+
+@pytest.mark.parametrize("program", REFUSED.values(), ids=REFUSED)
+def test_a_communicator_whose_state_is_not_the_ranks_own_is_refused(program: str) -> None:
+    """It must be an argument of shard_map, so that each rank gets its own addresses: the same on every platform."""
+    code = f"""
 try:
-    jax.jit(jax.shard_map(lambda x: comm.psum(x), mesh=mesh, in_specs=P("tp"), out_specs=P(), check_vma=False))(x)
+    ({program})(comm, x)
 except ValueError as error:
     tell(str(error))
 """
     assert "closed over" in str(on(2, code))
+
+
+def test_a_mesh_whose_axes_are_named_in_another_order_is_refused() -> None:
+    """JAX itself would move each rank's addresses to another device, and say nothing."""
+    code = """
+made, other = (Mesh(np.array(jax.devices()).reshape(2, 2), axes) for axes in (("dp", "tp"), ("tp", "dp")))
+comm = AllReduce(made, "tp")
+found = []
+for mesh in (made, other):
+    try:
+        found.append(mapped(lambda comm, x: comm.psum(x), P("dp", "tp"), out=P("dp"))(comm, jnp.ones((2, 2))).tolist())
+    except ValueError as error:
+        found.append(str(error))
+tell(found)
+"""
+    right, refused = on(4, code)  # type: ignore[misc]
+    assert right == [[2.0], [2.0]] and "over another mesh" in refused and "dp, tp" in refused
+
+
+def test_a_communicator_stays_in_its_process() -> None:
+    """Copies are itself; pickled, its addresses would be another process's."""
+    code = """
+import copy, pickle
+try:
+    pickle.dumps(comm)
+except TypeError as error:
+    tell([copy.copy(comm) is comm, copy.deepcopy({"comm": comm})["comm"] is comm, str(error)])
+"""
+    same, deep, error = on(2, code)  # type: ignore[misc]
+    assert same and deep and "in each process" in error
 
 
 def test_an_axis_among_others() -> None:
