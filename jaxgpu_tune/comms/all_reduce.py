@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from logging import getLogger
 from typing import Any
@@ -56,7 +57,7 @@ class AllReduce:
         backend: str = "ptx",
         fence: bool = False,
     ) -> None:
-        _check(mesh, axis, max_bytes, timeout, backend)
+        _check(mesh, axis, max_bytes, timeout, backend, untested=untested, fence=fence)
         exchange = Exchange(mesh)
         objection = exchange.objection(against_facts(facts_of(mesh, axis, exchange), untested=untested))
         objection = objection or exchange.objection(unjoined(mesh, axis, exchange))
@@ -82,13 +83,15 @@ class AllReduce:
         """Inside ``shard_map``: ``h = psum(x) + residual`` and ``y = h / sqrt(mean(h**2) + eps) * gamma``, in one kernel.
 
         ``x``, ``residual``: (..., width), of one type; ``gamma``: (width,), of that type or float32. -> h and y, like x. The
-        kernel rounds once, at the end, where separate operations round in between. Raises ValueError where shapes do not fit.
+        kernel rounds once, at the end, where separate operations round in between. ``eps`` is fixed when the program is traced.
+        Raises ValueError where shapes do not fit, and for an ``eps`` below 0 or not finite.
         """
         self._check_inside()
-        _check_rows(x, residual, gamma)
+        eps = float(eps)  # the kernel holds it as a constant
+        _check_rows(x, residual, gamma, eps)
         if self._objection(x) or against_rows(x.shape, x.dtype, gamma.dtype, self._setup.shape.world):
             return _added_and_normed(eps, self.psum(x), residual, gamma)
-        return _add_rmsnorm(self._setup, float(eps), x, residual, gamma, self.state)
+        return _add_rmsnorm(self._setup, eps, x, residual, gamma, self.state)
 
     def explain(self, x: Any = None) -> str:
         """Which path is taken, and why: for ``x`` (an array or ShapeDtypeStruct, as a rank sees it) or in general."""
@@ -205,26 +208,32 @@ def _added_and_normed(
     return h, (normed * gamma).astype(h.dtype)
 
 
-def _check(mesh: Mesh, axis: str, max_bytes: int, timeout: float, backend: str) -> None:
+def _check(mesh: Any, axis: Any, max_bytes: Any, timeout: Any, backend: Any, **switches: Any) -> None:
     wrong = []
-    if axis not in mesh.shape:
+    if not isinstance(mesh, Mesh):
+        wrong.append(f"mesh: {mesh!r}; allowed: a jax.sharding.Mesh")
+    elif axis not in mesh.axis_names:
         wrong.append(f"axis: {axis!r} is none of the mesh's; allowed: {', '.join(map(repr, mesh.axis_names))}")
     if type(max_bytes) is not int or max_bytes < 16 or max_bytes % 16:
-        wrong.append(f"max_bytes: {max_bytes!r}; allowed: a positive multiple of 16, in bytes")
-    if not 0 < timeout <= 3600:
-        wrong.append(f"timeout: {timeout!r}; allowed: more than 0 and at most 3600, in seconds")
-    if backend not in BACKENDS:
+        wrong.append(f"max_bytes: {max_bytes!r}; allowed: an int, a positive multiple of 16, in bytes")
+    if not isinstance(timeout, (int, float)) or not 0 < timeout <= 3600:
+        wrong.append(f"timeout: {timeout!r}; allowed: a number of seconds, more than 0 and at most 3600")
+    if backend not in tuple(BACKENDS):
         wrong.append(f"backend: {backend!r}; allowed: {', '.join(map(repr, BACKENDS))}")
+    wrong += [f"{name}: {given!r}; allowed: True, False" for name, given in switches.items() if type(given) is not bool]
     if wrong:
         raise ValueError("; ".join(wrong))
 
 
-def _check_rows(x: jax.Array, residual: jax.Array, gamma: jax.Array) -> None:
-    if x.shape != residual.shape or x.dtype != residual.dtype or gamma.shape != x.shape[-1:]:
-        given = ", ".join(
-            f"{n} {a.dtype}{list(a.shape)}" for n, a in (("x", x), ("residual", residual), ("gamma", gamma))
-        )
-        raise ValueError(f"{given}: x and residual must be alike, gamma as long as their last dimension")
+def _check_rows(x: jax.Array, residual: jax.Array, gamma: jax.Array, eps: float) -> None:
+    wrong = []
+    if x.shape != residual.shape or x.dtype != residual.dtype or gamma.ndim != 1 or gamma.shape != x.shape[-1:]:
+        given = (f"{n} {a.dtype}{list(a.shape)}" for n, a in (("x", x), ("residual", residual), ("gamma", gamma)))
+        wrong.append(f"{', '.join(given)}: x and residual must be alike, gamma as long as their last dimension")
+    if not 0 <= eps < math.inf:
+        wrong.append(f"eps: {eps!r}; allowed: a number of at least 0")
+    if wrong:
+        raise ValueError("; ".join(wrong))
 
 
 def _varying_axes(state: Any) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -182,16 +183,29 @@ def test_explain_says_which_kernel() -> None:
 
 
 def test_wrong_arguments_are_told_all_at_once() -> None:
-    """What was given and what is allowed."""
+    """What was given and what is allowed, whatever its type."""
     with pytest.raises(
         ValueError,
         match=r"'dp' is none.*'tp'.*max_bytes: 100.*multiple of 16.*timeout: -1.*at most 3600.*backend: 'nccl'.*'ptx', 'ffi'",
     ):
         AllReduce(mesh(), "dp", 100, timeout=-1, backend="nccl")
+    wrong: dict[str, Any] = {"timeout": "60", "backend": [], "fence": "no", "untested": 1, "max_bytes": 2.0**20}
+    for given in ({"mesh": jax.devices(), "axis": "tp"}, {"mesh": mesh(), "axis": ["tp"]}):
+        with pytest.raises(ValueError, match=r"^(mesh|axis): \[.*allowed: ") as raised:
+            AllReduce(**given, **wrong)
+        assert all(f"; {name}: {value!r}; allowed: " in str(raised.value) for name, value in wrong.items())
 
 
-@pytest.mark.parametrize("shapes", [((8, 64), (8, 32), (64,)), ((8, 64), (8, 64), (8,))])
+@pytest.mark.parametrize("shapes", [((8, 64), (8, 32), (64,)), ((8, 64), (8, 64), (8,)), ((), (), ())])
 def test_rows_that_do_not_fit_are_refused(shapes: tuple[tuple[int, ...], ...]) -> None:
     """On every path alike."""
     with pytest.raises(ValueError, match="must be alike"):
         AllReduce(mesh(), "tp").psum_add_rmsnorm(*map(jnp.ones, shapes))
+
+
+@pytest.mark.parametrize("eps", [-1e-6, float("nan"), float("inf")])
+def test_an_eps_that_is_none_is_refused(eps: float) -> None:
+    """On every path alike, and with what else is wrong."""
+    x = jnp.ones((8, 64))
+    with pytest.raises(ValueError, match=r"must be alike.*; eps: .*at least 0"):
+        AllReduce(mesh(), "tp").psum_add_rmsnorm(x, x, x, eps)
