@@ -93,8 +93,11 @@ class AllReduce:
             return _added_and_normed(eps, self.psum(x), residual, gamma)
         return _add_rmsnorm(self._setup, eps, x, residual, gamma, self.state)
 
-    def explain(self, x: Any = None) -> str:
-        """Which path is taken, and why: for ``x`` (an array or ShapeDtypeStruct, as a rank sees it) or in general."""
+    def explain(self, x: Any = None, gamma: Any = None) -> str:
+        """Which path is taken, and why: in general; for ``psum(x)``; or, with ``gamma``, for ``psum_add_rmsnorm(x, …, gamma)``.
+
+        Both are arrays or ShapeDtypeStructs, as a rank sees them.
+        """
         axis, shape, objection = self._setup.axis, self._setup.shape, self._setup.objection
         head = f"AllReduce over {axis!r}, {shape.world} ranks"
         objection = objection if x is None else self._objection(x)
@@ -104,7 +107,10 @@ class AllReduce:
         if x is None:
             return f"{head}: kernels for messages up to {shape.max_bytes} bytes, lax.psum above."
         size = x.size * x.dtype.itemsize
-        return f"{head}: the {kind_of(size, shape.world)} kernel for {size} bytes of {x.dtype}."
+        apart = against_rows(x.shape, x.dtype, gamma.dtype, shape.world) if gamma is not None else ""
+        kind = kind_of(size, shape.world) if gamma is None or apart else "fused"
+        told = f"{head}: the {kind} kernel for {size} bytes of {x.dtype}"
+        return f"{told}, addition and norm apart, since {apart}." if apart else f"{told}."
 
     def tree_flatten(self) -> tuple[tuple[jax.Array], tuple[Setup, PartitionSpec]]:
         """The addresses are the array; the rest is fixed."""

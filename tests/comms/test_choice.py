@@ -178,6 +178,11 @@ def test_explain_says_which_kernel() -> None:
     assert told[8].endswith("the one-shot kernel for 65536 bytes of bfloat16.")
     assert told[128].endswith("the two-shot kernel for 1048576 bytes of bfloat16.")
     assert told[256].endswith("lax.psum, since 2097152 bytes, more than max_bytes=1048576.")
+    rows = [jax.ShapeDtypeStruct((rows, 4096), jnp.bfloat16) for rows in (8, 128, 256)]
+    fused = [comm.explain(x, jnp.ones(4096)) for x in rows]
+    assert fused[0].endswith("the fused kernel for 65536 bytes of bfloat16.")
+    apart = "addition and norm apart, since 1048576 bytes go in two steps; the fused kernel is for up to"
+    assert f"the two-shot kernel for 1048576 bytes of bfloat16, {apart}" in fused[1] and fused[2] == told[256]
     comm._setup = comm._setup._replace(backend="ffi")
     assert "4 ranks, backend 'ffi': kernels for" in comm.explain()
 
