@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cache, partial
 from logging import getLogger
 from typing import Any
 
@@ -73,7 +73,9 @@ class AllReduce:
         """Inside ``shard_map``: what ``lax.psum(x, axis)`` is, summed in float32 in the order of ranks and rounded once."""
         self._check_inside()
         x = jnp.asarray(x)
-        if self._objection(x):
+        if objection := self._objection(x):
+            if objection == CHECKED:
+                _warn_once(objection)
             return lax.psum(x, self._setup.axis)
         return _psum(self._setup, x, self.state)
 
@@ -160,7 +162,7 @@ class AllReduce:
             exchange.all_do(probe, self._setup, self.state, mesh)
         except Objection as objection:
             self._setup = self._setup._replace(objection=str(objection))
-            getLogger("jaxgpu_tune").warning("jaxgpu_tune: AllReduce uses lax.psum, since %s.", objection)
+            _warn(str(objection))
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -212,6 +214,13 @@ def _added_and_normed(
     wide = h.astype(jnp.float32)
     normed = wide * lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + eps)
     return h, (normed * gamma).astype(h.dtype)
+
+
+def _warn(objection: str) -> None:
+    getLogger("jaxgpu_tune").warning("jaxgpu_tune: AllReduce uses lax.psum, since %s.", objection)
+
+
+_warn_once = cache(_warn)
 
 
 def _check(mesh: Any, axis: Any, max_bytes: Any, timeout: Any, backend: Any, **switches: Any) -> None:

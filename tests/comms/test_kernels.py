@@ -14,7 +14,7 @@ import pytest
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
-from jaxgpu_tune.comms import AllReduce, launch, nvrtc
+from jaxgpu_tune.comms import AllReduce, all_reduce, launch, nvrtc
 from jaxgpu_tune.comms.launch import Setup
 from jaxgpu_tune.comms.shapes import Shape
 
@@ -171,10 +171,12 @@ def test_every_type_is_called(dtype: Any) -> None:
     assert calls(lowered(lambda comm, x: comm.psum(x), X.astype(dtype))) == ["jaxgpu_tune_all_reduce"]
 
 
-def test_checked_shard_maps_get_psum() -> None:
-    """With check_vma=True the result of a kernel would pass for one that differs between ranks."""
-    program = lowered(lambda comm, x: comm.psum(x)[None], X, check_vma=True)
+def test_checked_shard_maps_get_psum(caplog: pytest.LogCaptureFixture) -> None:
+    """With check_vma=True the result of a kernel would pass for one that differs between ranks. Told once: it is easily forgotten."""
+    all_reduce._warn_once.cache_clear()
+    program = lowered(lambda comm, x: (comm.psum(x) + comm.psum(x + 1))[None], X, check_vma=True)
     assert calls(program) == [] and "stablehlo.all_reduce" in program
+    assert len(caplog.messages) == 1 and "pass check_vma=False" in caplog.text
 
 
 def test_the_derivative_is_that_of_psum() -> None:
