@@ -44,7 +44,7 @@ def left_alone(rank: int, port: str) -> dict[str, Any]:
     from .common import bench, mapped
 
     b = bench(timeout=5.0)
-    if "lax.psum" in b.comm.explain().split("kernels")[0]:
+    if b.comm._setup.objection:  # noqa: SLF001 - lax.psum would wait without end
         jax.distributed.shutdown()
         return {"explained": b.comm.explain()}
     step, x = mapped(b, lambda comm, x: comm.psum(x)), _ones(b, rank, 8192)

@@ -14,12 +14,11 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from jaxgpu_tune.comms import launch
+from jaxgpu_tune.comms.staging import EMPTY
 
 from .common import WIDTH, Bench, bench, by_rank, mapped
 
 SIZES = (16, 4096, 8192, 65536, 65552, 1 << 18, 1 << 20, (1 << 20) + 16, 1 << 22)
-LIKE_EMPTY = 0xFFFFFFF1
-"""The word that marks what has not arrived: a NaN in every type."""
 
 
 def correct(b: Bench) -> Any:
@@ -34,7 +33,7 @@ def _summed(b: Bench, dtype: Any, size: int) -> dict[str, Any]:
     values = np.random.default_rng(size).standard_normal((b.mesh.size, size // np.dtype(dtype).itemsize)).astype(dtype)
     values[:, ::7] = -0.0
     values[:, 5::1001] = np.nan
-    values.view(np.uint32)[0, 3::1003] = LIKE_EMPTY
+    values.view(np.uint32)[0, 3::1003] = EMPTY
     x = by_rank(b, values)
     ours = np.asarray(mapped(b, lambda comm, x: comm.psum(x))(b.comm, x))
     with np.errstate(invalid="ignore"):
@@ -141,11 +140,11 @@ def _delay(x: jax.Array, number: jax.Array, world: int) -> jax.Array:
 def dead(_: Bench) -> Any:
     """A kernel on one rank whose peer runs none: the error that JAX raises, and after how many seconds; the limit is 2."""
     b = bench(max_bytes=1 << 20, timeout=2.0)
-    if not b.gpu:
+    setup = b.comm._setup  # noqa: SLF001 - what a user cannot do: call on one rank alone
+    if setup.objection:
         return b.comm.explain()
     alone = Mesh(np.array(jax.devices()[:1]), ("tp",))
     state = jax.device_put(np.asarray(b.comm.state)[:1], jax.devices()[0])
-    setup = b.comm._setup  # noqa: SLF001 - what a user cannot do: call on one rank alone
     program = jax.jit(
         jax.shard_map(lambda s, x: launch.psum(setup, x, s), mesh=alone, in_specs=P(), out_specs=P(), check_vma=False)
     )

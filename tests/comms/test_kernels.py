@@ -16,7 +16,8 @@ from jax.sharding import PartitionSpec as P
 
 from jaxgpu_tune.comms import AllReduce, all_reduce, launch, nvrtc
 from jaxgpu_tune.comms.launch import Setup
-from jaxgpu_tune.comms.shapes import Shape
+from jaxgpu_tune.comms.shapes import CONTROL, SLOTS, Shape
+from jaxgpu_tune.comms.staging import EMPTY
 
 COMMON = {"GRID": 64, "REGION": 1 << 16, "TIMEOUT_NS": "1000ull"}
 KERNELS: dict[str, dict[str, object]] = {
@@ -91,6 +92,13 @@ def test_fences_are_there_if_asked_for(kernel: str) -> None:
     assert "fence" not in plain and fenced.count("fence.acq_rel.sys;") == 2
     first, last = (find("fence.acq_rel.sys;") for find in (fenced.index, fenced.rindex))
     assert first < fenced.index("st.relaxed.sys") and fenced.rindex("ld.relaxed.sys") < last
+
+
+def test_what_python_and_the_kernels_both_know_is_the_same() -> None:
+    """The word that nothing has arrived in, and the sizes that the memory is made of."""
+    source = nvrtc.SOURCE.read_text()
+    for name, value in (("EMPTY", f"0x{EMPTY:X}u"), ("SLOTS", SLOTS), ("CONTROL", CONTROL)):
+        assert re.search(rf"#define {name} {value}\b", source), name
 
 
 def test_source_that_does_not_compile_tells_the_log() -> None:
