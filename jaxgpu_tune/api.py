@@ -163,11 +163,14 @@ def presets() -> tuple[Preset, ...]:
 
 def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Finding, ...]:
     """What is wrong with a text of XLA flags (default: the environment's) for a jaxlib (default: the installed one)."""
-    return checked(xla_flags, jaxlib)[0]
+    return checked(xla_flags, jaxlib)[0].findings
 
 
-def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[tuple[Finding, ...], Reading]:
-    """As ``check``, and what XLA makes of the text as it stands: where the faults are, and what to write instead."""
+def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Report, Reading]:
+    """The plan that only mends what is set, with the findings of ``check``; and what XLA makes of the text as it stands.
+
+    The latter tells where the faults are, and what to write instead.
+    """
     from .planning.reading import reading
 
     given = dict(os.environ) if xla_flags is None else _texts("flags", {"XLA_FLAGS": xla_flags})
@@ -179,7 +182,7 @@ def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[tu
     if read.ends and not any(f.severity == "error" for f in told):
         message = f"As it stands, XLA ends the process on this text: {read.ends}"
         told = (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
-    return told, read
+    return report._replace(findings=told), read
 
 
 def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:

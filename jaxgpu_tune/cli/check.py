@@ -23,13 +23,13 @@ def command(text: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
     """
     from ..api import checked
 
-    findings, read = checked(" ".join(text) if text else None, jaxlib)
+    report, read = checked(" ".join(text) if text else None, jaxlib)
     if as_json:
-        print_json(findings)
+        print_json(report.findings)
     else:
         from ..render.reading import reading_lines
         from ..render.text import findings_lines, terminal_width
 
         width = terminal_width()
-        say("\n".join([*reading_lines(read, width), *findings_lines(findings, width)]) or "Nothing is wrong.")
-    return exit_code(findings)
+        say("\n".join([*reading_lines(read, width), *findings_lines(report.findings, width)]) or "Nothing is wrong.")
+    return exit_code(report.findings)

@@ -42,14 +42,17 @@ def command(preset: str, start: bool, seconds: int, as_json: bool) -> int:
     Looks at the GPUs and their driver, the installed packages, memory, XLA_FLAGS and what else is set; of PRESET it tells what it
     would set and what else it advises. No JAX is imported here. The output is fit for a bug report: passwords, tokens and the name of the home folder are masked.
     """
-    from ..api import plan
+    from ..api import checked, plan
 
     if seconds < 1:
         raise wrong_use(f"--seconds {seconds} is not valid; allowed: whole numbers of at least 1.")
     report = plan(preset)
     trial = _trial(seconds) if start else None
-    findings = _findings(report, trial)
-    told = _told(report, findings, trial)
+    mended, _ = checked()
+    findings = _findings(report, mended, trial)
+    given = mended.inputs["environ"]
+    changed = sorted(name for name, value in mended.environ.items() if value != given.get(name))
+    told = {**_told(report, findings, trial), "mended": changed}
     if as_json:
         print_json(told)
     else:
@@ -65,16 +68,15 @@ def _trial(seconds: int) -> Started:
     return try_start(seconds)
 
 
-def _findings(report: Report, trial: Started | None) -> tuple[Finding, ...]:
+def _findings(report: Report, mended: Report, trial: Started | None) -> tuple[Finding, ...]:
     """What surrounds JAX, what is set as it is now, without any preset, and what the preset advises."""
-    from ..api import check
     from ..host.detect import MACHINE_FILE
     from ..host.surroundings import surroundings
     from ..planning.diagnose import diagnose, graver
 
     around = None if os.environ.get(MACHINE_FILE) else surroundings(os.environ)
     advice = (finding for finding in report.findings if finding.code == "advice")
-    found = (*diagnose(report.machine, os.environ, around, trial), *graver(check()), *advice)
+    found = (*diagnose(report.machine, os.environ, around, trial), *graver(mended.findings), *advice)
     return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
 
 

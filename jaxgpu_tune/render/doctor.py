@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor_text"]
 
-MENDED = 'What is "left out", "taken out" or "used instead" is so under configure() and jaxgpu-tune run; else it stays as set.'
-
 
 def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
     """``told`` is what ``--json`` prints."""
@@ -31,14 +29,14 @@ def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
         ],
     }
     lines = [*hanging(_verdict(findings), columns), *findings_lines(findings, columns)]
-    lines += hanging(MENDED, columns) if any(_is_mended(finding) for finding in findings) else []
+    lines += hanging(_mended(told["mended"]), columns) if told["mended"] else []
     for heading, facts in sections.items():
         lines += [heading, *(line for fact in facts for line in hanging(fact, columns, "  "))]
     return "\n".join(lines)
 
 
-def _is_mended(finding: Finding) -> bool:
-    return any(phrase in finding.message for phrase in ("is left out", "is taken out", "is used instead"))
+def _mended(names: list[str]) -> str:
+    return f"configure() and jaxgpu-tune run mend {', '.join(names)} as told here; without them it stays as set."
 
 
 def _verdict(findings: list[Finding]) -> str:

@@ -1,0 +1,55 @@
+"""What doctor says of settings that configure() would mend, which stay as they are in a program that does not call it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import jaxgpu_tune
+from jaxgpu_tune.cli.group import group
+
+MACHINE = Path(__file__).resolve().parents[1] / "machines" / "h200x2_captured.json"
+KEPT = "--xla_gpu_autotune_level=2"
+
+
+def doctor(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]) -> tuple[list[str], str]:
+    """The variables it names as mended, and its screen."""
+    for name in [name for name in os.environ if name.startswith(("XLA_", "JAX"))]:
+        monkeypatch.delenv(name)
+    ran = [
+        CliRunner().invoke(group, ["doctor", *more], env={**environ, "JAXGPU_TUNE_MACHINE": str(MACHINE)})
+        for more in (["--json"], [])
+    ]
+    return json.loads(ran[0].stdout)["mended"], ran[1].stdout
+
+
+@pytest.mark.parametrize(
+    ("environ", "mended"),
+    [
+        ({}, []),
+        ({"XLA_FLAGS": KEPT}, []),
+        ({"XLA_FLAGS": f"{KEPT} stray"}, ["XLA_FLAGS"]),
+        ({"XLA_FLAGS": "/no/such/file"}, ["XLA_FLAGS"]),
+        ({"XLA_FLAGS": "--xla_gpu_graph_level=0", "JAX_ENABLE_X64": "maybe"}, ["JAX_ENABLE_X64", "XLA_FLAGS"]),
+        ({"XLA_CLIENT_MEM_FRACTION": ".5", "XLA_PYTHON_CLIENT_MEM_FRACTION": ".6"}, ["XLA_PYTHON_CLIENT_MEM_FRACTION"]),
+    ],
+)
+def test_what_is_mended_is_named(environ: dict[str, str], mended: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And only that: where nothing is, there is no such line."""
+    found, screen = doctor(monkeypatch, environ)
+    assert found == mended
+    assert (f"mend {', '.join(mended)} as told here" in " ".join(screen.split())) == bool(mended)
+
+
+@pytest.mark.parametrize(("flags", "mended"), [(KEPT, []), (f"{KEPT} stray", ["XLA_FLAGS"])])
+def test_what_this_library_set_is_not_mended(flags: str, mended: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a child of a configured process: what counts is what its user had set."""
+    base = {"XLA_FLAGS": flags, "JAXGPU_TUNE_MACHINE": str(MACHINE)}
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(MACHINE))
+    environ = jaxgpu_tune.environ("fsdp", base=base)
+    assert "JAXGPU_TUNE_STATE" in environ
+    assert doctor(monkeypatch, environ)[0] == mended
