@@ -3,7 +3,7 @@
     python decode.py [--path fused|kernel|psum] [--batch 1] [--pad-to 8] [--layers 4] ...
 
 ``psum``: lax.psum, then the addition and the norm; ``kernel``: AllReduce.psum in its place; ``fused``: sum, addition and norm in one
-kernel. Where AllReduce has no kernel (without NVLink, on a CPU) the three are the same program. Without a GPU: two host devices.
+kernel. Where AllReduce has no kernel (without NVLink, on a CPU) the three are the same program. Without a GPU: two host devices, unless XLA_FLAGS says how many.
 ``--pad-to 8``: a batch of fewer rows goes through matrix products, sums and norms with rows of zeros, attention without them, since
 XLA's matrix-vector products can take longer than its products of matrices.
 """
@@ -11,14 +11,16 @@ XLA's matrix-vector products can take longer than its products of matrices.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from functools import partial
 from typing import Any, NamedTuple
 
 import jaxgpu_tune
 
-two_host_devices = {"xla_force_host_platform_device_count": 2}
-jaxgpu_tune.configure("decode", flags=None if jaxgpu_tune.detect().gpus else two_host_devices)
+HOST_DEVICES = "xla_force_host_platform_device_count"
+given = jaxgpu_tune.detect().gpus or HOST_DEVICES in os.environ.get("XLA_FLAGS", "")
+jaxgpu_tune.configure("decode", flags=None if given else {HOST_DEVICES: 2})
 
 import jax
 import jax.numpy as jnp
@@ -43,8 +45,8 @@ class Size(NamedTuple):
 
     layers: int = 4
     width: int = 256
-    heads: int = 8
-    groups: int = 4
+    heads: int = 16
+    groups: int = 8
     inner: int = 512
     past: int = 64
     batch: int = 1
@@ -54,6 +56,18 @@ class Size(NamedTuple):
     def rows(self) -> int:
         """Of the activations."""
         return max(self.batch, self.pad_to)
+
+    def problems(self, ranks: int) -> list[str]:
+        """Why so many ranks cannot share this decoder's work evenly; empty if they can."""
+        even = {
+            "--groups by the number of devices": (self.groups, ranks),
+            "--inner by the number of devices": (self.inner, ranks),
+            "--heads by --groups": (self.heads, self.groups),
+            "--width by --heads": (self.width, self.heads),
+        }
+        small = [f"--{name.replace('_', '-')}" for name, size in self._asdict().items() if size < (name != "pad_to")]
+        uneven = [f"{what}: {one} by {other}" for what, (one, other) in even.items() if one % max(1, other)]
+        return [f"{name} is too small" for name in small] + [f"must divide evenly: {what}" for what in uneven]
 
 
 WEIGHTS = {
@@ -181,6 +195,8 @@ def main() -> None:
     path, tokens = given.pop("path"), given.pop("tokens")
     size = Size(**given)
     mesh = Mesh(np.array(jax.devices()), ("tp",))
+    if problems := [*size.problems(mesh.size), *(["--tokens is too small"] if tokens < 1 else [])]:
+        parser.error("; ".join(problems))
     comm = AllReduce(mesh, "tp")
     print(comm.explain(jax.ShapeDtypeStruct((size.rows, size.width), jnp.bfloat16)))
     for one in (path,) if path else PATHS[:3]:

@@ -151,3 +151,25 @@ def test_the_decoder_tells_its_tokens_a_second_by_each_path() -> None:
     assert [path for path, _, _ in found] == ["psum", "kernel", "fused"]
     assert all(float(tokens) > 0 for _, tokens, _ in found)
     assert len({round(float(square), 2) for _, _, square in found}) == 1
+
+
+def test_the_decoder_runs_on_as_many_devices_as_are_asked_for() -> None:
+    """XLA_FLAGS says how many host devices; eight share the default size evenly."""
+    flags = "--xla_force_host_platform_device_count=8"
+    output = output_of(
+        sys.executable, "decode.py", "--path", "fused", "--layers", "1", "--tokens", "1", XLA_FLAGS=flags
+    )
+    assert "8 ranks" in output and "fused: " in output
+
+
+def test_the_decoder_refuses_sizes_that_do_not_divide() -> None:
+    """All at once."""
+    code = "import decode; tell([decode.Size().problems(4), decode.Size(heads=7, batch=0).problems(3)])"
+    fine, wrong = told(code, cwd=EXAMPLES, JAX_PLATFORMS="cpu", PYTHONPATH=f"{ROOT}:{EXAMPLES}")
+    assert fine == [] and wrong[0] == "--batch is too small"
+    assert [problem.split(":")[1] for problem in wrong[1:]] == [
+        " --groups by the number of devices",
+        " --inner by the number of devices",
+        " --heads by --groups",
+        " --width by --heads",
+    ]
