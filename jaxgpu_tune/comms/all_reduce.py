@@ -43,7 +43,8 @@ class AllReduce:
     for PTX, which needs nothing but is internal to XLA; or "ffi", its public FFI, for which a small library is built at first use
     by a C++ compiler of this machine. ``fence``: release and acquire fences in each call, so that PTX's memory model alone gives
     the order; without, it is also taken that a kernel's end has its stores in memory for peers, as was measured (docs/comms.md).
-    Every process of the mesh makes the same communicators in the same order. Raises ValueError for wrong arguments, all at once.
+    Every process of the mesh makes the same communicators in the same order. Raises ValueError for wrong arguments, all at once,
+    and in every process where one gives other arguments than another.
     """
 
     def __init__(
@@ -59,6 +60,10 @@ class AllReduce:
     ) -> None:
         _check(mesh, axis, max_bytes, timeout, backend, untested=untested, fence=fence)
         exchange = Exchange(mesh)
+        exchange.agree(
+            f"axis={axis!r}, max_bytes={max_bytes}, timeout={float(timeout)}, untested={untested}, backend={backend!r}, fence={fence}, "
+            f"mesh={dict(mesh.shape)} of devices {[device.id for device in mesh.devices.flat]}"
+        )
         objection = exchange.objection(against_facts(facts_of(mesh, axis, exchange), untested=untested))
         objection = objection or exchange.objection(unjoined(mesh, axis, exchange))
         architecture = "" if objection else mesh.local_devices[0].compute_capability.replace(".", "")

@@ -46,6 +46,13 @@ class Exchange:
         client.key_value_set(f"{place}/{me}", text or " ")
         return {one: client.blocking_key_value_get(f"{place}/{one}", WAIT_MS).strip() for one in self._processes}
 
+    def agree(self, text: str) -> None:
+        """Raises ValueError in every process unless all say the same."""
+        said = self.heard(text)
+        if len(set(said.values())) > 1:
+            told = "; ".join(f"process {process}: {theirs}" for process, theirs in said.items())
+            raise ValueError(f"the processes of the mesh ask for different things: {told}")
+
     def all_do(self, work: Callable[..., Result], *given: Any) -> Result:
         """What ``work`` returns, if it ends well in every process; else Objection in every process, with the first one's error."""
         done: list[Result] = []

@@ -25,6 +25,10 @@ tell(exchange.all_do(lambda: rank))
 if rank == 0:
     Exchange(Mesh(np.array(jax.local_devices()), ("tp",))).heard("alone")
 tell(AllReduce(mesh, "tp").explain())
+try:
+    AllReduce(mesh, "tp", (rank + 1) << 20)
+except ValueError as error:
+    tell(str(error))
 part()
 """
 
@@ -32,10 +36,13 @@ part()
 def test_two_processes_agree() -> None:
     """Each hears both; what fails in one is every process's reason; what goes well in all returns each one's value.
 
-    A communicator of one process's own devices in between changes nothing.
+    A communicator of one process's own devices in between changes nothing. Arguments that differ, which would give kernels that
+    do not fit together, are told in both.
     """
     one, other = job(CODE, [{}, {}])
     assert one[0] == other[0] == {"0": "I am 0", "1": "I am 1"}
     assert one[1] == "process 1: fails_on_one failed: no memory" and other[1] == "fails_on_one failed: no memory"
     assert (one[2], other[2]) == (0, 1)
     assert one[3] == other[3] == "AllReduce over 'tp', 2 ranks: lax.psum, since the devices are cpu, not NVIDIA GPUs."
+    assert one[4] == other[4]
+    assert "process 0: axis='tp', max_bytes=1048576" in one[4] and "process 1: axis='tp', max_bytes=2097152" in one[4]
