@@ -232,6 +232,8 @@ def _check(mesh: Any, axis: Any, max_bytes: Any, timeout: Any, backend: Any, **s
     wrong = []
     if not isinstance(mesh, Mesh):
         wrong.append(f"mesh: {mesh!r}; allowed: a jax.sharding.Mesh")
+    elif not mesh.local_devices:
+        wrong.append(f"mesh: {mesh!r} has no device of this process; allowed: where it has, and not at all elsewhere")
     elif axis not in mesh.axis_names:
         wrong.append(f"axis: {axis!r} is none of the mesh's; allowed: {', '.join(map(repr, mesh.axis_names))}")
     if type(max_bytes) is not int or max_bytes < 16 or max_bytes % 16:

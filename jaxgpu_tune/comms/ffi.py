@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -50,10 +51,10 @@ def find_compiler() -> str | None:
 
 
 def built(compiler: str) -> bytes:
-    """The library. Kept by source, options, compiler, and release of jaxlib, whose headers it includes. Raises BuildError."""
+    """The library. Kept by source, options, compiler, processor, and release of jaxlib, whose headers it includes. Raises BuildError."""
     shared = ("-Xcompiler=-fPIC", "-cudart=none") if Path(compiler).name == "nvcc" else ("-fPIC",)
     command = (compiler, *OPTIONS, *shared)
-    made_of = SOURCE.read_bytes(), command, said(compiler, "--version"), jaxlib.version.__version__
+    made_of = SOURCE.read_bytes(), command, said(compiler, "--version"), platform.machine(), jaxlib.version.__version__
 
     def build() -> bytes:
         with tempfile.TemporaryDirectory() as folder:

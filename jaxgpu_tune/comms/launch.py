@@ -18,6 +18,8 @@ BACKENDS = {"ptx": "__gpu$xla.gpu.ptx", "ffi": ffi.TARGET}
 """By name, what a program calls. Both take the same operands and attributes."""
 PTX_VERSION = ".version 8.0"
 """All that the kernels need; NVRTC states its own, which may be newer than the driver."""
+NEWEST_TARGET = 90
+"""That this version knows. The driver makes code for newer GPUs from it, too."""
 WARP, MOST_THREADS = 32, 1024
 
 
@@ -96,5 +98,6 @@ def _call(setup: Setup, name: str, kernel: dict[str, object], threads: int, dtyp
 
 @lru_cache
 def _ptx(architecture: str, defines: tuple[tuple[str, object], ...]) -> str:
-    lines = nvrtc.compiled(architecture, dict(defines), form="ptx").decode().splitlines()
+    target = str(min(int(architecture), NEWEST_TARGET))
+    lines = nvrtc.compiled(target, dict(defines), form="ptx").decode().splitlines()
     return "\n".join(PTX_VERSION if line.startswith(".version") else line for line in lines)

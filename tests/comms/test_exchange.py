@@ -25,10 +25,12 @@ tell(exchange.all_do(lambda: rank))
 if rank == 0:
     Exchange(Mesh(np.array(jax.local_devices()), ("tp",))).heard("alone")
 tell(AllReduce(mesh, "tp").explain())
-try:
-    AllReduce(mesh, "tp", (rank + 1) << 20)
-except ValueError as error:
-    tell(str(error))
+others = Mesh(np.array([device for device in jax.devices() if device.process_index != rank]), ("tp",))
+for given in (mesh, "tp", (rank + 1) << 20), (others, "tp"):
+    try:
+        AllReduce(*given)
+    except ValueError as error:
+        tell(str(error))
 part()
 """
 
@@ -46,3 +48,4 @@ def test_two_processes_agree() -> None:
     assert one[3] == other[3] == "AllReduce over 'tp', 2 ranks: lax.psum, since the devices are cpu, not NVIDIA GPUs."
     assert one[4] == other[4]
     assert "process 0: axis='tp', max_bytes=1048576" in one[4] and "process 1: axis='tp', max_bytes=2097152" in one[4]
+    assert "has no device of this process" in one[5] and "has no device of this process" in other[5]

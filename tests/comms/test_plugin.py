@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from child import ROOT, told
+from jaxgpu_tune.comms import launch
 from jaxgpu_tune.comms.ffi import find_compiler
 
 CODE = """
@@ -78,3 +80,15 @@ def test_a_decode_step_compiles_with_two_calls_a_layer(backend: str, pad_to: int
     (dumped,) = tmp_path.glob("*jit_step.thunk_sequence_after_thunk_passes.txt")
     (graph,) = [line for line in dumped.read_text().splitlines() if line and not line.startswith(" ")]
     assert "kCommandBuffer" in graph
+
+
+@pytest.mark.parametrize("architecture", ["80", "89", "90", "100", "120"])
+def test_what_the_driver_is_given_is_taken_for_every_gpu(architecture: str, tmp_path: Path) -> None:
+    """From Ampere on; the version that it states is older than the newest of them."""
+    assembler = toolkit() / "bin" / "ptxas"
+    kernel = {"FUSED": True, "ROWS": 8, "WIDTH": 512, "THREADS": 512, "EPS": "1e-06f"}
+    defines = {"ELEMENT_BF16": True, "WORLD": 2, "GRID": 64, "REGION": 1 << 16, "TIMEOUT_NS": "1000ull", **kernel}
+    file = tmp_path / "kernel.ptx"
+    file.write_text(launch._ptx(architecture, tuple(sorted(defines.items()))))
+    ptxas = [str(assembler), f"-arch=sm_{architecture}", str(file), "-o", str(tmp_path / "code")]
+    assert subprocess.run(ptxas, capture_output=True, text=True, check=False).stderr == ""
