@@ -27,7 +27,7 @@ def run_stage(stage: str, seconds: float, environ: dict[str, str]) -> dict[str, 
     if stage not in PAIRS:
         return ended(started([stage], environ), seconds)
     port = str(free_port())
-    children = [started([stage, str(rank), port], {**environ, "XLA_FLAGS": ""}) for rank in range(2)]
+    children = [started([stage, str(rank), port], {**environ, "JAX_NUM_CPU_DEVICES": "1"}) for rank in range(2)]
     return {"ranks": [ended(child, seconds) for child in children]}
 
 
@@ -93,10 +93,11 @@ def main() -> None:
 
     machine = jaxgpu_tune.detect().to_dict()
     options = {"backend": given.backend, "fence": given.fence}
+    flags = os.environ.get("XLA_FLAGS", "")
     environ = {**os.environ, "JAXGPU_TUNE": "off", "ALLREDUCE_OPTIONS": json.dumps(options)}
     if not machine["gpus"]:
-        environ |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
-    begin, results = time.monotonic(), {"machine": machine, "options": options}
+        environ |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+    begin, results = time.monotonic(), {"machine": machine, "options": options, "flags": flags}
     given.out.mkdir(parents=True, exist_ok=True)
     for stage in given.stages:
         left = given.seconds - (time.monotonic() - begin)
