@@ -16,16 +16,18 @@ from jax.sharding import PartitionSpec as P
 from jaxgpu_tune.comms import launch
 from jaxgpu_tune.comms.staging import EMPTY
 
-from .common import WIDTH, Bench, bench, by_rank, mapped
+from .common import Bench, bench, by_rank, mapped
 
 SIZES = (16, 4096, 8192, 65536, 65552, 1 << 18, 1 << 20, (1 << 20) + 16, 1 << 22)
+ROWS = ((1, 4096), (8, 4096), (100, 512), (300, 512), (100, 4096), (2, 16384))
+"""Numbers of rows and their widths: fewer and more than a launch has blocks, and rows of more vectors than a block has threads."""
 
 
 def correct(b: Bench) -> Any:
     """Against float64 on the host: the relative error in L2, where NaN and -0.0 come out, and whether the ranks agree to the bit."""
     types = (jnp.bfloat16, jnp.float16, jnp.float32)
     sums = [_summed(b, dtype, size) for dtype in types for size in SIZES]
-    rows = [_normed(b, dtype, number) for dtype in types for number in (1, 8, 100, 300)]
+    rows = [_normed(b, dtype, *shape) for dtype in types for shape in ROWS]
     return {"seconds to make it": b.seconds, "sums": sums, "rows": rows}
 
 
@@ -50,9 +52,9 @@ def _summed(b: Bench, dtype: Any, size: int) -> dict[str, Any]:
     }
 
 
-def _normed(b: Bench, dtype: Any, number: int) -> dict[str, Any]:
+def _normed(b: Bench, dtype: Any, number: int, width: int) -> dict[str, Any]:
     random = np.random.default_rng(number)
-    shape = (b.mesh.size, number, WIDTH // 8 if number > 200 else WIDTH)
+    shape = (b.mesh.size, number, width)
     x = random.standard_normal(shape).astype(dtype)
     residual = np.broadcast_to(random.standard_normal(shape[1:]).astype(dtype), shape)
     gamma = np.broadcast_to(
@@ -64,7 +66,7 @@ def _normed(b: Bench, dtype: Any, number: int) -> dict[str, Any]:
     normed = right / np.sqrt((right**2).mean(axis=-1, keepdims=True) + 1e-6) * gamma[0].astype(np.float64)
     far = [float(np.linalg.norm(a[0].astype(np.float64) - r) / np.linalg.norm(r)) for a, r in ((h, right), (y, normed))]
     alike = all(bool((a.view(np.uint8) == a.view(np.uint8)[:1]).all()) for a in (h, y))
-    return {"dtype": np.dtype(dtype).name, "rows": number, "errors": far, "ranks alike": alike}
+    return {"dtype": np.dtype(dtype).name, "rows": number, "width": width, "errors": far, "ranks alike": alike}
 
 
 def stress(b: Bench) -> Any:
@@ -84,7 +86,7 @@ def stress(b: Bench) -> Any:
         total += 5 * calls
         if number % 4 == 0:
             wrong.append(mixed(b.comm, x))
-            total += 4 * (calls // 10)
+            total += 2 * 4 * (calls // 10)
         if number % 50 == 7:
             with suppress(KeyboardInterrupt):
                 plain(b.comm, x)
@@ -105,7 +107,7 @@ def interrupt() -> NoReturn:
 
 
 def _stressed(b: Bench, sizes: tuple[int, ...], calls: int, *, mixed: bool) -> Any:
-    """A program that counts the sums that are wrong. ``mixed``: against lax.psum, beside other collectives, and with delays."""
+    """A program that counts the sums that are wrong. ``mixed``: also sums with addition, beside other collectives and delays."""
     world = b.mesh.size
 
     def body(comm: Any, x: jax.Array) -> jax.Array:
@@ -120,6 +122,9 @@ def _stressed(b: Bench, sizes: tuple[int, ...], calls: int, *, mixed: bool) -> A
                 right = lax.psum(sent, "tp") if mixed else sent * jnp.bfloat16(world) + ranks[:size]
                 wrong = wrong + (comm.psum(sent) != right).sum()
                 if mixed:
+                    rows = sent.reshape(-1, min(size, 4096))
+                    fused, _ = comm.psum_add_rmsnorm(rows, rows, jnp.ones(rows.shape[1], rows.dtype))
+                    wrong = wrong + (fused.reshape(-1) != right + sent).sum()
                     gathered = lax.all_gather(sent[:8], "tp").sum(axis=0)
                     wrong = wrong + (gathered != lax.psum(sent[:8], "tp")).sum()
             return wrong
