@@ -25,7 +25,8 @@ WINDOW = 0.25
 def main() -> None:
     """Build, warm up, time."""
     job = json.loads(sys.argv[1])
-    sys.stdin.readline()
+    if not sys.stdin.readline():
+        sys.exit("who started this has ended")
     started = time.perf_counter()
     workload = WORKLOADS[job["workload"]]
     module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)

@@ -84,8 +84,16 @@ class Outcome(NamedTuple):
 
 def outcomes(folder: Path) -> list[Outcome]:
     """One for each file of full-sized results, by name."""
-    found = [(path.stem.removeprefix("suite-"), json.loads(path.read_text())) for path in folder.glob("suite-*.json")]
+    found = [(path.stem.removeprefix("suite-"), read(path)) for path in folder.glob("suite-*.json")]
     return [outcome_of(name, results) for name, results in sorted(found) if results["size"] == "full"]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A file of results. Ends the program in words if it is damaged."""
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except ValueError as error:
+        raise SystemExit(f"{path} is damaged ({error}): mend it, or move it away to measure anew") from error
 
 
 def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:

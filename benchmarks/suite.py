@@ -16,14 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxgpu_tune
 from benchmarks.jobs import Job, batches, distinct, in_order, pending
-from benchmarks.variants import bare_environ, environ_of, settings_of
+from benchmarks.outcome import read
+from benchmarks.variants import bare_environ, environ_of, settings_of, variants_of
 from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,7 +49,13 @@ def main() -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(given, Path(folder))
-        suite.run()
+        try:
+            suite.run()
+        except KeyboardInterrupt:
+            print("interrupted; started again, it goes on from here", file=sys.stderr)
+            return 130
+        finally:
+            _given_up(suite.children)
     failed = [run for run in suite.results["runs"] if "error" in run]
     for run in failed:
         print(f"failed: {run['workload']} {run['variant']}: {run['error'][-300:]}", file=sys.stderr)
@@ -62,8 +69,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--name", help="of the file; by default the GPUs and the release of jaxlib")
     parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOAD")
     parser.add_argument("--variants", nargs="+", metavar="NAME", help="by default all; the default is always measured")
-    parser.add_argument("--rounds", type=int, default=2, help="processes for each preset and the default")
-    parser.add_argument("--seconds", type=float, default=1.5, help="timed in each process, after warming up")
+    parser.add_argument("--rounds", type=positive(int), default=2, help="processes for each preset and the default")
+    parser.add_argument("--seconds", type=positive(float), default=1.5, help="timed in each process, after warming up")
     parser.add_argument(
         "--budget-seconds", type=float, default=float("inf"), help="no run is begun that would end later"
     )
@@ -71,10 +78,25 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--size", choices=["tiny", "full"], help="by default full on GPUs, tiny without")
     parser.add_argument("--flags", default="", help="XLA_FLAGS that every process begins with, the default's too")
     parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--devices", type=int, default=2, help="of the CPU")
+    parser.add_argument("--devices", type=positive(int), default=2, help="of the CPU")
     given = parser.parse_args()
     given.size = given.size or ("tiny" if given.platform == "cpu" else "full")
+    names = dict.fromkeys(variant.name for name in given.only for variant in variants_of(WORKLOADS[name]))
+    if unknown := [name for name in given.variants or () if name not in names]:
+        parser.error(f"no variant of these workloads is called {', '.join(unknown)}; there are: {', '.join(names)}")
     return given
+
+
+def positive(kind: type[float]) -> Callable[[str], float]:
+    """The reader of a number above 0."""
+
+    def number(text: str) -> float:
+        value = kind(text)
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return value
+
+    return number
 
 
 class Suite:
@@ -85,23 +107,30 @@ class Suite:
         self.folder = folder
         self.began = time.monotonic()
         self.expected = EXPECTED
-        self.path = given.out / f"suite-{given.name or named()}.json"
+        self.children: list[Child] = []
+        self.gpus = self._gpus()
+        self.path = given.out / f"suite-{given.name or named(len(self.gpus))}.json"
         self.results = self._read()
         self.same: dict[str, dict[str, str]] = {}
-        self.gpus = self._gpus()
         self.facts = jaxgpu_tune.detect().to_dict()
         for gpu in self.facts["gpus"]:
             gpu.pop("free_bytes", None)
 
     def _read(self) -> dict[str, Any]:
-        if self.path.exists():
-            return dict(json.loads(self.path.read_text()))
-        return {"size": self.given.size, "machines": [], "same": {}, "runs": []}
+        if not self.path.exists():
+            return {"size": self.given.size, "machines": [], "same": {}, "runs": []}
+        results = read(self.path)
+        if results["size"] != self.given.size:
+            raise SystemExit(f"{self.path} holds results of size {results['size']}, not {self.given.size}: give --name")
+        return results
 
     def _gpus(self) -> list[str]:
         if self.given.platform == "cpu":
             return [str(number) for number in range(self.given.devices)]
-        return [gpu.uuid or str(gpu.index) for gpu in jaxgpu_tune.detect().gpus]
+        gpus = jaxgpu_tune.detect().gpus
+        if not gpus:
+            raise SystemExit("No NVIDIA GPU can be used here; --platform cpu measures tiny sizes on the CPU.")
+        return [gpu.uuid or str(gpu.index) for gpu in gpus]
 
     def _machine(self) -> int:
         """The number of this machine among those of the results."""
@@ -113,10 +142,11 @@ class Suite:
     def run(self) -> None:
         """All batches in order; the next one's processes import JAX while this one's are timed."""
         left = batches(self._jobs(), len(self.gpus))
+        if not left:
+            print(f"all of it is in {self.path}")
         waiting = self._started(left[0]) if left else []
         for number, _ in enumerate(left):
             if self._spent() + self.expected > self.given.budget_seconds:
-                _given_up(waiting)
                 print(f"stopped by the budget, {len(left) - number} of {len(left)} batches left", flush=True)
                 return
             begun = time.monotonic()
@@ -178,7 +208,8 @@ class Suite:
             process = subprocess.Popen(
                 command, env=environ, stdin=subprocess.PIPE, stdout=out, stderr=err, text=True, cwd=ROOT
             )
-        return Child(job, process, told, said, gpus, settings)
+        self.children.append(Child(job, process, told, said, gpus, settings))
+        return self.children[-1]
 
     def _result(self, child: Child) -> dict[str, Any]:
         try:
@@ -219,12 +250,11 @@ class Suite:
         print(f"{self._spent():6.1f} s  {described(run)}", flush=True)
 
 
-def named() -> str:
+def named(devices: int) -> str:
     """Such as h200x2-0.11.2."""
     machine = jaxgpu_tune.detect()
-    names = [gpu.name or "gpu" for gpu in machine.gpus]
-    card = names[0].removeprefix("NVIDIA ").split()[0].lower() + f"x{len(names)}" if names else "cpu"
-    return f"{card}-{machine.jaxlib}"
+    name = machine.gpus[0].name or "gpu" if machine.gpus else "cpu"
+    return f"{name.removeprefix('NVIDIA ').split()[0].lower()}x{devices}-{machine.jaxlib}"
 
 
 def _let_go(child: Child) -> None:

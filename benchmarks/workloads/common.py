@@ -49,7 +49,11 @@ class Place:
         return {name: PartitionSpec(*_spec(axis)) for name, (_, axis) in shapes.items()}
 
     def shape(self, whole: Sequence[int], axis: int | None) -> tuple[int, ...]:
-        """The shape of an array here: alone, that of one share."""
+        """The shape of an array here: alone, that of one share. Raises ValueError if it cannot be cut evenly."""
+        if axis is not None and whole[axis] % self.count:
+            raise ValueError(
+                f"{whole[axis]} in {tuple(whole)} cannot be cut over {self.count} devices: 1, 2, 4 or 8 can"
+            )
         cut = self.count if self.alone else 1
         return tuple(size // cut if number == axis else size for number, size in enumerate(whole))
 
@@ -58,8 +62,10 @@ class Place:
 
         @cache
         def maker(whole: tuple[int, ...], axis: int | None) -> Callable[[jax.Array], jax.Array]:
+            shape = self.shape(whole, axis)
+
             def make(key: jax.Array) -> jax.Array:
-                return (jax.random.normal(key, self.shape(whole, axis)) * whole[-2] ** -0.5).astype(dtype)
+                return (jax.random.normal(key, shape) * whole[-2] ** -0.5).astype(dtype)
 
             return jax.jit(make, out_shardings=self.sharding(*_spec(axis)))
 

@@ -31,7 +31,7 @@ class Size(NamedTuple):
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the same for any number of devices."""
     del devices
-    return Size(2, 64, 8, 4, 128, 2, 16) if name == "tiny" else Size(32, 4096, 32, 8, 14336, 8, 1024)
+    return Size(2, 64, 8, 8, 128, 2, 16) if name == "tiny" else Size(32, 4096, 32, 8, 14336, 8, 1024)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

@@ -30,7 +30,7 @@ class Size(NamedTuple):
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the full one's experts and rows grow with the devices."""
-    return Size(2, 64, 128, 4, 8, 16) if name == "tiny" else Size(8, 2048, 4096, 4 * devices, 8 * devices, 1024)
+    return Size(2, 64, 128, 8, 8, 16) if name == "tiny" else Size(8, 2048, 4096, 4 * devices, 8 * devices, 1024)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

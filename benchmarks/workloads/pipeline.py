@@ -28,7 +28,7 @@ class Size(NamedTuple):
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; four small batches a stage."""
-    return Size(4, 128, 8, 16, 2) if name == "tiny" else Size(16, 2048, 4 * devices, 1024)
+    return Size(max(4, devices), 128, 8, 16, 2) if name == "tiny" else Size(16, 2048, 4 * devices, 1024)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,67 @@ def test_without_budget_nothing_is_begun(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def refused(*given: str, **environ: str) -> str:
+    """What the suite said when it began nothing."""
+    command = [sys.executable, "-m", "benchmarks.suite", *given]
+    done = subprocess.run(
+        command, env=clean_environ(**environ), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode in (1, 2) and "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_wrong_use_is_told(tmp_path: Path) -> None:
+    """A variant that does not exist, numbers that measure nothing, and a machine without a GPU."""
+    on_cpu = ("--platform", "cpu", "--out", str(tmp_path), "--only", "stencil")
+    assert "is called fsdpp; there are: default, simulation," in refused(*on_cpu, "--variants", "fsdpp", "default")
+    for option in ("--rounds", "--seconds", "--devices"):
+        assert "0 is not above 0" in refused(*on_cpu, option, "0")
+    (tmp_path / "machine.json").write_text('{"gpus": []}')
+    without = {"JAXGPU_TUNE_MACHINE": str(tmp_path / "machine.json")}
+    assert "--platform cpu measures tiny sizes" in refused("--out", str(tmp_path), **without)
+
+
+def test_results_that_do_not_belong_together_are_not_mixed(tmp_path: Path) -> None:
+    """Those of other sizes, and a damaged file, which is left as it is."""
+    path, given = tmp_path / "suite-x.json", ("--platform", "cpu", "--out", str(tmp_path), "--name", "x")
+    path.write_text('{"size": "full", "machines": [], "same": {}, "runs": []}')
+    assert "holds results of size full, not tiny" in refused(*given)
+    path.write_text('{"size": "full", "mach')
+    assert "suite-x.json is damaged (Unterminated string" in refused(*given)
+    assert path.read_text() == '{"size": "full", "mach'
+
+
+def test_what_waits_for_a_suite_ends_with_it() -> None:
+    """It measures nothing on a GPU that the next suite may be using."""
+    asked = json.dumps({"workload": "stencil", "size": "tiny", "devices": None, "alone": False, "seconds": 0.1})
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.measure", asked],
+        env=clean_environ(JAX_PLATFORMS="cpu"),
+        cwd=ROOT,
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "") and "has ended" in done.stderr
+
+
+@pytest.mark.slow
+def test_interrupted_it_leaves_no_process(tmp_path: Path) -> None:
+    """Neither the one that is timed nor the one that waits."""
+    command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
+    command += ["--only", "stencil", "--variants", "default", "--seconds", "100"]
+    process = subprocess.Popen(command, env=clean_environ(), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while len(pids := children.read_text().split()) < 2:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    assert "it goes on from here" in process.communicate(timeout=30)[1] and process.returncode == 130
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
 @pytest.mark.slow
 def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     """A result that is taken out is measured again, and nothing else."""
@@ -107,7 +170,7 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert [run["variant"] for run in results["runs"]] == ["default", "default", "dreamerv3"]
     assert all(run["step_ms"] and len(run["losses"]) == 10 for run in results["runs"])
     assert "--xla_gpu_enable_command_buffer=" in results["runs"][-1]["settings"]["XLA_FLAGS"]
-    assert suite(tmp_path) == ""
+    assert suite(tmp_path) == f"all of it is in {path}\n"
     path.write_text(json.dumps({**results, "runs": results["runs"][:2]}))
     again = suite(tmp_path).splitlines()
     assert len(again) == 1 and "dreamerv3" in again[0]
@@ -117,7 +180,7 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_two_suites_write_one_file(tmp_path: Path) -> None:
     """Neither loses what the other one found meanwhile."""
     command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
-    command += ["--variants", "none", "--rounds", "2", "--seconds", "0.1", "--only"]
+    command += ["--variants", "default", "--rounds", "2", "--seconds", "0.1", "--only"]
     environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
     both = [subprocess.Popen([*command, name], env=environ, cwd=ROOT) for name in ("stencil", "rl_scan")]
     assert [one.wait(120) for one in both] == [0, 0]
