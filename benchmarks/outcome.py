@@ -16,14 +16,17 @@ GIB = 2**30
 
 
 class Ratio(NamedTuple):
-    """How many times as fast as the default; ``low`` and ``high``: the extremes over all pairs of a process of each."""
+    """How many times as fast as the default; ``low`` and ``high``: the extremes over all pairs of a process of each.
+
+    They are alike where there is one pair.
+    """
 
     value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+        return f"{self.value:.3f}" + (f" ({self.low:.3f} to {self.high:.3f})" if self.low < self.high else "")
 
 
 class Row(NamedTuple):
@@ -44,7 +47,10 @@ class Row(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """Milliseconds a step: by default, of one device's share without communication, and what is hidden by each variant."""
+    """Milliseconds a step: by default, of one device's share without communication, and what each variant saves.
+
+    The last by its speed against the default on the same machine.
+    """
 
     default_ms: float
     alone_ms: float
@@ -142,5 +148,5 @@ def _exposed(workload: str, runs: list[Run], rows: tuple[Row, ...]) -> Exposed |
     if not alone or not rows:
         return None
     default = next(row for row in rows if row.variant == DEFAULT).step_ms
-    hidden = {row.variant: default - row.step_ms for row in rows if row.variant != DEFAULT}
+    hidden = {row.variant: default * (1 - 1 / row.speed.value) for row in rows if row.variant != DEFAULT}
     return Exposed(default, median(map(step_ms, alone)), hidden)

@@ -103,7 +103,10 @@ def draw_exposed(shown: Any, digest: str, path: Path) -> None:
 
 
 def _figure(height: float) -> tuple[Any, Any]:
-    import matplotlib as mpl
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise SystemExit(f"Plots need matplotlib ({error}): pip install '.[bench]'") from error
 
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "jaxgpu_tune"

@@ -25,9 +25,10 @@ INTRODUCTION = """<!-- Written by `python -m benchmarks.tables`: measure anew wi
 # What was measured
 
 Every workload is plain JAX, in the repository's folder `benchmarks/workloads`; `python -m benchmarks.suite` measures all of them. Each run is a process of its own, in turns with the default; a step's time is the median over windows of a quarter of a second in which
-steps are only waited for at the end. *Speed* is the default's time by the variant's, with the smallest and the largest ratio of any two
-processes. *Compilation* is that of the first process, *loss* the one after ten steps; after it the largest difference
-to the default's in any of them, which comes from kernels chosen by timing and sums in another order.
+steps are only waited for at the end. *Speed* is the default's time by the variant's on the same machine: the median over all pairs of
+processes, with the smallest and the largest; without them there was one pair. Within one call of the suite a variant is compiled once,
+so few ranges hold another choice of kernels. *Compilation* is that of the first process, *loss* the one after ten steps; after it the largest
+difference to the default's in any of them. Kernels chosen by timing and sums in another order can cause it; it was not traced.
 """
 
 
@@ -142,7 +143,7 @@ def _exposed_line(workload: str, found: Exposed) -> str:
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %"
+    return f"{round(100 * part / whole)} %"
 
 
 if __name__ == "__main__":
