@@ -7,6 +7,7 @@ import json
 import pytest
 
 import jaxgpu_tune
+from child import ROOT
 from jaxgpu_tune import Machine, plan
 from tests.fleet import codes, decision, machine
 
@@ -190,6 +191,15 @@ def test_planning_on_the_result_changes_nothing() -> None:
     first = plan("fsdp", machine=machine(), environ={})
     again = plan("fsdp", machine=machine(), environ={"XLA_FLAGS": first.xla_flags})
     assert again.xla_flags == first.xla_flags
+
+
+def test_readme_shows_what_is_printed() -> None:
+    """The plan for the captured machine, with the flags of another time, word for word."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    flags = text.split('export XLA_FLAGS="')[1].split('"')[0]
+    shown = text.split("jaxgpu_tune.plan('fsdp'))\"\n")[1].split("\n```")[0]
+    captured = Machine.from_dict(json.loads((ROOT / "tests" / "machines" / "h200x2_captured.json").read_text()))
+    assert str(plan("fsdp", machine=captured, environ={"XLA_FLAGS": flags})).rstrip() == shown
 
 
 def test_no_jaxlib_is_a_fact_not_an_error() -> None:

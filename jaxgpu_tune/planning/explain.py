@@ -69,7 +69,7 @@ def _text(value: object) -> str:
 
 def _where(setting: Setting, facts: Facts) -> str:
     conditions = ", ".join(f"{name} {demand}" for name, demand in setting.when.items()) or "anything"
-    return f"where {conditions}{'' if all_met(setting.when, facts) else ' (not here)'}"
+    return f"where {conditions}{f'; {_measured(setting, facts)}' if all_met(setting.when, facts) else ' (not here)'}"
 
 
 def numbered(gpus: Iterable[Gpu]) -> Iterator[str]:

@@ -56,6 +56,18 @@ def test_a_preset_is_explained() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("jaxlib", "devices", "said"),
+    [("0.11.2", 2, ""), ("0.11.0", 2, "; unmeasured here"), ("0.11.2", 8, "; unmeasured here")],
+)
+def test_a_preset_says_where_its_settings_were_measured(jaxlib: str, devices: int, said: str) -> None:
+    """Those that hold here, since a condition may be wider than what was measured."""
+    facts = Facts(jaxlib, ("9.0",) * devices, devices, devices, True, 1, 1, "cuda")
+    found = explain("decode", target_of(Machine.from_dict({"jaxlib": jaxlib})), facts)
+    where = "measured on jaxlib 0.11.2, compute_capability 9.0, devices 2, processes 1"
+    assert found is not None and found.sets[0].endswith(f"processes ==1; {where}{said}")
+
+
 def test_advice_is_given_where_it_holds(tmp_path: Path) -> None:
     """As a note of the plan, of joined and extended presets too, and of doctor; not where its condition is not met."""
     path = tmp_path / "mine.toml"
