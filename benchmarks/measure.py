@@ -46,7 +46,7 @@ def main() -> None:
         "losses": losses,
         "last_loss": last,
         "peak_bytes": peak_bytes(),
-        "device": f"{count} x {jax.devices()[0].device_kind}",
+        "device": f"{1 if job['alone'] else count} x {jax.devices()[0].device_kind}",
         "jax": jax.__version__,
     }
     print("\x01" + json.dumps(found))

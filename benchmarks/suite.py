@@ -58,7 +58,9 @@ def main() -> int:
             _given_up(suite.children)
     failed = [run for run in suite.results["runs"] if "error" in run]
     for run in failed:
-        print(f"failed: {run['workload']} {run['variant']}: {run['error'][-300:]}", file=sys.stderr)
+        print(f"failed: {run['workload']} {run['variant']}: {cause(run)}", file=sys.stderr)
+    if failed:
+        print(f"a failed run is not tried again, unless it is taken out of {suite.path}", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -276,12 +278,17 @@ def described(run: Mapping[str, Any]) -> str:
     """One line for the screen."""
     name = f"{run['workload']}, {run['variant']}{', alone' if run['alone'] else ''}, round {run['round']}"
     if "error" in run:
-        return f"{name}: {run['error'][-200:]}"
+        return f"{name}: {cause(run)}"
     median = sorted(run["step_ms"])[len(run["step_ms"]) // 2]
     return (
         f"{name}: {median:.3f} ms, start {run['start_seconds']:.1f} s, compilation {run['compile_seconds']:.1f} s, "
         f"loss {run['losses'][-1]:.5f}"
     )
+
+
+def cause(run: Mapping[str, Any]) -> str:
+    """The last line of what a failed run said."""
+    return str(run["error"]).strip().splitlines()[-1][-300:]
 
 
 if __name__ == "__main__":

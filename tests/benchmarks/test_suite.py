@@ -148,6 +148,17 @@ def test_what_waits_for_a_suite_ends_with_it() -> None:
 
 
 @pytest.mark.slow
+def test_a_failed_run_is_told_and_kept(tmp_path: Path) -> None:
+    """Its last line says why; it is not tried again as long as it is in the file."""
+    given = ("--platform", "cpu", "--devices", "3", "--out", str(tmp_path), "--name", "x", "--variants", "default")
+    said = refused(*given, "--only", "decode", "--rounds", "1")
+    assert "decode default: ValueError: 8 in (2, 8, 16, 8) cannot be cut over 3 devices" in said
+    kept = (tmp_path / "suite-x.json").read_text()
+    assert "unless it is taken out of" in refused(*given, "--only", "decode", "--rounds", "1")
+    assert (tmp_path / "suite-x.json").read_text() == kept
+
+
+@pytest.mark.slow
 def test_interrupted_it_leaves_no_process(tmp_path: Path) -> None:
     """Neither the one that is timed nor the one that waits."""
     command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
