@@ -114,10 +114,12 @@ def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
 
 
 def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
+    """Of every variant that has a default on its machine."""
     here = [run for run in runs if run["workload"] == workload and not run["alone"]]
     default = [run for run in here if run["variant"] == DEFAULT]
-    for variant in dict.fromkeys(run["variant"] for run in here) if default else ():
-        these = [run for run in here if run["variant"] == variant]
+    comparable = [run for run in here if any(run["machine"] == one["machine"] for one in default)]
+    for variant in dict.fromkeys(run["variant"] for run in comparable):
+        these = [run for run in comparable if run["variant"] == variant]
         peaks = [peak for run in these for peak in run["peak_bytes"] if peak]
         yield Row(
             variant=variant,

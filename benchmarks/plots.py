@@ -58,7 +58,7 @@ def _parts(outcome: Outcome) -> list[tuple[str, float, float]]:
 
 
 def draw_speed(shown: Any, digest: str, path: Path) -> None:
-    """A point for each variant, its interval as a line, the default at 1."""
+    """A point for each variant, its interval as a line, the default at 1; coloured where more than one pair agrees."""
     labels = [(title, *point) for title, points in shown for point in points]
     figure, axes = _figure(0.22 * len(labels) + 0.3 * len(shown) + 1)
     place = 0.0
@@ -75,7 +75,7 @@ def draw_speed(shown: Any, digest: str, path: Path) -> None:
         )
         for name, value, low, high in points:
             place += 1
-            colour = "tab:green" if low > 1 else "tab:red" if high < 1 else "tab:gray"
+            colour = "tab:gray" if low == high or low <= 1 <= high else "tab:green" if low > 1 else "tab:red"
             axes.plot([low, high], [place, place], color=colour, linewidth=2)
             axes.plot([value], [place], "o", color=colour, markersize=4)
             axes.text(-0.01, place, name, transform=axes.get_yaxis_transform(), fontsize=7, va="center", ha="right")
@@ -83,7 +83,7 @@ def draw_speed(shown: Any, digest: str, path: Path) -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_ylim(place, -1)
     axes.set_yticks([])
-    axes.set_xlabel("speed against no settings")
+    axes.set_xlabel("speed against no settings; coloured where several pairs of processes agree")
     _save(figure, path, digest)
 
 

@@ -44,6 +44,12 @@ def test_a_ratio_is_over_all_pairs_of_one_machine() -> None:
     assert (fsdp.processes, fsdp.step_ms, fsdp.peak_gib, fsdp.loss) == (2, 45.0, 8.0, 4.5)
 
 
+def test_what_has_no_default_on_its_machine_is_left_out() -> None:
+    """Its default failed there, say: there is nothing to compare it with."""
+    outcome = outcome_of("x", {**RESULTS, "runs": [one for one in RUNS if one.get("step_ms") != [100.0, 101.0, 99.0]]})
+    assert outcome.row("fsdp_comm", "jax-toolbox") is None and outcome.row("fsdp_comm", "fsdp") is not None
+
+
 def test_a_variant_with_the_settings_of_another_is_that_one() -> None:
     """It was not measured by itself."""
     outcome = outcome_of("x", RESULTS)
