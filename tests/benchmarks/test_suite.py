@@ -15,6 +15,7 @@ import pytest
 
 import jaxgpu_tune
 from benchmarks.jobs import Job, batches, distinct, in_order, pending
+from benchmarks.step_trace import busy
 from benchmarks.variants import DEFAULT, bare_environ, variants_of
 from benchmarks.workloads import WORKLOADS
 from child import ROOT, clean_environ
@@ -205,3 +206,19 @@ def test_every_preset_is_measured_somewhere() -> None:
     measured = {variant.preset for workload in WORKLOADS.values() for variant in variants_of(workload)}
     left = {preset.name for preset in jaxgpu_tune.presets()} - measured
     assert left == {"debug", "reproducible", "jax-toolbox-user-buffers", "pgle-nsight-profile"}
+
+
+def test_time_with_something_running_is_the_union_of_spans() -> None:
+    """Kernels on several streams count once, gaps not at all."""
+    assert busy([(0, 10), (5, 8), (9, 12), (20, 21)]) == 13
+    assert busy([]) == 0
+
+
+def test_a_step_is_traced_by_variant(tmp_path: Path) -> None:
+    """Each with its settings; a CPU has times and no device's kernels."""
+    command = [sys.executable, "-m", "benchmarks.step_trace", "decode", "--platform", "cpu", "--out", str(tmp_path)]
+    environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
+    subprocess.run([*command, "--variants", "default", "reproducible"], cwd=ROOT, env=environ, check=True)
+    found = json.loads((tmp_path / "decode-trace.json").read_text())
+    assert found["default"]["settings"] == {} != found["reproducible"]["settings"]
+    assert all(len(one["step_ms"]) == 5 and one["devices"] == {} for one in found.values())

@@ -1,0 +1,131 @@
+"""Where a step's time goes: what each GPU ran in ten steps of a workload, by variant, as JSON.
+
+python -m benchmarks.step_trace decode [--variants default decode] [--out DIR] [--platform cpu --devices 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS, WARM, WINDOWS = 10, 20, 5
+LONGEST = 25
+"""So many kernels are told, those first that take most of a step."""
+
+
+def main() -> int:
+    """Trace each variant in a process of its own; exit code 1 if one fails."""
+    given = arguments()
+    if given.child:
+        print("\x01" + json.dumps(traced(given.workload, given.size)))
+        return 0
+    found = {variant: in_child(given, variant) for variant in given.variants}
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / f"{given.workload}-trace.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    print(f"written: {path.name}")
+    return 1 if any("error" in one for one in found.values()) else 0
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.step_trace", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("workload")
+    parser.add_argument("--variants", nargs="+", default=["default"], metavar="NAME", help="default, or presets")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--size", choices=["tiny", "full"], help="by default full on GPUs, tiny without")
+    parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--devices", type=int, default=2, help="of the CPU")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    given.size = given.size or ("tiny" if given.platform == "cpu" else "full")
+    return given
+
+
+def in_child(given: argparse.Namespace, name: str) -> dict[str, Any]:
+    """What one variant's process told, and its settings."""
+    from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
+
+    base = bare_environ() | {"PYTHONPATH": str(ROOT)}
+    if given.platform == "cpu":
+        base |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(given.devices)}
+    variant = Variant(name, None if name == DEFAULT else name)
+    command = [sys.executable, "-m", "benchmarks.step_trace", given.workload, "--child", "--size", given.size]
+    done = subprocess.run(command, env=environ_of(variant, base), cwd=ROOT, capture_output=True, text=True, check=False)
+    told = [line[1:] for line in done.stdout.splitlines() if line.startswith("\x01")]
+    result = json.loads(told[-1]) if told else {"error": done.stderr[-1500:]}
+    return {"settings": settings_of(variant, base), **result}
+
+
+def traced(name: str, size_name: str) -> dict[str, Any]:
+    """Milliseconds a step in windows without the profiler; then what each device ran under it."""
+    import jax
+
+    from benchmarks.workloads import WORKLOADS
+
+    workload = WORKLOADS[name]
+    module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)
+    devices = jax.devices()[: 1 if workload.devices == "one" else None]
+    size = module.size_of(size_name, len(devices), **options)
+    step, state, batch = module.build(devices, size, **options)
+
+    def steps(number: int) -> float:
+        nonlocal state
+        begun = time.perf_counter()
+        for _ in range(number):
+            state, loss = step(state, batch)
+        jax.block_until_ready(loss)
+        return 1e3 * (time.perf_counter() - begun) / number
+
+    steps(WARM)
+    times = [steps(WARM) for _ in range(WINDOWS)]
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            steps(STEPS)
+        planes = list(read_planes(Path(folder)))
+    ran = {plane.name: of_device(plane) for plane in planes if plane.name.startswith("/device:GPU")}
+    return {"size": size._asdict(), "jax": jax.__version__, "step_ms": times, "devices": ran}
+
+
+def read_planes(folder: Path) -> Iterable[Any]:
+    """Those of every profile in a folder."""
+    from jax.profiler import ProfileData
+
+    for file in folder.rglob("*.xplane.pb"):
+        yield from ProfileData.from_file(str(file)).planes
+
+
+def of_device(plane: Any) -> dict[str, Any]:
+    """Of a step: kernels, milliseconds in which at least one ran, and (name, how often, microseconds each) of the longest."""
+    events = [event for line in plane.lines if line.name.startswith("Stream") for event in line.events]
+    by_name: dict[str, list[float]] = {}
+    for event in events:
+        by_name.setdefault(event.name, []).append(event.duration_ns / 1e3)
+    longest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:LONGEST]
+    return {
+        "kernels": len(events) / STEPS,
+        "busy_ms": busy([(event.start_ns, event.start_ns + event.duration_ns) for event in events]) / 1e6 / STEPS,
+        "longest": [(name, len(took) / STEPS, sum(took) / len(took)) for name, took in longest],
+    }
+
+
+def busy(spans: list[tuple[float, float]]) -> float:
+    """The length of the union of spans."""
+    total, end = 0.0, float("-inf")
+    for first, last in sorted(spans):
+        total += max(0.0, last - max(first, end))
+        end = max(end, last)
+    return total
+
+
+if __name__ == "__main__":
+    sys.exit(main())
