@@ -12,7 +12,7 @@ import jaxgpu_tune
 from benchmarks.workloads import Workload
 
 DEFAULT = "default"
-READ = ("XLA_", "JAX_", "TF_", "CUDA_DEVICE_MAX", "JAXGPU_TUNE")
+READ = ("XLA_", "JAX_", "TF_", "NCCL_", "CUDA_DEVICE_MAX", "JAXGPU_TUNE")
 """Variables that would change what is measured; not passed on."""
 MACHINE = "JAXGPU_TUNE_MACHINE"
 

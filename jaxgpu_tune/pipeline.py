@@ -119,7 +119,7 @@ def make_plan(
     """
     machine, environ = observation.machine, observation.environ
     looks_around = preset is None
-    preset = preset or compose(request)
+    preset = preset or compose(request.preset)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
     faults = _faults(request, observation, facts)

@@ -6,11 +6,11 @@ from ..knowledge import flags as known
 from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
-from ..knowledge.presets import all_presets, load_preset, preset_names
+from ..knowledge.presets import all_presets
 from ..knowledge.translations import rules
 from ..model import Explanation, Gpu, Preset, Setting, SettingKind
 from .conditions import Facts, all_met
-from .select import advised
+from .select import advised, compose, is_preset
 from .target import Target
 
 TYPE_CHECKING = False
@@ -25,13 +25,18 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -> Explanation | None:
-    """What is known of a flag (with or without dashes), a variable, a jax.config option or a preset; None: nothing is."""
+    """What is known of a flag (with or without dashes), a variable, a jax.config option or presets; None: nothing is.
+
+    Raises UnknownPreset and BadSetting for names that can only be presets'.
+    """
     plain = name.strip().lstrip("-").split("=", 1)[0]
+    if is_preset(plain):
+        return _of_preset(compose(plain), facts)
     kind, plain = _kind_of(plain)
     found = note(plain)
     stated = [(p.name, s) for p in all_presets() for s in p.settings if s.name == plain]
     if kind is None and found is None and not stated and not variables.is_read(plain):
-        return _of_preset(load_preset(plain), facts) if plain in preset_names() else None
+        return None
     kind = kind or (found.kind if found else "env")
     return Explanation(
         kind=kind,
@@ -68,8 +73,9 @@ def _text(value: object) -> str:
 
 
 def _where(setting: Setting, facts: Facts) -> str:
-    conditions = ", ".join(f"{name} {demand}" for name, demand in setting.when.items()) or "anything"
-    return f"where {conditions}{f'; {_measured(setting, facts)}' if all_met(setting.when, facts) else ' (not here)'}"
+    conditions = ", ".join(f"{name} {demand}" for name, demand in setting.when.items())
+    where = f"where {conditions}" if conditions else "anywhere"
+    return f"{where}{f'; {_measured(setting, facts)}' if all_met(setting.when, facts) else ' (not here)'}"
 
 
 def numbered(gpus: Iterable[Gpu]) -> Iterator[str]:

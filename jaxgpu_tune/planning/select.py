@@ -5,31 +5,40 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from ..knowledge.presets import load_preset, load_preset_file
+from ..knowledge.presets import load_preset, load_preset_file, preset_names
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
 from .arguments import THRESHOLD_FLAGS
 from .check import withheld
 from .conditions import Facts, all_met, evaluate
 from .request import Request
 
-__all__ = ["advised", "compose", "facts_of", "job_devices", "select"]
+__all__ = ["advised", "compose", "facts_of", "is_preset", "job_devices", "select"]
 
 FOR_GPUS = ("xla_gpu_", "NCCL_", "CUDA_", "XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
 MIB = 2**20
+TRUSTED = ("maintained", "published", "user")
+"""Kinds of presets, those that say most of where they come from first."""
 
 
-def compose(request: Request) -> Preset:
-    """The presets of a request as one: joined by "+", left to right. Raises UnknownPreset, BadSetting."""
-    parts = [_load(part.strip()) for part in _parts(request.preset)]
+def compose(name: str) -> Preset:
+    """The presets of a name as one: joined by "+", left to right. Raises UnknownPreset, BadSetting."""
+    parts = [_load(part.strip()) for part in _parts(name)]
     fractions = [part.memory_fraction for part in parts if part.memory_fraction is not None]
     return Preset(
-        name=request.preset,
+        name=name,
         summary=" ".join(part.summary for part in parts),
-        kind="maintained" if all(part.kind == "maintained" for part in parts) else "published",
+        kind=max((part.kind for part in parts), key=TRUSTED.index),
         settings=tuple(setting for part in parts for setting in part.settings),
+        evidence=tuple(line for part in parts for line in part.evidence),
+        source=" ".join(part.source for part in parts if part.source),
         memory_fraction=fractions[-1] if fractions else None,
         advice=tuple(advice for part in parts for advice in part.advice),
     )
+
+
+def is_preset(name: str) -> bool:
+    """Whether a name can only be that of presets: one of ours, several joined by "+", or a file's path."""
+    return name in preset_names() or "+" in name or _is_path(name)
 
 
 def _parts(preset: str) -> list[str]:
@@ -37,8 +46,11 @@ def _parts(preset: str) -> list[str]:
 
 
 def _load(name: str) -> Preset:
-    is_path = name.endswith(".toml") or os.sep in name
-    return load_preset_file(name) if is_path else load_preset(name)
+    return load_preset_file(name) if _is_path(name) else load_preset(name)
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(".toml") or os.sep in name
 
 
 def facts_of(machine: Machine, request: Request) -> Facts:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
-from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.conditions import Facts
@@ -66,6 +66,23 @@ def test_a_preset_says_where_its_settings_were_measured(jaxlib: str, devices: in
     found = explain("decode", target_of(Machine.from_dict({"jaxlib": jaxlib})), facts)
     where = "measured on jaxlib 0.11.2, compute_capability 9.0, devices 2, processes 1"
     assert found is not None and found.sets[0].endswith(f"processes ==1; {where}{said}")
+
+
+def test_presets_of_ones_own_and_joined_ones_are_explained(tmp_path: Path) -> None:
+    """As they are given to configure(); one that is unknown is named."""
+    path = tmp_path / "mine.toml"
+    path.write_text('evidence = ["Seen."]\n[[set]]\nflag = "xla_gpu_autotune_level"\nvalue = 3\n')
+    target, facts = target_of(Machine.from_dict({"jaxlib": "0.11.2"})), Facts("0.11.2")
+    found = explain(str(path), target, facts)
+    assert found is not None and found.evidence == ("Seen.",)
+    assert found.sets == ("--xla_gpu_autotune_level=3, anywhere; unmeasured",)
+    joined = explain(f"decode+{path}", target, facts)
+    decode = explain("decode", target, facts)
+    assert joined is not None and decode is not None and joined.sets == decode.sets + found.sets
+    flag = explain("--xla_gpu_enable_command_buffer=+WHILE", target, facts)
+    assert flag is not None and flag.kind == "xla_flag"
+    with pytest.raises(UnknownPreset, match="fsdb"):
+        explain("decode+fsdb", target, facts)
 
 
 def test_advice_is_given_where_it_holds(tmp_path: Path) -> None:
