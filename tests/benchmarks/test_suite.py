@@ -214,6 +214,7 @@ def test_time_with_something_running_is_the_union_of_spans() -> None:
     assert busy([]) == 0
 
 
+@pytest.mark.slow
 def test_a_step_is_traced_by_variant(tmp_path: Path) -> None:
     """Each with its settings; a CPU has times and no device's kernels."""
     command = [sys.executable, "-m", "benchmarks.step_trace", "decode", "--platform", "cpu", "--out", str(tmp_path)]
