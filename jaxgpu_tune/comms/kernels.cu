@@ -55,43 +55,49 @@ typedef unsigned long long u64;
 
 struct __align__(16) Vector { u32 word[4]; };
 
+// A 4-byte word of a message and the float32 numbers that it holds.
 #if defined(ELEMENT_F32)
-#define ELEMENTS 4
+#define IN_WORD 1
+__device__ __forceinline__ void widen(u32 word, float* to) { *to = __uint_as_float(word); }
+__device__ __forceinline__ u32 rounded_word(const float* from) { return __float_as_uint(*from); }
+#elif defined(ELEMENT_BF16)
+#define IN_WORD 2
+__device__ __forceinline__ void widen(u32 word, float* to) {
+  to[0] = __uint_as_float(word << 16);
+  to[1] = __uint_as_float(word & 0xFFFF0000u);
+}
+__device__ __forceinline__ u32 rounded_word(const float* from) {
+  u32 word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(from[1]), "f"(from[0]));
+  return word;
+}
 #else
-#define ELEMENTS 8
+#define IN_WORD 2
+__device__ __forceinline__ void widen(u32 word, float* to) {
+  asm("{.reg .f16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high;}"
+      : "=f"(to[0]), "=f"(to[1]) : "r"(word));
+}
+__device__ __forceinline__ u32 rounded_word(const float* from) {
+  u32 word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(from[1]), "f"(from[0]));
+  return word;
+}
 #endif
+#define ELEMENTS (4 * IN_WORD)
 
 struct Floats { float of[ELEMENTS]; };
 
 __device__ __forceinline__ Floats widened(const Vector& v) {
   Floats f;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-#if defined(ELEMENT_F32)
-    f.of[i] = __uint_as_float(v.word[i]);
-#elif defined(ELEMENT_BF16)
-    f.of[2 * i] = __uint_as_float(v.word[i] << 16);
-    f.of[2 * i + 1] = __uint_as_float(v.word[i] & 0xFFFF0000u);
-#else
-    asm("{.reg .f16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high;}"
-        : "=f"(f.of[2 * i]), "=f"(f.of[2 * i + 1]) : "r"(v.word[i]));
-#endif
-  }
+  for (int i = 0; i < 4; ++i) widen(v.word[i], f.of + IN_WORD * i);
   return f;
 }
 
 __device__ __forceinline__ Vector rounded(const Floats& f) {
   Vector v;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-#if defined(ELEMENT_F32)
-    v.word[i] = __float_as_uint(f.of[i]);
-#elif defined(ELEMENT_BF16)
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v.word[i]) : "f"(f.of[2 * i + 1]), "f"(f.of[2 * i]));
-#else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v.word[i]) : "f"(f.of[2 * i + 1]), "f"(f.of[2 * i]));
-#endif
-  }
+  for (int i = 0; i < 4; ++i) v.word[i] = rounded_word(f.of + IN_WORD * i);
   return v;
 }
 
