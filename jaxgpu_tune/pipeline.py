@@ -25,7 +25,7 @@ from .planning.processes import check_layout
 from .planning.request import Request
 from .planning.select import advised, compose, facts_of, select
 from .planning.target import Target, target_of
-from .planning.wish import Problem, Wish, collect
+from .planning.wish import Adapted, Problem, Repaired, Wish, collect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,16 +119,54 @@ def make_plan(
     """
     machine, environ = observation.machine, observation.environ
     looks_around = preset is None
-    preset = preset or compose(request.preset)
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
     faults = _faults(request, observation, facts)
+    preset = preset or compose(request.preset)
     avoiding = [setting for fault in faults if looks_around for setting in fault.settings]
     fraction = preset_fraction(preset, request, observation, facts)
     preset = preset._replace(settings=(*preset.settings, *fraction, *avoiding))
+    inherited = read_flags(observation, target)
+    stages = _merged(request, observation, preset, facts, target, inherited)
+    wishes = stages[-1].wishes
+    flags = flags_text(wishes, inherited, environ.get("XLA_FLAGS", ""))
+    findings = (
+        *(_misfits(request, observation) if looks_around else ()),
+        *_avoided(faults, wishes, target, machine),
+        *target.findings,
+        *(finding for stage in stages for finding in stage.findings),
+        *_checked(wishes, facts, request, observation),
+        *(_around(wishes, observation, request) if looks_around else ()),
+        *shared_flags(observation, flags),
+        *advised(preset, facts),
+    )
+    if request.strict:
+        _raise_strict(findings)
+    decisions = ordered(decision for stage in stages for decision in stage.decisions)
+    changed = option_values(wishes, decisions)
+    return Report(
+        preset=request.preset,
+        machine=machine,
+        xla_flags=flags,
+        environ=environ_changes(wishes, decisions, flags, changed, environ, target.jax_release),
+        jax_config=changed,
+        decisions=decisions,
+        findings=tuple(dict.fromkeys(findings)),
+        inputs={"arguments": request.arguments, "environ": _relevant(environ)},
+    )
+
+
+def _merged(
+    request: Request,
+    observation: Observation,
+    preset: Preset,
+    facts: Facts,
+    target: Target,
+    inherited: Repaired,
+) -> tuple[Adapted, ...]:
+    """select -> merge: what each stage leaves, of the preset, of what is set already and of the arguments; the last is in force."""
     selected = tuple(select(preset, request, facts))
     asked = (*request.settings, *fraction_settings(request, observation, facts))
-    inherited = read_flags(observation, target)
     wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
     chosen = collect((*selected, *asked))
     stated = collect(
@@ -142,33 +180,7 @@ def make_plan(
     _raise(stated.problems)
     sensible = collect(refused_here(stated.wishes, facts, observation))
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
-    merged = collect(merge(reaching.wishes, target, request.prefer))
-    stages = (chosen, stated, sensible, reaching, merged)
-    flags = flags_text(merged.wishes, inherited, environ.get("XLA_FLAGS", ""))
-    findings = (
-        *(_misfits(request, observation) if looks_around else ()),
-        *_avoided(faults, merged.wishes, target, machine),
-        *target.findings,
-        *(finding for stage in stages for finding in stage.findings),
-        *_checked(merged.wishes, facts, request, observation),
-        *(_around(merged.wishes, observation, request) if looks_around else ()),
-        *shared_flags(observation, flags),
-        *advised(preset, facts),
-    )
-    if request.strict:
-        _raise_strict(findings)
-    decisions = ordered(decision for stage in stages for decision in stage.decisions)
-    changed = option_values(merged.wishes, decisions)
-    return Report(
-        preset=request.preset,
-        machine=machine,
-        xla_flags=flags,
-        environ=environ_changes(merged.wishes, decisions, flags, changed, environ, target.jax_release),
-        jax_config=changed,
-        decisions=decisions,
-        findings=tuple(dict.fromkeys(findings)),
-        inputs={"arguments": request.arguments, "environ": _relevant(environ)},
-    )
+    return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
 
 
 def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
