@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -91,22 +91,23 @@ def traced(name: str, size_name: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             steps(STEPS)
-        planes = list(read_planes(Path(folder)))
-    ran = {plane.name: of_device(plane) for plane in planes if plane.name.startswith("/device:GPU")}
+        ran = {device: a_step_of(events) for device, events in kernels(Path(folder))}
     return {"size": size._asdict(), "jax": jax.__version__, "step_ms": times, "devices": ran}
 
 
-def read_planes(folder: Path) -> Iterable[Any]:
-    """Those of every profile in a folder."""
+def kernels(folder: Path) -> Iterator[tuple[str, list[Any]]]:
+    """(GPU, what ran on its streams) of every profile in a folder."""
     from jax.profiler import ProfileData
 
     for file in folder.rglob("*.xplane.pb"):
-        yield from ProfileData.from_file(str(file)).planes
+        for plane in ProfileData.from_file(str(file)).planes:
+            if plane.name.startswith("/device:GPU"):
+                streams = [line for line in plane.lines if line.name.startswith("Stream")]
+                yield plane.name, [event for line in streams for event in line.events]
 
 
-def of_device(plane: Any) -> dict[str, Any]:
-    """Of a step: kernels, milliseconds in which at least one ran, and (name, how often, microseconds each) of the longest."""
-    events = [event for line in plane.lines if line.name.startswith("Stream") for event in line.events]
+def a_step_of(events: list[Any]) -> dict[str, Any]:
+    """Kernels, milliseconds in which at least one ran, and (name, how often, microseconds each) of the longest."""
     by_name: dict[str, list[float]] = {}
     for event in events:
         by_name.setdefault(event.name, []).append(event.duration_ns / 1e3)

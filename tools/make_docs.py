@@ -65,7 +65,8 @@ def presets_index() -> str:
         f"{WARNING}\n\n# Presets\n\nA page for each preset: what it is for, where it comes from, what was measured, and every "
         "setting with its condition and its reason. Settings are in the newest names; they are translated to the release "
         "that is installed, and what a release does by itself is not set. Presets are joined by `+`: "
-        '`configure("fsdp+reproducible")`.'
+        '`configure("fsdp+reproducible")`. Evidence that names a file under `benchmarks/results` has its raw data there; what names none was measured '
+        "before the suite existed, by programs and data that are not kept."
     )
     kinds = {
         "maintained": "hold only what was measured to help",

@@ -18,6 +18,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from benchmarks.step_trace import kernels
 from jaxgpu_tune.comms import AllReduce
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))  # decode.py is an example, too
@@ -101,13 +102,9 @@ def variants(b: Bench) -> dict[str, dict[str, str]]:
 
 def kernel_times(folder: str) -> dict[str, list[float]]:
     """(number, median, p10, p90 in microseconds) by kernel name, of what the GPUs ran often in a profile."""
-    from jax.profiler import ProfileData
-
     times: dict[str, list[float]] = {}
-    planes = [plane for file in Path(folder).rglob("*.xplane.pb") for plane in ProfileData.from_file(str(file)).planes]
-    streams = [line for plane in planes if plane.name.startswith("/device:GPU") for line in plane.lines]
-    for line in streams:
-        for event in line.events if line.name.startswith("Stream") else ():
+    for _, events in kernels(Path(folder)):
+        for event in events:
             times.setdefault(event.name, []).append(event.duration_ns / 1e3)
     return {name: _spread(sorted(values)) for name, values in times.items() if len(values) >= 100}
 

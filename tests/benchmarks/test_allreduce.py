@@ -104,6 +104,30 @@ def test_the_page_states_what_was_measured() -> None:
     assert f"norm {fused[0]:.1f} us at 8 KiB and {fused[1]:.1f} us at 64 KiB" in page
 
 
+@pytest.mark.parametrize(
+    ("label", "held", "way"),
+    [
+        ("shipped", HELD, "shipped"),
+        ("NCCL in the CUDA graph", HELD, "nccl in graph"),
+        ("`psum`", HELD, "ours"),
+        ('`psum`, `backend="ffi"`', FFI, "ours"),
+        ("`psum`, `fence=True`", FENCE, "ours"),
+    ],
+)
+def test_the_page_states_the_time_of_each_size(label: str, held: Any, way: str) -> None:
+    """In microseconds, of 4 KiB to 4 MiB."""
+    times = held["latency"]["found"]["result"][way]
+    told = " | ".join(f"{median(times[str(1 << power)]):.1f}" for power in range(12, 23, 2))
+    assert f"| {label} | {told} |" in (ROOT / "docs" / "comms.md").read_text()
+
+
+def test_the_page_states_the_time_of_two_processes() -> None:
+    """As the first of them took it."""
+    times = HELD["together"]["ranks"][0]["found"]["us"]
+    told = " | ".join(f"{median(times[size]['ours']):.1f}" for size in ("4096", "16384", "65536"))
+    assert f"| `psum`, two processes | {told} |" in (ROOT / "docs" / "comms.md").read_text()
+
+
 def test_padding_one_sequence_pays_as_the_preset_says() -> None:
     """By every way that was measured; the advice names the figures."""
     decode = HELD["decode"]["found"]["result"]
