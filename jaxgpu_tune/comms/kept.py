@@ -13,8 +13,11 @@ __all__ = ["kept"]
 
 def kept(form: str, made_of: object, make: Callable[[], bytes]) -> bytes:
     """What ``make`` returns, or returned before for the same ``made_of``. ``form``: suffix of the file. Raises what ``make`` does."""
+    folder = _folder()
+    if not folder.is_absolute():  # no home: where the program happens to be, anybody's code may lie
+        return make()
     key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]
-    file = _folder() / f"{key}.{form}"
+    file = folder / f"{key}.{form}"
     try:
         return file.read_bytes()
     except OSError:
