@@ -164,7 +164,9 @@ def test_interrupted_it_leaves_no_process(tmp_path: Path) -> None:
     """Neither the one that is timed nor the one that waits."""
     command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
     command += ["--only", "stencil", "--variants", "default", "--seconds", "100"]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits it ignored
     process = subprocess.Popen(command, env=clean_environ(), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while len(pids := children.read_text().split()) < 2:
         time.sleep(0.1)
