@@ -1,4 +1,4 @@
-"""What is compared: no settings, maintained presets, published sets, XLA's levels, AutoPGLE; and what each one sets here."""
+"""What is compared: no settings, maintained presets, published sets, XLA's levels, AutoPGLE, what else was tried; and what each sets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def variants_of(workload: Workload) -> list[Variant]:
         Variant("fast_compile", "fast_compile", worth=3),
     ]
     published = [Variant(name, name, worth=2) for name in published_for(workload)]
-    return [NOTHING, *own, *levels, *profiled, *published]
+    tried = [Variant(*one, worth=3) for one in workload.tried]
+    return [NOTHING, *own, *levels, *profiled, *published, *tried]
 
 
 def published_for(workload: Workload) -> Iterator[str]:

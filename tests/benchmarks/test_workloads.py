@@ -33,9 +33,9 @@ tell(found)
 FAST = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 REFERENCE = {
     **{name: name for name in WORKLOADS},
-    **dict.fromkeys(("fsdp_comm", "tensor_parallel", "pipeline", "fsdp_unrolled"), "data_parallel"),
+    **dict.fromkeys(("fsdp_comm", "tensor_parallel", "pipeline"), "data_parallel"),
 }
-"""What each is compared with on one device. Four train the same model as data_parallel, cut in other ways."""
+"""What each is compared with on one device. Three train the same model as data_parallel, cut in other ways."""
 NAMES = tuple(name for name in WORKLOADS if name != "fsdp_compute")
 """Tiny, fsdp_compute is fsdp_comm."""
 
