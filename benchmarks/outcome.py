@@ -30,13 +30,15 @@ class Ratio(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One variant of one workload. ``step_ms``: median of its processes' medians; ``compile_seconds``: of the first one.
+    """One variant of one workload. ``step_ms`` and ``default_ms``: medians over all pairs of a process of it and one of the default.
 
+    ``compile_seconds``: of the first process. ``flags``: XLA_FLAGS that these processes began with, the default's too.
     ``loss``: after the first steps; ``loss_off``: the largest difference to the default's in any of them, as a part of it.
     """
 
     variant: str
     processes: int
+    default_ms: float
     step_ms: float
     speed: Ratio
     compile_seconds: float
@@ -44,6 +46,7 @@ class Row(NamedTuple):
     loss: float
     loss_off: float
     settings: Mapping[str, str | None]
+    flags: str
 
 
 class Exposed(NamedTuple):
@@ -63,10 +66,7 @@ class Exposed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All of one machine and release. ``same``: for each workload, variants whose settings are those of another.
-
-    ``flags``: XLA_FLAGS that every process of a workload began with, the default's too, where there were any.
-    """
+    """All of one kind of machine and release. ``same``: for each workload, variants whose settings are those of another."""
 
     name: str
     machine: Mapping[str, Any]
@@ -74,7 +74,6 @@ class Outcome(NamedTuple):
     exposed: Mapping[str, Exposed]
     same: Mapping[str, Mapping[str, str]]
     failed: tuple[Run, ...]
-    flags: Mapping[str, str]
 
     @property
     def card(self) -> str:
@@ -109,8 +108,7 @@ def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
     exposed = {workload: found for workload in WORKLOADS if (found := _exposed(workload, good, rows[workload]))}
     failed = tuple(run for run in results["runs"] if "error" in run)
     measured = {workload: these for workload, these in rows.items() if these}
-    flags = {run["workload"]: run["flags"] for run in good if run.get("flags")}
-    return Outcome(name, results["machines"][0], measured, exposed, results["same"], failed, flags)
+    return Outcome(name, results["machines"][0], measured, exposed, results["same"], failed)
 
 
 def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
@@ -120,17 +118,20 @@ def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
     comparable = [run for run in here if any(run["machine"] == one["machine"] for one in default)]
     for variant in dict.fromkeys(run["variant"] for run in comparable):
         these = [run for run in comparable if run["variant"] == variant]
+        pairs = _pairs(default, these) if variant != DEFAULT else [(step_ms(run), step_ms(run)) for run in these]
         peaks = [peak for run in these for peak in run["peak_bytes"] if peak]
         yield Row(
             variant=variant,
             processes=len(these),
-            step_ms=median(map(step_ms, these)),
-            speed=_speed(default, these) if variant != DEFAULT else Ratio(1.0, 1.0, 1.0),
+            default_ms=median(before for before, _ in pairs),
+            step_ms=median(after for _, after in pairs),
+            speed=_speed(pairs),
             compile_seconds=these[0]["compile_seconds"],
             peak_gib=max(peaks) / GIB if peaks else None,
             loss=these[0]["losses"][-1],
             loss_off=max(abs(a / b - 1) for a, b in zip(these[0]["losses"], default[0]["losses"], strict=True)),
             settings=these[0]["settings"],
+            flags=these[0].get("flags", ""),
         )
 
 
@@ -139,10 +140,14 @@ def step_ms(run: Run) -> float:
     return median(run["step_ms"])
 
 
-def _speed(default: list[Run], these: list[Run]) -> Ratio:
-    """Over all pairs of processes on the same machine."""
-    pairs = [step_ms(d) / step_ms(t) for d in default for t in these if d["machine"] == t["machine"]]
-    return Ratio(median(pairs), min(pairs), max(pairs))
+def _pairs(default: list[Run], these: list[Run]) -> list[tuple[float, float]]:
+    """Step times of the default and of the variant, of all pairs of processes on the same machine."""
+    return [(step_ms(d), step_ms(t)) for d in default for t in these if d["machine"] == t["machine"]]
+
+
+def _speed(pairs: list[tuple[float, float]]) -> Ratio:
+    ratios = [before / after for before, after in pairs]
+    return Ratio(median(ratios), min(ratios), max(ratios))
 
 
 def _exposed(workload: str, runs: list[Run], rows: tuple[Row, ...]) -> Exposed | None:

@@ -26,7 +26,8 @@ INTRODUCTION = """<!-- Written by `python -m benchmarks.tables`: measure anew wi
 
 Every workload is plain JAX, in the repository's folder `benchmarks/workloads`; `python -m benchmarks.suite` measures all of them. Each run is a process of its own, in turns with the default; a step's time is the median over windows of a quarter of a second in which
 steps are only waited for at the end. *Speed* is the default's time by the variant's on the same machine: the median over all pairs of
-processes, with the smallest and the largest; without them there was one pair. Within one call of the suite a variant is compiled once,
+processes, with the smallest and the largest; without them there was one pair. *Default* and *step* are medians over the
+same pairs: a row is compared with the default of its own machines, which differ by a few percent. Within one call of the suite a variant is compiled once,
 so few ranges hold another choice of kernels. *Compilation* is that of the first process, *loss* the one after ten steps; after it the largest
 difference to the default's in any of them. Kernels chosen by timing and sums in another order can cause it; it was not traced.
 """
@@ -80,13 +81,13 @@ def summary(measured: Iterable[Outcome]) -> str:
 
 
 def _summary_line(outcome: Outcome, workload: str, preset: str) -> str:
-    row, default = outcome.row(workload, preset), outcome.row(workload, DEFAULT)
-    if row is None or default is None or row is default:
+    row = outcome.row(workload, preset)
+    if row is None or row.variant == DEFAULT:
         return ""
     one = WORKLOADS[workload].devices == "one"
     card = outcome.card.replace(f"{len(outcome.machine['gpus'])} x", "1 x", 1) if one else outcome.card
     machine = f"{card.replace('NVIDIA ', '')}, {outcome.machine['jaxlib']}"
-    times = f"{default.step_ms:.2f} ms | {row.step_ms:.2f} ms"
+    times = f"{row.default_ms:.2f} ms | {row.step_ms:.2f} ms"
     return f"| {WORKLOADS[workload].title} | {machine} | `{preset}` | {times} | {row.speed} |"
 
 
@@ -102,8 +103,7 @@ def _section(outcome: Outcome) -> Iterator[str]:
     yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
     for workload, rows in outcome.rows.items():
         yield from _workload_table(workload, rows, outcome.same.get(workload, {}))
-        if workload in outcome.flags:
-            yield f"Every process began with `{outcome.flags[workload]}`.\n"
+        yield from _flags_told(rows)
     if outcome.exposed:
         yield from _exposed_table(outcome)
     for run in outcome.failed:
@@ -112,16 +112,27 @@ def _section(outcome: Outcome) -> Iterator[str]:
 
 def _workload_table(workload: str, rows: Iterable[Row], same: dict[str, str] | object) -> Iterator[str]:
     yield f"### {WORKLOADS[workload].title}\n"
-    yield "| variant | step, ms | speed | compilation, s | peak memory, GiB | loss | off by | processes |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| variant | default, ms | step, ms | speed | compilation, s | peak memory, GiB | loss | off by | processes |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         peak = "" if row.peak_gib is None else f"{row.peak_gib:.1f}"
         speed = "1" if row.variant == DEFAULT else str(row.speed)
-        times = (f"{row.step_ms:.2f}", speed, f"{row.compile_seconds:.1f}")
+        times = (f"{row.default_ms:.2f}", f"{row.step_ms:.2f}", speed, f"{row.compile_seconds:.1f}")
         cells = (row.variant, *times, peak, f"{row.loss:.4f}", f"{100 * row.loss_off:.2f} %", str(row.processes))
         yield f"| {' | '.join(cells)} |"
     equals = ", ".join(f"{name} = {other}" for name, other in dict(same).items())
     yield f"\nThe same settings here, so measured once: {equals}.\n" if equals else ""
+
+
+def _flags_told(rows: Iterable[Row]) -> Iterator[str]:
+    """What the processes began with, where there was anything; a default that ran both with it and without is not named."""
+    told: dict[str, list[str]] = {}
+    for row in rows:
+        told.setdefault(row.flags, []).append(row.variant)
+    for flags, variants in told.items():
+        if flags:
+            who = "Every process" if len(told) == 1 else f"{', '.join(variants)} and what it is compared with"
+            yield f"{who} began with `{flags}`.\n"
 
 
 def _exposed_table(outcome: Outcome) -> Iterator[str]:

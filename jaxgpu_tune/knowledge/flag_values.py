@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .flag_spec import FlagSpec, Rules
 
 
-__all__ = ["read", "refusal"]
+__all__ = ["on_top", "read", "refusal"]
 
 _BLANKS = " \t\n\v\f\r"
 _INT = r"[+-]?[0-9]+"
@@ -33,6 +33,19 @@ def read(spec: FlagSpec, text: str | None) -> object:
     if text is None:
         raise ValueError(f"No text of --{spec.name} gives what holds without it.")
     return _READERS[spec.form](spec, text)
+
+
+def on_top(spec: FlagSpec, before: str, text: str) -> str:
+    """What ``text`` leaves where ``before`` was given earlier: ``+X,-Y`` changes that list, any other text takes its place."""
+    if not (
+        spec.form == "list" and spec.incremental and text and all(i[:1] in ("", "+", "-") for i in _items(spec, text))
+    ):
+        return text
+    return _joined(_list(spec._replace(effective=_joined(_list(spec, before))), text))
+
+
+def _joined(members: tuple[object, ...]) -> str:
+    return ",".join(map(str, members))
 
 
 def refusal(spec: FlagSpec, text: str, rules: Rules) -> str | None:
@@ -152,7 +165,7 @@ def _list(spec: FlagSpec, text: str) -> tuple[object, ...]:
         if not spec.empty:
             raise _wrong(spec, text, f"a comma-separated list of {', '.join(spec.members)}, but not an empty one")
         return ()
-    items = [item.strip(_BLANKS) for item in text.split(",")] if spec.blanks else text.split(",")
+    items = _items(spec, text)
     signed = [item[:1] in ("+", "-") for item in items]
     if spec.incremental and any(signed):
         return _changed(spec, items, text)
@@ -160,6 +173,10 @@ def _list(spec: FlagSpec, text: str) -> tuple[object, ...]:
     if spec.incremental and not named:
         return _list(spec, spec.effective or "")
     return tuple(dict.fromkeys(_item(spec, item, text) for item in named))
+
+
+def _items(spec: FlagSpec, text: str) -> list[str]:
+    return [item.strip(_BLANKS) for item in text.split(",")] if spec.blanks else text.split(",")
 
 
 def _item(spec: FlagSpec, item: str, text: str) -> object:

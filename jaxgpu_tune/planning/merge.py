@@ -31,7 +31,7 @@ def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Stream:
     """Every wish that is emitted, in canonical order, with the decisions and findings of all."""
     rank = RANKS[prefer]
     groups = _groups(_specific_guards(tuple(wishes)), lambda wish: fields_of(wish, target))
-    outcomes = [tuple(_resolve(_one_list(group, target), target, rank)) for group in groups]
+    outcomes = [tuple(_resolve(_one_list(_on_top(group, target), target), target, rank)) for group in groups]
     for outcome in sorted(outcomes, key=_place):
         yield from outcome
 
@@ -113,6 +113,30 @@ def _one_list(group: list[Wish], target: Target) -> list[Wish]:
         else:
             whole.append(wish)
     return whole
+
+
+def _on_top(group: list[Wish], target: Target) -> list[Wish]:
+    """``+X`` and ``-X`` change the list that the same side, or what is set already, holds before them."""
+    after: list[Wish] = []
+    for wish in group:
+        sides = {wish.origin} if wish.origin == "preset" else {wish.origin, "existing"}
+        earlier = next((w for w in reversed(after) if w.name == wish.name and w.origin in sides), None)
+        changed = _changed(earlier, wish, target) if earlier is not None else wish
+        if changed is not wish and earlier is not None and earlier.translated and earlier.origin == wish.origin:
+            after.remove(earlier)
+        after.append(changed)
+    return after
+
+
+def _changed(earlier: Wish, wish: Wish, target: Target) -> Wish:
+    spec = target.flag(wish.name) if wish.kind == "xla_flag" and wish.value is not None else None
+    if spec is None or not spec.incremental:
+        return wish
+    from ..knowledge.flag_values import on_top
+
+    left = on_top(spec, earlier.value, wish.value)
+    reason = f"{wish.reason}; {shown(wish)} changes {shown(earlier)}"
+    return wish if left == wish.value else wish._replace(value=left, text=None, reason=reason)
 
 
 def _rank(wish: Wish, rank: dict[str, int]) -> int:
@@ -208,7 +232,7 @@ def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
     for wish in existing:
         winner = last[wish.name]
         if winner is not wish and winner.value != wish.value:
-            message = f"{shown(wish)} is given again as {shown(winner)}; XLA takes the last, which alone is kept."
+            message = f"{shown(wish)} is given again: XLA has {shown(winner)} in the end, which alone is kept."
             yield Finding("repeated-flag", "note", message)
 
 

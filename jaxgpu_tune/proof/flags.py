@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial, reduce
 
 from ..knowledge.compile_surface import JAX_SETS, JAXLIB_SETS, PROCESS_WIDE
 from ..knowledge.flag_spec import FlagSpec
+from ..knowledge.flag_values import on_top
 from ..planning.compile_options import fields_written
 from ..planning.target import Target
 from ..values import Value
@@ -121,12 +123,17 @@ def _expected(flag: Wanted, values: tuple[str, ...], target: Target) -> Options:
     spec = target.flag(flag.name)
     if spec is None or (not values and spec.effective is None):
         return {}
-    adds_up = spec.repeat != "last"
-    text = spec.effective if not values else (spec.separator or ",").join(values) if adds_up else values[-1]
     try:
-        return fields_written(flag.name, text or "", target)
+        return fields_written(flag.name, _together(spec, values), target)
     except ValueError:
         return {}
+
+
+def _together(spec: FlagSpec, values: tuple[str, ...]) -> str:
+    """One text with the effect of all occurrences; without any, the default's."""
+    if not values:
+        return spec.effective or ""
+    return reduce(partial(on_top, spec), values) if spec.repeat == "last" else (spec.separator or ",").join(values)
 
 
 def _unreadable(name: str, options: Options | None) -> str:

@@ -49,9 +49,9 @@ def test_no_variant_turns_multicast_on() -> None:
 
 
 def test_equal_settings_are_measured_once() -> None:
-    """On two H200 "tensor_parallel" is level O1, and a preset that sets nothing is the default."""
+    """A preset that sets nothing is the default, with AutoPGLE it is AutoPGLE."""
     found, same = distinct(WORKLOADS["tensor_parallel"], bare_environ())
-    assert same["auto"] == DEFAULT and same["O1"] == "tensor_parallel"
+    assert same["auto"] == same["tensor_parallel"] == DEFAULT and same["tensor_parallel, AutoPGLE"] == "AutoPGLE"
     assert not {variant.name for variant in found} & set(same)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune import detect, plan
 from jaxgpu_tune.knowledge import flags as known
+from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 from jaxgpu_tune.planning.target import target_of
 from jaxgpu_tune.planning.xla_flags import quote, render, scan
 from tests.effects import meaning
@@ -84,7 +85,40 @@ def test_without_anything_asked_the_effect_is_what_the_user_wrote(
     text = render(before)
     report = plan("single_gpu", machine=machine(count=1, jaxlib=RELEASE), environ={"XLA_FLAGS": text})
     original, final = oracle.ask([text, report.xla_flags])
-    assert final.effect == original.effect
+    assert meaning(final.effect) == meaning(original.effect)
+
+
+INCREMENTAL = [spec for spec in known.flags(RELEASE).values() if spec.form == "list" and spec.incremental]
+
+
+@pytest.mark.skipif(not INCREMENTAL, reason="no list of this release takes +X")
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(INCREMENTAL or [None]), st.integers(0, 10**9), st.integers(2, 4), st.booleans())
+def test_what_plus_and_minus_change_is_what_stands_before_them(
+    oracle: Oracle, spec: FlagSpec, seed: int, count: int, argument: bool
+) -> None:
+    """Lists given several times in XLA_FLAGS, the last one perhaps as an argument: what XLA itself makes of them.
+
+    Before 0.7.0 of each change by itself, since of several XLA makes the first only.
+    """
+    chooser = random.Random(seed)
+    texts = [text for _ in range(count) if not TARGET.refusal(spec.name, text := random_text(spec, chooser))]
+    last = texts.pop() if argument and texts[-1:] and texts[-1][:1] in ("+", "-") else None
+    report = plan(
+        "single_gpu",
+        machine=machine(count=1, jaxlib=RELEASE),
+        environ={"XLA_FLAGS": render([(spec.name, text) for text in texts])},
+        flags={} if last is None else {spec.name: last},
+    )
+    apart = [part for text in (*texts, *([last] if last else ())) for part in one_change_each(spec, text)]
+    asked_of_xla = render([(spec.name, part) for part in apart])
+    original, final = oracle.ask([asked_of_xla, report.xla_flags])
+    assert meaning(final.effect) == meaning(original.effect), (asked_of_xla, report.xla_flags)
+
+
+def one_change_each(spec: FlagSpec, text: str) -> list[str]:
+    """``+A,-B`` as two texts, where XLA stops after the first change."""
+    return text.split(",") if spec.first_only and text[:1] in ("+", "-") else [text]
 
 
 @settings(max_examples=60, deadline=None)

@@ -124,7 +124,7 @@ def test_a_bool_that_is_a_digit_is_a_word_where_digits_were_refused(to: str) -> 
 
 
 def test_changes_of_a_list_all_count_where_only_the_first_would() -> None:
-    """Before 0.7.0 XLA applies only A of ``+A,-B``, so the whole list is said."""
+    """Before 0.7.0 XLA applies only A of ``+A,-B``, so the whole list that both leave is said."""
     said = migrated("0.6.2", "xla_gpu_enable_command_buffer=+CONDITIONAL,-CUBLAS").split("=")[1].split(",")
     spec = known.flag("xla_gpu_enable_command_buffer", "0.6.2")
     assert spec is not None

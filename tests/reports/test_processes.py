@@ -270,7 +270,7 @@ def test_a_number_of_processes_that_no_launcher_tells(
     processes: Any, devices: int | None, expected: int | None
 ) -> None:
     """One process where there is no launcher; unknown, and so not met, where the launcher hides it."""
-    report = jaxgpu_tune.plan("tensor_parallel", machine=machine(processes=processes), devices=devices, environ={})
+    report = jaxgpu_tune.plan("decode", machine=machine(processes=processes), devices=devices, environ={})
     unmet = " ".join(d.reason for d in report.decisions if d.status == "unmet")
     assert ("The number of processes in this job is unknown" in unmet) is (expected is None)
     assert (f"{expected} processes in this job does not meet" in unmet) is (expected not in (None, 1))
