@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from absent_gpus import toolkit
 from child import ROOT, told
 from jaxgpu_tune.comms import launch
 from jaxgpu_tune.comms.ffi import find_compiler
@@ -15,21 +15,14 @@ from jaxgpu_tune.comms.ffi import find_compiler
 CODE = """
 import re, sys
 import decode, jax, jax.numpy as jnp, numpy as np
-from jax.experimental import topologies
+from absent_gpus import devices
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from jaxgpu_tune.comms import AllReduce
 from jaxgpu_tune.comms.ffi import load_launcher
 from jaxgpu_tune.comms.launch import BACKENDS, Setup
 from jaxgpu_tune.comms.shapes import Shape
 
-GPU = '''gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
-  shared_memory_per_core: 233472 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647
-  block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 4800000000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98
-  device_memory_size: 150000000000 shared_memory_per_block_optin: 232448 registers_per_core_limit: 65536
-  registers_per_block_limit: 65536 cuda_compute_capability { major: 9 } dnn_version: "9.10.1"
-  runtime_version: "13.0.0" driver_version: "13.0.0" device_interconnect_info { active_links: 18 } } platform_name: "CUDA" device_description_str: "NVIDIA H200"'''
-devices = topologies.get_topology_desc(platform="cuda", topology_name="", target_config=GPU, topology="1x1x2").devices
-mesh = Mesh(np.array(devices), ("tp",))
+mesh = Mesh(np.array(devices(2)), ("tp",))
 
 def like(shape, dtype, spec):
     return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec))
@@ -54,26 +47,13 @@ tell({"products of 8 rows": sum("8" in shape for shape in dots), "calls": text.c
 """
 
 
-def toolkit() -> Path:
-    """The folder of ptxas and libdevice, from wheels, where jax's CUDA plugin is there, too."""
-    folders = [Path(entry) for entry in sys.path if (Path(entry) / "jax_plugins" / "xla_cuda13").is_dir()]
-    found = [
-        folder / "nvidia" / "cu13" for folder in folders if (folder / "nvidia" / "cu13" / "bin" / "ptxas").is_file()
-    ]
-    if not found:
-        pytest.skip(
-            "no jax-cuda13-pjrt with nvidia-cuda-nvcc, nvidia-nvvm and nvidia-cuda-nvrtc: they take half a gigabyte"
-        )
-    return found[0]
-
-
 @pytest.mark.parametrize(("backend", "pad_to"), [("ptx", 0), ("ptx", 8), ("ffi", 0)])
 def test_a_decode_step_compiles_with_two_calls_a_layer(backend: str, pad_to: int, tmp_path: Path) -> None:
     """Nothing is copied for the calls, no other all-reduce is left, XLA takes no padding away, and all is one CUDA graph."""
     if backend == "ffi" and not find_compiler():
         pytest.skip("no C++ compiler")
     flags = f"--xla_gpu_cuda_data_dir={toolkit()} --xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
-    path = f"{ROOT}:{ROOT / 'examples'}"
+    path = f"{ROOT}:{ROOT / 'tests'}:{ROOT / 'examples'}"
     argv = (backend, str(pad_to))
     found = told(CODE, argv=argv, JAX_PLATFORMS="cpu", XLA_FLAGS=flags, JAXGPU_TUNE="off", PYTHONPATH=path)
     assert found == {"products of 8 rows": 8 if pad_to else 0, "calls": 4, "copies": 0, "others": False}

@@ -43,6 +43,7 @@ PUBLISHED = {
     "dreamerv3",
 }
 ALL = all_presets()
+RINGS_FAIL = {"xla_gpu_enable_pipelined_p2p", "xla_gpu_collective_permute_decomposer_threshold"}
 EIGHT_H100 = Facts("0.11.2", ("9.0",) * 8, 8, 8, True, 1, 1, "cuda")
 every_preset = pytest.mark.parametrize("preset", ALL, ids=lambda preset: preset.name)
 
@@ -78,7 +79,7 @@ def test_a_preset_keeps_the_vocabulary(preset: Preset) -> None:
 
 @every_preset
 def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset: Preset) -> None:
-    """A published recipe is what its page says, for whom it says it; a maintained setting says for what it was measured."""
+    """A published recipe is what its page says, for whom it says it, but where that does not compile; a maintained one is as measured."""
     if preset.kind == "published":
         conditional = {setting.name for setting in preset.settings if setting.when}
         assert conditional <= {
@@ -89,6 +90,7 @@ def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset
                 "NCCL_PROTO",
                 "NCCL_NVLS_ENABLE",
             ),
+            *RINGS_FAIL,
         }
     elif preset.name != "debug":
         assert not [setting.name for setting in preset.settings if not setting.when]

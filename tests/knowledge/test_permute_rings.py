@@ -1,0 +1,60 @@
+"""What the hazards of decomposed collective permutes say, tried with the real GPU compiler for GPUs that are not there."""
+
+from __future__ import annotations
+
+from absent_gpus import toolkit
+from child import ROOT, told
+from jaxgpu_tune.knowledge.hazards import hazards
+from jaxgpu_tune.knowledge.versions import matches
+
+BY_CODE = {hazard.code: hazard for hazard in hazards()}
+CODE = """
+import jax, jax.numpy as jnp, jaxlib, numpy as np
+from absent_gpus import devices
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+ring, chain = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 1), (1, 2), (2, 3)]
+mesh = Mesh(np.array(devices(4)), ("stage",))
+
+def compiled(pairs, ticks, options):
+    def total(weights, x):
+        def tick(y, _):
+            y = jax.lax.ppermute(jnp.tanh(y @ weights[0]), "stage", pairs)
+            return y, y.sum()
+        sums = jax.lax.scan(tick, x, length=ticks)[1] if ticks > 1 else tick(x, None)[1]
+        return jax.lax.psum(sums.sum(), "stage")
+    mapped = jax.shard_map(total, mesh=mesh, in_specs=(P("stage"), P()), out_specs=P(), check_vma=False)
+    shapes = ((4, 512, 512), P("stage")), ((64, 512), P())
+    given = [jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, spec)) for shape, spec in shapes]
+    return jax.jit(jax.grad(mapped)).lower(*given).compile(compiler_options=options).as_text()
+
+def ending(pairs, options):
+    try:
+        return "compiled" if compiled(pairs, 9, options) else ""
+    except Exception as error:
+        return type(error).__name__
+
+threshold, pipelined = {"xla_gpu_collective_permute_decomposer_threshold": "1024"}, {"xla_gpu_enable_pipelined_p2p": True}
+both = threshold | pipelined
+rings = compiled([(0, 1), (1, 0), (2, 3), (3, 2)], 1, both)
+tell({"release": jaxlib.__version__, "both": ending(ring, both), "chain": ending(chain, both), "threshold": ending(ring, threshold),
+      "pipelined": ending(ring, pipelined), "two rings are split": "{{0,1},{2,3}}" in rings})
+"""
+
+
+def test_rings_fail_with_both_flags_where_the_hazards_say_so() -> None:
+    """Not with one of the two, and no chain; the range is to be changed where a newer release does otherwise."""
+    flags = f"--xla_gpu_cuda_data_dir={toolkit()}"
+    path = f"{ROOT}:{ROOT / 'tests'}"
+    found = told(CODE, JAX_PLATFORMS="cpu", XLA_FLAGS=flags, JAXGPU_TUNE="off", PYTHONPATH=path)
+    release = found.pop("release")
+    fails, splits = (
+        matches(BY_CODE[code].when["jaxlib"], release) for code in ("permute-ring-fails", "permute-rings-wrong-numbers")
+    )
+    assert found == {
+        "both": "IndexError" if fails else "compiled",
+        "chain": "compiled",
+        "threshold": "compiled",
+        "pipelined": "compiled",
+        "two rings are split": splits,
+    }
