@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
@@ -99,6 +100,13 @@ def read(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text("utf-8")))
     except ValueError as error:
         raise SystemExit(f"{path} is damaged ({error}): mend it, or move it away to measure anew") from error
+
+
+def cause(run: Run) -> str:
+    """Why a run failed: the exception that it ended with, else the last line of what it said."""
+    lines = str(run["error"]).strip().splitlines()
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
+    return (raised or lines)[-1][-300:]
 
 
 def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:

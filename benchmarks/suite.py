@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import jaxgpu_tune
 from benchmarks.jobs import Job, batches, distinct, in_order, pending
-from benchmarks.outcome import read
+from benchmarks.outcome import cause, read
 from benchmarks.variants import bare_environ, environ_of, settings_of, variants_of
 from benchmarks.workloads import WORKLOADS
 
@@ -284,11 +284,6 @@ def described(run: Mapping[str, Any]) -> str:
         f"{name}: {median:.3f} ms, start {run['start_seconds']:.1f} s, compilation {run['compile_seconds']:.1f} s, "
         f"loss {run['losses'][-1]:.5f}"
     )
-
-
-def cause(run: Mapping[str, Any]) -> str:
-    """The last line of what a failed run said."""
-    return str(run["error"]).strip().splitlines()[-1][-300:]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from benchmarks import plots
-from benchmarks.outcome import Exposed, Outcome, Row, outcomes
+from benchmarks.outcome import Exposed, Outcome, Row, cause, outcomes
 from benchmarks.variants import DEFAULT
 from benchmarks.workloads import WORKLOADS
 
@@ -107,7 +107,7 @@ def _section(outcome: Outcome) -> Iterator[str]:
     if outcome.exposed:
         yield from _exposed_table(outcome)
     for run in outcome.failed:
-        yield f"{run['workload']} with {run['variant']} failed: `{run['error'].split(':')[0]}`.\n"
+        yield f"{run['workload']} with {run['variant']} failed: `{cause(run)}`.\n"
 
 
 def _workload_table(workload: str, rows: Iterable[Row], same: dict[str, str] | object) -> Iterator[str]:
