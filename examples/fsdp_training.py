@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import jaxgpu_tune
 
-two_host_devices = {"xla_force_host_platform_device_count": 2}
-report = jaxgpu_tune.configure("fsdp", flags=None if jaxgpu_tune.detect().gpus else two_host_devices)
+HOST_DEVICES = "xla_force_host_platform_device_count"
+given = jaxgpu_tune.detect().gpus or HOST_DEVICES in os.environ.get("XLA_FLAGS", "")
+report = jaxgpu_tune.configure("fsdp", flags=None if given else {HOST_DEVICES: 2})
 
 import sharded_transformer  # imports jax, after everything is set
 

@@ -62,6 +62,11 @@ def test_the_script_trains_on_two_host_devices_and_prints_its_report() -> None:
     assert trained("fsdp_training.py", *SMALL)[:3] == (first, last, devices)
 
 
+def test_the_script_trains_on_as_many_devices_as_are_asked_for() -> None:
+    """XLA_FLAGS says how many host devices."""
+    assert trained("fsdp_training.py", *SMALL, XLA_FLAGS="--xla_force_host_platform_device_count=4")[2] == 4
+
+
 def test_the_decorated_entry_point_trains() -> None:
     """Inherited flags are kept when it is called."""
     first, last, devices, _ = trained("decorated_training.py", *SMALL, XLA_FLAGS=TWO_DEVICES)
