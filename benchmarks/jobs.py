@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from benchmarks.variants import DEFAULT, NOTHING, Variant, settings_of, variants_of
+from benchmarks.variants import DEFAULT, LATER, NOTHING, Variant, settings_of, variants_of
 from benchmarks.workloads import WORKLOADS, Workload
 
 
 class Job(NamedTuple):
     """One process: ``round`` counts those of the same kind; ``alone``: one device's share without communication.
 
+    The default's in a later pass has the negative number of the pass as its round.
     ``turn``: the pass in which it takes turns with the default.
     """
 
@@ -51,9 +52,9 @@ def in_order(variants: Mapping[str, list[Variant]], rounds: int) -> list[Job]:
     two run at a time, change GPUs.
     """
     jobs: list[Job] = []
-    for worth in (1, 2, 3):
+    for worth in (1, 2, LATER):
         if worth == 2:
-            jobs += [Job(name, NOTHING, 0, alone=True) for name in variants if WORKLOADS[name].devices == "all"]
+            jobs += [Job(name, NOTHING, 0, True, worth) for name in variants if WORKLOADS[name].devices == "all"]
         for name, these in variants.items():
             jobs += _turns(name, [one for one in these if one.worth == worth], rounds if worth == 1 else 1, worth)
     return jobs
@@ -63,7 +64,7 @@ def _turns(name: str, variants: list[Variant], rounds: int, worth: int) -> Itera
     if not variants:
         return
     if worth > 1:
-        yield Job(name, NOTHING, rounds + worth, turn=worth)
+        yield Job(name, NOTHING, -worth, turn=worth)
     for number in range(rounds):
         for variant in variants if number % 2 == 0 else reversed(variants):
             yield Job(name, variant, number, turn=worth)
@@ -74,7 +75,7 @@ def pending(jobs: Iterable[Job], runs: Iterable[Mapping[str, Any]], machine: int
     anywhere = {key_of(run) for run in runs}
     here = {key_of(run) for run in runs if run["machine"] == machine}
     left = {job.key for job in jobs if job.key not in anywhere}
-    compared = {(job.workload, job.turn) for job in jobs if job.key in left and not job.alone}
+    compared = {(job.workload, job.turn) for job in jobs if job.key in left}
     again = {
         job.key
         for job in jobs

@@ -9,11 +9,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks.variants import DEFAULT
+from benchmarks.variants import DEFAULT, LATER, variants_of
 from benchmarks.workloads import WORKLOADS
 
 Run = Mapping[str, Any]
 GIB = 2**30
+MUCH = 0.2
+"""The part of a step that is far more than two machines of one kind differ by."""
+PARTS = {"size", "machines", "same", "runs"}
 
 
 class Ratio(NamedTuple):
@@ -34,7 +37,7 @@ class Row(NamedTuple):
     """One variant of one workload. ``step_ms`` and ``default_ms``: medians over all pairs of a process of it and one of the default.
 
     ``compile_seconds``: of the first process. ``flags``: XLA_FLAGS that these processes began with, the default's too.
-    ``loss``: after the first steps; ``loss_off``: the largest difference to the default's in any of them, as a part of it.
+    ``loss``: after the first steps; ``loss_off``: the largest difference in any of them over all these pairs, as a part of it.
     """
 
     variant: str
@@ -53,12 +56,14 @@ class Row(NamedTuple):
 class Exposed(NamedTuple):
     """Milliseconds a step: by default, of one device's share without communication, and what each variant saves.
 
-    The last by its speed against the default on the same machine.
+    The last by its speed against the default of its own machines; nothing where default and share ran on different machines
+    (``apart``) and the communication is no more than machines differ by.
     """
 
     default_ms: float
     alone_ms: float
     hidden: Mapping[str, float]
+    apart: bool
 
     @property
     def exposed_ms(self) -> float:
@@ -97,9 +102,12 @@ def outcomes(folder: Path) -> list[Outcome]:
 def read(path: Path) -> dict[str, Any]:
     """A file of results. Ends the program in words if it is damaged."""
     try:
-        return dict(json.loads(path.read_text("utf-8")))
+        found = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise SystemExit(f"{path} is damaged ({error}): mend it, or move it away to measure anew") from error
+    if not isinstance(found, dict) or not found.keys() >= PARTS:
+        raise SystemExit(f"{path} is damaged: it must be an object with {', '.join(sorted(PARTS))}; move it away")
+    return found
 
 
 def cause(run: Run) -> str:
@@ -120,27 +128,46 @@ def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
 
 
 def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
-    """Of every variant that has a default on its machine."""
+    """Of every variant that has a default beside it."""
     here = [run for run in runs if run["workload"] == workload and not run["alone"]]
     default = [run for run in here if run["variant"] == DEFAULT]
-    comparable = [run for run in here if any(run["machine"] == one["machine"] for one in default)]
-    for variant in dict.fromkeys(run["variant"] for run in comparable):
-        these = [run for run in comparable if run["variant"] == variant]
-        pairs = _pairs(default, these) if variant != DEFAULT else [(step_ms(run), step_ms(run)) for run in these]
-        peaks = [peak for run in these for peak in run["peak_bytes"] if peak]
-        yield Row(
-            variant=variant,
-            processes=len(these),
-            default_ms=median(before for before, _ in pairs),
-            step_ms=median(after for _, after in pairs),
-            speed=_speed(pairs),
-            compile_seconds=these[0]["compile_seconds"],
-            peak_gib=max(peaks) / GIB if peaks else None,
-            loss=these[0]["losses"][-1],
-            loss_off=max(abs(a / b - 1) for a, b in zip(these[0]["losses"], default[0]["losses"], strict=True)),
-            settings=these[0]["settings"],
-            flags=these[0].get("flags", ""),
-        )
+    for variant in dict.fromkeys(run["variant"] for run in here):
+        these = [run for run in here if run["variant"] == variant]
+        pairs = _pairs(default, these) if variant != DEFAULT else [(run, run) for run in these]
+        if pairs:
+            yield _row(variant, these, pairs)
+
+
+def _row(variant: str, these: list[Run], pairs: list[tuple[Run, Run]]) -> Row:
+    times = [(step_ms(before), step_ms(after)) for before, after in pairs]
+    ratios = [before / after for before, after in times]
+    peaks = [peak for run in these for peak in run["peak_bytes"] if peak]
+    return Row(
+        variant=variant,
+        processes=len({id(after) for _, after in pairs}),
+        default_ms=median(before for before, _ in times),
+        step_ms=median(after for _, after in times),
+        speed=Ratio(median(ratios), min(ratios), max(ratios)),
+        compile_seconds=these[0]["compile_seconds"],
+        peak_gib=max(peaks) / GIB if peaks else None,
+        loss=these[0]["losses"][-1],
+        loss_off=max(_off(before, after) for before, after in pairs),
+        settings=these[0]["settings"],
+        flags=these[0].get("flags", ""),
+    )
+
+
+def _pairs(default: list[Run], these: list[Run]) -> list[tuple[Run, Run]]:
+    """Of a process of the default and one of the variant, on the same machine and begun with the same flags."""
+    return [(d, t) for d in default for t in these if _place(d) == _place(t)]
+
+
+def _place(run: Run) -> tuple[int, str]:
+    return run["machine"], run.get("flags", "")
+
+
+def _off(default: Run, run: Run) -> float:
+    return max(abs(after / before - 1) for before, after in zip(default["losses"], run["losses"], strict=True))
 
 
 def step_ms(run: Run) -> float:
@@ -148,20 +175,16 @@ def step_ms(run: Run) -> float:
     return median(run["step_ms"])
 
 
-def _pairs(default: list[Run], these: list[Run]) -> list[tuple[float, float]]:
-    """Step times of the default and of the variant, of all pairs of processes on the same machine."""
-    return [(step_ms(d), step_ms(t)) for d in default for t in these if d["machine"] == t["machine"]]
-
-
-def _speed(pairs: list[tuple[float, float]]) -> Ratio:
-    ratios = [before / after for before, after in pairs]
-    return Ratio(median(ratios), min(ratios), max(ratios))
-
-
 def _exposed(workload: str, runs: list[Run], rows: tuple[Row, ...]) -> Exposed | None:
-    alone = [run for run in runs if run["workload"] == workload and run["alone"]]
-    if not alone or not rows:
+    mine = [run for run in runs if run["workload"] == workload]
+    alone = [run for run in mine if run["alone"]]
+    default = [run for run in mine if run["variant"] == DEFAULT and not run["alone"]]
+    if not alone or not default:
         return None
-    default = next(row for row in rows if row.variant == DEFAULT).step_ms
-    hidden = {row.variant: default * (1 - 1 / row.speed.value) for row in rows if row.variant != DEFAULT}
-    return Exposed(default, median(map(step_ms, alone)), hidden)
+    beside = _pairs(default, alone)
+    default_ms = median(step_ms(run) for run, _ in beside) if beside else median(map(step_ms, default))
+    told = {one.name for one in variants_of(WORKLOADS[workload]) if one.worth < LATER} - {DEFAULT}
+    saved = {row.variant: default_ms * (1 - 1 / row.speed.value) for row in rows if row.variant in told}
+    alone_ms = median(map(step_ms, alone))
+    much = default_ms - alone_ms > MUCH * default_ms
+    return Exposed(default_ms, alone_ms, saved if beside or much else {}, not beside)

@@ -16,6 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import jaxgpu_tune
+from benchmarks.outcome import cause
+from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
+from benchmarks.workloads import WORKLOADS
+
 ROOT = Path(__file__).resolve().parent.parent
 STEPS, WARM, WINDOWS = 10, 20, 5
 LONGEST = 25
@@ -28,19 +33,34 @@ def main() -> int:
     if given.child:
         print("\x01" + json.dumps(traced(given.workload, given.size)))
         return 0
+    if given.platform == "cuda" and not jaxgpu_tune.detect().gpus:
+        raise SystemExit("No NVIDIA GPU can be used here; --platform cpu traces tiny sizes on the CPU.")
     found = {variant: in_child(given, variant) for variant in given.variants}
+    failed = {variant: one for variant, one in found.items() if "error" in one}
+    for variant, one in failed.items():
+        print(f"failed: {given.workload} {variant}: {cause(one)}", file=sys.stderr)
+    if failed:
+        return 1
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{given.workload}-trace.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"written: {path.name}")
-    return 1 if any("error" in one for one in found.values()) else 0
+    return 0
 
 
 def arguments() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.step_trace", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("workload")
-    parser.add_argument("--variants", nargs="+", default=["default"], metavar="NAME", help="default, or presets")
+    presets = [preset.name for preset in jaxgpu_tune.presets()]
+    parser.add_argument("workload", choices=list(WORKLOADS), metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    parser.add_argument(
+        "--variants",
+        nargs="+",
+        default=[DEFAULT],
+        choices=[DEFAULT, *presets],
+        metavar="NAME",
+        help="default, or presets",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--size", choices=["tiny", "full"], help="by default full on GPUs, tiny without")
     parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
@@ -53,8 +73,6 @@ def arguments() -> argparse.Namespace:
 
 def in_child(given: argparse.Namespace, name: str) -> dict[str, Any]:
     """What one variant's process told, and its settings."""
-    from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
-
     base = bare_environ() | {"PYTHONPATH": str(ROOT)}
     if given.platform == "cpu":
         base |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(given.devices)}
@@ -69,8 +87,6 @@ def in_child(given: argparse.Namespace, name: str) -> dict[str, Any]:
 def traced(name: str, size_name: str) -> dict[str, Any]:
     """Milliseconds a step in windows without the profiler; then what each device ran under it."""
     import jax
-
-    from benchmarks.workloads import WORKLOADS
 
     workload = WORKLOADS[name]
     module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)

@@ -16,18 +16,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxgpu_tune
+from benchmarks.arguments import arguments
 from benchmarks.jobs import Job, batches, distinct, in_order, pending
 from benchmarks.outcome import cause, read
-from benchmarks.variants import bare_environ, environ_of, settings_of, variants_of
+from benchmarks.variants import bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
+COUNTS = (1, 2, 4, 8)
+"""Devices over which a workload for all of them can be cut evenly."""
 EXPECTED, GRACE = 20.0, 10.0
 """Seconds that the first run is taken to need, and that the last one may take beyond the budget."""
 
@@ -45,7 +48,7 @@ class Child(NamedTuple):
 
 def main() -> int:
     """Measure what is left, as long as the budget lasts; exit code 1 if a run failed."""
-    given = arguments()
+    given = arguments((__doc__ or "").split("\n")[0])
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(given, Path(folder))
@@ -64,43 +67,6 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def arguments() -> argparse.Namespace:
-    """What the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.suite", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    parser.add_argument("--name", help="of the file; by default the GPUs and the release of jaxlib")
-    parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOAD")
-    parser.add_argument("--variants", nargs="+", metavar="NAME", help="by default all; the default is always measured")
-    parser.add_argument("--rounds", type=positive(int), default=2, help="processes for each preset and the default")
-    parser.add_argument("--seconds", type=positive(float), default=1.5, help="timed in each process, after warming up")
-    parser.add_argument(
-        "--budget-seconds", type=float, default=float("inf"), help="no run is begun that would end later"
-    )
-    parser.add_argument("--timeout", type=float, default=100, help="seconds after which a run is given up")
-    parser.add_argument("--size", choices=["tiny", "full"], help="by default full on GPUs, tiny without")
-    parser.add_argument("--flags", default="", help="XLA_FLAGS that every process begins with, the default's too")
-    parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--devices", type=positive(int), default=2, help="of the CPU")
-    given = parser.parse_args()
-    given.size = given.size or ("tiny" if given.platform == "cpu" else "full")
-    names = dict.fromkeys(variant.name for name in given.only for variant in variants_of(WORKLOADS[name]))
-    if unknown := [name for name in given.variants or () if name not in names]:
-        parser.error(f"no variant of these workloads is called {', '.join(unknown)}; there are: {', '.join(names)}")
-    return given
-
-
-def positive(kind: type[float]) -> Callable[[str], float]:
-    """The reader of a number above 0."""
-
-    def number(text: str) -> float:
-        value = kind(text)
-        if not value > 0:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
-        return value
-
-    return number
-
-
 class Suite:
     """The results so far, the file they are in, and the time that is left."""
 
@@ -111,6 +77,7 @@ class Suite:
         self.expected = EXPECTED
         self.children: list[Child] = []
         self.gpus = self._gpus()
+        self._refuse_odd_counts()
         self.path = given.out / f"suite-{given.name or named(len(self.gpus))}.json"
         self.results = self._read()
         self.same: dict[str, dict[str, str]] = {}
@@ -133,6 +100,15 @@ class Suite:
         if not gpus:
             raise SystemExit("No NVIDIA GPU can be used here; --platform cpu measures tiny sizes on the CPU.")
         return [gpu.uuid or str(gpu.index) for gpu in gpus]
+
+    def _refuse_odd_counts(self) -> None:
+        cut = [name for name in self.given.only if WORKLOADS[name].devices == "all"]
+        if cut and len(self.gpus) not in COUNTS:
+            how = "--devices" if self.given.platform == "cpu" else "CUDA_VISIBLE_DEVICES"
+            raise SystemExit(
+                f"{', '.join(cut)}: cut over 1, 2, 4 or 8 devices, and there are {len(self.gpus)}. "
+                f"Choose fewer with {how}, or others with --only."
+            )
 
     def _machine(self) -> int:
         """The number of this machine among those of the results."""
@@ -170,7 +146,8 @@ class Suite:
             wanted = self.given.variants
             variants[name] = [one for one in found if not wanted or one.preset is None or one.name in wanted]
         jobs = in_order(variants, self.given.rounds)
-        return pending(jobs, self.results["runs"], self._machine())
+        begun_alike = [run for run in self.results["runs"] if run.get("flags", "") == self.given.flags]
+        return pending(jobs, begun_alike, self._machine())
 
     def _share(self, workload: str) -> tuple[str, ...]:
         return tuple(self.gpus[:1] if WORKLOADS[workload].devices == "one" else self.gpus)

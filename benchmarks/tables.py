@@ -29,7 +29,7 @@ steps are only waited for at the end. *Speed* is the default's time by the varia
 processes, with the smallest and the largest; without them there was one pair. *Default* and *step* are medians over the
 same pairs: a row is compared with the default of its own machines, which differ by a few percent. Within one call of the suite a variant is compiled once,
 so few ranges hold another choice of kernels. *Compilation* is that of the first process, *loss* the one after ten steps; after it the largest
-difference to the default's in any of them. Kernels chosen by timing and sums in another order can cause it; it was not traced.
+difference to the default's in any of them, over the same pairs. Kernels chosen by timing and sums in another order can cause it; it was not traced.
 """
 
 
@@ -139,6 +139,7 @@ def _exposed_table(outcome: Outcome) -> Iterator[str]:
     yield "### Communication that is not hidden\n"
     yield "One device's share of a step, each collective replaced by local work of the same shapes, takes the time *alone*. What the step takes"
     yield "longer is communication that computation does not hide; the last column is how much of that time each variant saves.\n"
+    yield "Where they ran on different machines, which differ by a few percent, the numbers are marked with ~, and of variants nothing is said where it is less than a fifth.\n"
     yield f"![what a step consists of](images/{plots.exposed_file(outcome)})\n"
     yield "| workload | default, ms | alone, ms | not hidden, ms | share of the step | saved of it |"
     yield "|---|---|---|---|---|---|"
@@ -149,8 +150,9 @@ def _exposed_table(outcome: Outcome) -> Iterator[str]:
 
 def _exposed_line(workload: str, found: Exposed) -> str:
     saved = ", ".join(f"{name} {_share(ms, found.exposed_ms)}" for name, ms in found.hidden.items())
-    times = f"{found.default_ms:.2f} | {found.alone_ms:.2f} | {found.exposed_ms:.2f}"
-    return f"| {WORKLOADS[workload].title} | {times} | {_share(found.exposed_ms, found.default_ms)} | {saved} |"
+    about = "~" if found.apart else ""
+    times = f"{found.default_ms:.2f} | {found.alone_ms:.2f} | {about}{found.exposed_ms:.2f}"
+    return f"| {WORKLOADS[workload].title} | {times} | {about}{_share(found.exposed_ms, found.default_ms)} | {saved} |"
 
 
 def _share(part: float, whole: float) -> str:

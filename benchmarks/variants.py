@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import jaxgpu_tune
 from benchmarks.workloads import Workload
 
-DEFAULT = "default"
+DEFAULT, LATER = "default", 3
 READ = ("XLA_", "JAX_", "TF_", "NCCL_", "CUDA_DEVICE_MAX", "JAXGPU_TUNE")
 """Variables that would change what is measured; not passed on."""
 MACHINE = "JAXGPU_TUNE_MACHINE"
 
 
 class Variant(NamedTuple):
-    """A preset with more arguments of ``environ()``; ``worth``: 1 is measured first, 3 last."""
+    """A preset with more arguments of ``environ()``; ``worth``: 1 is measured first, ``LATER`` last."""
 
     name: str
     preset: str | None
@@ -32,14 +32,14 @@ NOTHING = Variant(DEFAULT, None)
 def variants_of(workload: Workload) -> list[Variant]:
     """For one workload, the default first."""
     own = [Variant(name, name) for name in (*workload.presets, "auto")]
-    profiled = [Variant(f"{name}, AutoPGLE", name, {"pgle": "auto"}, 3) for name in workload.presets[:1]]
+    profiled = [Variant(f"{name}, AutoPGLE", name, {"pgle": "auto"}, LATER) for name in workload.presets[:1]]
     levels = [
         Variant("O1", "single_gpu", {"jax_config": {"jax_optimization_level": "O1"}}, 2),
         Variant("AutoPGLE", "single_gpu", {"pgle": "auto"}, 2),
-        Variant("fast_compile", "fast_compile", worth=3),
+        Variant("fast_compile", "fast_compile", worth=LATER),
     ]
     published = [Variant(name, name, worth=2) for name in published_for(workload)]
-    tried = [Variant(*one, worth=3) for one in workload.tried]
+    tried = [Variant(*one, worth=LATER) for one in workload.tried]
     return [NOTHING, *own, *levels, *profiled, *published, *tried]
 
 

@@ -83,6 +83,9 @@ def test_what_is_measured_is_not_measured_again() -> None:
     elsewhere = pending(jobs, done, 1)
     assert {job.workload for job in elsewhere} == {"decode"}
     assert [job.key[1:3] for job in elsewhere] == [("default", 0), ("decode", 1), ("default", 1)]
+    without_alone = [run for run in done if not run["alone"]]
+    beside = [job.key[1:3] for job in pending(jobs, without_alone, 1) if job.workload == "fsdp_comm"]
+    assert beside == [("default", 0), ("default", -2)], "a share alone is compared with a default of its own machine"
     assert pending(jobs, [run_of(job) for job in jobs], 1) == []
 
 
@@ -112,11 +115,18 @@ def refused(*given: str, **environ: str) -> str:
 
 
 def test_wrong_use_is_told(tmp_path: Path) -> None:
-    """A variant that does not exist, numbers that measure nothing, and a machine without a GPU."""
+    """A variant that does not exist, numbers that measure nothing, no place for results, devices that share nothing evenly."""
     on_cpu = ("--platform", "cpu", "--out", str(tmp_path), "--only", "stencil")
-    assert "is called fsdpp; there are: default, simulation," in refused(*on_cpu, "--variants", "fsdpp", "default")
+    assert "is called fsdpp. There are: default; simulation;" in refused(*on_cpu, "--variants", "fsdpp", "default")
     for option in ("--rounds", "--seconds", "--devices"):
-        assert "0 is not above 0" in refused(*on_cpu, option, "0")
+        assert "0 is not a number above 0" in refused(*on_cpu, option, "0")
+    for option in ("--seconds", "--timeout"):
+        assert all("is not a number above 0" in refused(*on_cpu, option, text) for text in ("nan", "inf", "-1"))
+    assert "nan is less than 0, or no number" in refused(*on_cpu, "--budget-seconds", "nan")
+    assert "--name a/b is no part of a file's name" in refused(*on_cpu, "--name", "a/b")
+    assert "is a file: give a folder" in refused("--platform", "cpu", "--out", __file__)
+    odd = ("--platform", "cpu", "--out", str(tmp_path), "--devices", "3")
+    assert "cut over 1, 2, 4 or 8 devices, and there are 3" in refused(*odd, "--only", "stencil", "decode")
     (tmp_path / "machine.json").write_text('{"gpus": []}')
     without = {"JAXGPU_TUNE_MACHINE": str(tmp_path / "machine.json")}
     assert "--platform cpu measures tiny sizes" in refused("--out", str(tmp_path), **without)
@@ -127,6 +137,8 @@ def test_results_that_do_not_belong_together_are_not_mixed(tmp_path: Path) -> No
     path, given = tmp_path / "suite-x.json", ("--platform", "cpu", "--out", str(tmp_path), "--name", "x")
     path.write_text('{"size": "full", "machines": [], "same": {}, "runs": []}')
     assert "holds results of size full, not tiny" in refused(*given)
+    path.write_text("{}")
+    assert "must be an object with machines, runs, same, size" in refused(*given)
     path.write_text('{"size": "full", "mach')
     assert "suite-x.json is damaged (Unterminated string" in refused(*given)
     assert path.read_text() == '{"size": "full", "mach'
@@ -150,12 +162,12 @@ def test_what_waits_for_a_suite_ends_with_it() -> None:
 
 @pytest.mark.slow
 def test_a_failed_run_is_told_and_kept(tmp_path: Path) -> None:
-    """Its last line says why; it is not tried again as long as it is in the file."""
-    given = ("--platform", "cpu", "--devices", "3", "--out", str(tmp_path), "--name", "x", "--variants", "default")
-    said = refused(*given, "--only", "decode", "--rounds", "1")
-    assert "decode default: ValueError: 8 in (2, 8, 16, 8) cannot be cut over 3 devices" in said
+    """With why; it is not tried again as long as it is in the file."""
+    given = ("--platform", "cpu", "--out", str(tmp_path), "--name", "x", "--variants", "default", "--timeout", "0.01")
+    said = refused(*given, "--only", "stencil", "--rounds", "1")
+    assert "stencil default: status none, given up after 0 s" in said
     kept = (tmp_path / "suite-x.json").read_text()
-    assert "unless it is taken out of" in refused(*given, "--only", "decode", "--rounds", "1")
+    assert "unless it is taken out of" in refused(*given, "--only", "stencil", "--rounds", "1")
     assert (tmp_path / "suite-x.json").read_text() == kept
 
 
@@ -214,6 +226,22 @@ def test_time_with_something_running_is_the_union_of_spans() -> None:
     """Kernels on several streams count once, gaps not at all."""
     assert busy([(0, 10), (5, 8), (9, 12), (20, 21)]) == 13
     assert busy([]) == 0
+
+
+def test_what_cannot_be_traced_is_told(tmp_path: Path) -> None:
+    """No such workload or preset, no GPU; nothing is written."""
+    (tmp_path / "machine.json").write_text('{"gpus": []}')
+    without = {"JAXGPU_TUNE_MACHINE": str(tmp_path / "machine.json")}
+    for given, told in (
+        (["nope"], "invalid choice: 'nope'"),
+        (["decode", "--variants", "fsdpp"], "invalid choice: 'fsdpp'"),
+        (["decode"], "No NVIDIA GPU can be used here"),
+    ):
+        command = [sys.executable, "-m", "benchmarks.step_trace", *given, "--out", str(tmp_path / "out")]
+        done = subprocess.run(
+            command, env=clean_environ(**without), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode in (1, 2) and told in done.stderr and not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

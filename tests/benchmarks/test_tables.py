@@ -65,8 +65,22 @@ def test_a_variant_with_the_settings_of_another_is_that_one() -> None:
 def test_exposed_communication_is_the_step_less_the_share_alone() -> None:
     """And what a variant saves is told in its share, by what it was against the default of its own machine."""
     found = outcome_of("x", RESULTS).exposed["fsdp_comm"]
-    assert (found.default_ms, found.exposed_ms) == (52.0, 22.0)
-    assert found.hidden["jax-toolbox"] == pytest.approx(52 * (1 - 80 / 100))
+    assert (found.default_ms, found.exposed_ms, found.apart) == (51.0, 21.0, False)
+    assert found.hidden["jax-toolbox"] == pytest.approx(51 * (1 - 80 / 100))
+
+
+@pytest.mark.parametrize(("alone", "told"), [(48.0, set()), (30.0, {"fsdp", "jax-toolbox"})])
+def test_a_share_on_another_machine_tells_only_what_is_large(alone: float, told: set[str]) -> None:
+    """Machines of one kind differ by a few percent of a step."""
+    runs = [one for one in RUNS if not one["alone"]] + [run("default", alone, machine=2, alone=True)]
+    found = outcome_of("x", {**RESULTS, "runs": runs}).exposed["fsdp_comm"]
+    assert found.apart and set(found.hidden) == told
+
+
+def test_runs_that_began_with_other_flags_are_not_compared() -> None:
+    """Neither in ratios nor in losses."""
+    runs = [*RUNS, {**run("jax-docs", 25.0), "flags": "--xla_x=1", "losses": [9.0, 9.0]}]
+    assert outcome_of("x", {**RESULTS, "runs": runs}).row("fsdp_comm", "jax-docs") is None
 
 
 def test_one_pair_of_processes_has_no_range() -> None:
@@ -155,11 +169,16 @@ MAINTAINED = [
 IDS = [f"{outcome.name}, {workload}, {preset}" for outcome, workload, preset, _ in MAINTAINED]
 
 
+SLOWER = {("h200x2-0.12.0.1", "fsdp_compute", "fsdp")}
+"""All pairs below 1, by 0.3 to 1.4 %: README and the preset's evidence say so."""
+
+
 @pytest.mark.parametrize(("outcome", "workload", "preset", "row"), MAINTAINED, ids=IDS)
 def test_no_maintained_preset_is_slower(outcome: Any, workload: str, preset: str, row: Row) -> None:
-    """At least 0.99 of the default; its losses are the default's."""
+    """At least 0.99 of the default, and not slower in all pairs of processes; its losses are the default's."""
     assert row.speed.value >= 0.99
-    assert row.loss_off < 0.005
+    assert (row.speed.high >= 1) is ((outcome.name, workload, preset) not in SLOWER)
+    assert row.loss_off < 0.003
 
 
 @pytest.mark.parametrize(("outcome", "workload", "preset", "row"), MAINTAINED, ids=IDS)
