@@ -29,8 +29,6 @@ from benchmarks.variants import bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
-COUNTS = (1, 2, 4, 8)
-"""Devices over which a workload for all of them can be cut evenly."""
 EXPECTED, GRACE = 20.0, 10.0
 """Seconds that the first run is taken to need, and that the last one may take beyond the budget."""
 
@@ -77,7 +75,6 @@ class Suite:
         self.expected = EXPECTED
         self.children: list[Child] = []
         self.gpus = self._gpus()
-        self._refuse_odd_counts()
         self.path = given.out / f"suite-{given.name or named(len(self.gpus))}.json"
         self.results = self._read()
         self.same: dict[str, dict[str, str]] = {}
@@ -100,15 +97,6 @@ class Suite:
         if not gpus:
             raise SystemExit("No NVIDIA GPU can be used here; --platform cpu measures tiny sizes on the CPU.")
         return [gpu.uuid or str(gpu.index) for gpu in gpus]
-
-    def _refuse_odd_counts(self) -> None:
-        cut = [name for name in self.given.only if WORKLOADS[name].devices == "all"]
-        if cut and len(self.gpus) not in COUNTS:
-            how = "--devices" if self.given.platform == "cpu" else "CUDA_VISIBLE_DEVICES"
-            raise SystemExit(
-                f"{', '.join(cut)}: cut over 1, 2, 4 or 8 devices, and there are {len(self.gpus)}. "
-                f"Choose fewer with {how}, or others with --only."
-            )
 
     def _machine(self) -> int:
         """The number of this machine among those of the results."""

@@ -6,6 +6,7 @@ replaced by local work of the same shapes: what a step would cost if communicati
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -21,6 +22,12 @@ AXIS = "x"
 Tree = Any
 Shapes = Mapping[str, "tuple[tuple[int, ...], int | None]"]
 """For each array its whole shape, and the dimension that is cut over the devices (None: every device has it all)."""
+
+
+def even(number: int, devices: int, unit: int = 1) -> int:
+    """The number, or the next above it, that the devices share evenly, in multiples of ``unit``."""
+    step = math.lcm(devices, unit)
+    return -(-number // step) * step
 
 
 class Built(NamedTuple):
@@ -51,9 +58,7 @@ class Place:
     def shape(self, whole: Sequence[int], axis: int | None) -> tuple[int, ...]:
         """The shape of an array here: alone, that of one share. Raises ValueError if it cannot be cut evenly."""
         if axis is not None and whole[axis] % self.count:
-            raise ValueError(
-                f"{whole[axis]} in {tuple(whole)} cannot be cut over {self.count} devices: 1, 2, 4 or 8 can"
-            )
+            raise ValueError(f"{whole[axis]} in {tuple(whole)} cannot be cut over {self.count} devices")
         cut = self.count if self.alone else 1
         return tuple(size // cut if number == axis else size for number, size in enumerate(whole))
 

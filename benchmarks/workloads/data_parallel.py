@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 
 from . import transformer
-from .common import AXIS, Built, Place, trained
+from .common import AXIS, Built, Place, even, trained
 from .transformer import Cuts, Size
 
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the full one's rows grow with the devices."""
-    return Size(4, 128, 8, 16) if name == "tiny" else Size(12, 1024, 8 * devices, 1024)
+    return Size(4, 128, even(8, devices), 16) if name == "tiny" else Size(12, 1024, 8 * devices, 1024)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .common import Built, Place, Shapes, Tree
+from .common import Built, Place, Shapes, Tree, even
 from .transformer import normalised
 
 BLOCK = 16
@@ -29,9 +29,11 @@ class Size(NamedTuple):
 
 
 def size_of(name: str, devices: int) -> Size:
-    """``tiny`` or ``full``; the same for any number of devices."""
-    del devices
-    return Size(2, 64, 8, 8, 128, 2, 16) if name == "tiny" else Size(32, 4096, 32, 8, 14336, 8, 1024)
+    """``tiny`` or ``full``; as many heads for any number of devices as they can share evenly."""
+    groups = even(8, devices)
+    if name == "tiny":
+        return Size(2, 8 * groups, groups, groups, even(128, devices * BLOCK), 2, 16)
+    return Size(32, 512 * groups, 4 * groups, groups, even(14336, devices * BLOCK), 8, 1024)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

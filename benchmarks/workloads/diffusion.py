@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .common import Built, Place, Shapes, Tree, trained
+from .common import Built, Place, Shapes, Tree, even, trained
 
 
 class Size(NamedTuple):
@@ -24,7 +24,7 @@ class Size(NamedTuple):
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the full one's images grow with the devices."""
-    return Size(1, 8, 8, 8) if name == "tiny" else Size(2, 128, 64, 32 * devices)
+    return Size(1, 8, 8, even(8, devices)) if name == "tiny" else Size(2, 128, 64, 32 * devices)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from . import transformer
-from .common import AXIS, Built, Place, Shapes, Tree, trained
+from .common import AXIS, Built, Place, Shapes, Tree, even, trained
 
 
 class Size(NamedTuple):
@@ -30,7 +30,9 @@ class Size(NamedTuple):
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the full one's experts and rows grow with the devices."""
-    return Size(2, 64, 128, 8, 8, 16) if name == "tiny" else Size(8, 2048, 4096, 4 * devices, 8 * devices, 1024)
+    layers, width, inner, length = (2, 64, 128, 16) if name == "tiny" else (8, 2048, 4096, 1024)
+    experts, rows = (even(8, devices), even(8, devices)) if name == "tiny" else (4 * devices, 8 * devices)
+    return Size(layers, width, inner, experts, rows, even(length, experts))
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

@@ -12,8 +12,10 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from examples.sharded_transformer import HEAD_WIDTH
+
 from . import transformer
-from .common import AXIS, Built, Place, trained
+from .common import AXIS, Built, Place, even, trained
 from .transformer import Cuts, Size
 
 CUTS = Cuts(embedding=1, qkv=2, out=2, up=2, down=2)
@@ -24,11 +26,12 @@ RATES = {"comm": 2e-4, "compute": 2e-4, "unrolled": 5e-5}
 def size_of(name: str, devices: int, kind: str = "comm") -> Size:
     """``tiny`` or ``full``; the full one's rows grow with the devices."""
     if name == "tiny":
-        return Size(layers=4, width=128, rows=8, length=16)
+        return Size(layers=4, width=even(128, devices, HEAD_WIDTH), rows=even(8, devices), length=16)
+    width = even(2048, devices, HEAD_WIDTH)
     return {
-        "comm": Size(layers=24, width=2048, rows=devices, length=1024),
-        "compute": Size(layers=12, width=2048, rows=4 * devices, length=2048),
-        "unrolled": Size(layers=8, width=2048, rows=devices, length=1024),
+        "comm": Size(layers=24, width=width, rows=devices, length=1024),
+        "compute": Size(layers=12, width=width, rows=4 * devices, length=2048),
+        "unrolled": Size(layers=8, width=width, rows=devices, length=1024),
     }[kind]
 
 

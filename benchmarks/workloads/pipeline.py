@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from . import transformer
-from .common import Built, Place, Tree, trained
+from .common import Built, Place, Tree, even, trained
 from .transformer import Cuts
 
 CUTS = Cuts(qkv=0, out=0, up=0, down=0)
@@ -28,7 +28,7 @@ class Size(NamedTuple):
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; four small batches a stage."""
-    return Size(max(4, devices), 128, 8, 16, 2) if name == "tiny" else Size(16, 2048, 4 * devices, 1024)
+    return Size(even(4, devices), 128, 8, 16, 2) if name == "tiny" else Size(even(16, devices), 2048, 4 * devices, 1024)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

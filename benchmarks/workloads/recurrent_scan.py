@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .common import Built, Place, Tree
+from .common import Built, Place, Tree, even
 
 LAYERS = 5
 
@@ -28,7 +28,7 @@ class Size(NamedTuple):
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the full one's rows grow with the devices."""
-    return Size(64, 8, 8) if name == "tiny" else Size(1024, 64, 16 * devices)
+    return Size(64, 8, even(8, devices)) if name == "tiny" else Size(1024, 64, 16 * devices)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

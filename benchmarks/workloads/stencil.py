@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .common import Built, Place, Tree
+from .common import Built, Place, Tree, even
 
 SPEED, DRAG = 0.4, 2e-3
 
@@ -25,7 +25,7 @@ class Size(NamedTuple):
 
 def size_of(name: str, devices: int) -> Size:
     """``tiny`` or ``full``; the full one's grid grows with the devices."""
-    return Size(16, 16, 8) if name == "tiny" else Size(1024 * devices, 1024, 200)
+    return Size(even(16, devices), 16, 8) if name == "tiny" else Size(1024 * devices, 1024, 200)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

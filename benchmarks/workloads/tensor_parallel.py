@@ -8,17 +8,19 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from examples.sharded_transformer import HEAD_WIDTH
+
 from . import transformer
-from .common import Built, Place, trained
+from .common import Built, Place, even, trained
 from .transformer import Cuts, Size
 
 CUTS = Cuts(qkv=2, out=1, up=2, down=1)
 
 
 def size_of(name: str, devices: int) -> Size:
-    """``tiny`` or ``full``; the same for any number of devices."""
-    del devices
-    return Size(4, 128, 8, 16) if name == "tiny" else Size(8, 4096, 2, 2048)
+    """``tiny`` or ``full``; as wide for any number of devices as they can share evenly."""
+    layers, width, rows, length = (4, 128, 8, 16) if name == "tiny" else (8, 4096, 2, 2048)
+    return Size(layers, even(width, devices, HEAD_WIDTH), rows, length)
 
 
 def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:

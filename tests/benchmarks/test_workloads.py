@@ -70,3 +70,24 @@ def test_a_share_alone_communicates_nothing(trained: dict[str, Any], name: str) 
     assert trained[name]["two"]["collectives"] > 0
     assert trained[name]["alone"]["collectives"] == 0
     assert all(0 < loss < 10 for loss in trained[name]["alone"]["losses"])
+
+
+SIZES = """
+import jax
+from importlib import import_module
+from benchmarks.workloads import WORKLOADS
+found = {}
+for name, workload in WORKLOADS.items():
+    module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)
+    size = module.size_of("tiny", 3, **options)
+    step, state, batch = module.build(jax.devices(), size, **options)
+    found[name] = float(step(state, batch)[1])
+tell(found)
+"""
+
+
+@pytest.mark.slow
+def test_any_number_of_devices_shares_the_work() -> None:
+    """Three do, on sizes that are made to fit."""
+    losses = told(SIZES, JAX_PLATFORMS="cpu", JAX_NUM_CPU_DEVICES="3", XLA_FLAGS=FAST)
+    assert set(losses) == set(WORKLOADS) and all(0 < loss < 10 for loss in losses.values())
