@@ -34,7 +34,17 @@ CUBLAS = {"flags": {"xla_gpu_enable_triton_gemm": False}}
 LARGE = {"flags": {f"xla_gpu_{name}_combine_threshold_bytes": 8 << 30 for name in COLLECTIVES}}
 DOUBLE = {"flags": {"xla_gpu_enable_while_loop_double_buffering": True}}
 ON_SCAN = {"double buffering": DOUBLE, "cuBLAS only": CUBLAS}
-ON_FSDP = {"one queue": ONE_QUEUE, "16 CTAs": CTAS, "cuBLAS only": CUBLAS, "8 GiB": LARGE}
+TWO = {"flags": {"xla_gpu_experimental_parallel_collective_overlap_limit": 2}}
+SYMMETRIC = {"xla_gpu_enable_nccl_user_buffers": True, "xla_gpu_experimental_enable_nccl_symmetric_buffers": True}
+COPY_ENGINES = {"flags": SYMMETRIC, "env": {"NCCL_CTA_POLICY": "2"}}
+ON_FSDP = {
+    "one queue": ONE_QUEUE,
+    "16 CTAs": CTAS,
+    "cuBLAS only": CUBLAS,
+    "8 GiB": LARGE,
+    "two at once": TWO,
+    "copy engines": COPY_ENGINES,
+}
 ON_MANY = {"one queue": ONE_QUEUE, "8 GiB": LARGE}
 
 
