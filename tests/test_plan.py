@@ -318,12 +318,26 @@ def test_off_leaves_the_environment_of_a_fresh_process_as_it_is() -> None:
     assert jaxgpu_tune.environ("fsdp", base=base, machine=machine()) == base
 
 
-def test_several_changes_to_a_list_are_said_as_the_whole_list_where_only_the_first_would_count() -> None:
+def test_several_changes_to_a_list_are_said_one_by_one_where_only_the_first_would_count() -> None:
     given = {"environ": {"XLA_FLAGS": f"--{COMMAND_BUFFER}=+CUDNN,-FUSION"}}
-    old = plan("auto", machine=machine(count=1, jaxlib="0.5.3"), **given)
-    assert "FUSION" not in old.xla_flags and "CUDNN" in old.xla_flags and "+" not in old.xla_flags
-    assert "flag-translated" in codes(old) and decision(old, COMMAND_BUFFER).status == "kept"
+    old = plan("auto", machine=machine(count=1, jaxlib="0.5.3"), **given, strict=True)
+    assert old.xla_flags == f"--{COMMAND_BUFFER}=+CUDNN --{COMMAND_BUFFER}=-FUSION"
+    assert codes(old) == {"flag-half-read"} and decision(old, COMMAND_BUFFER).status == "kept"
+    asked = plan("auto", machine=machine(count=1, jaxlib="0.5.3"), flags={COMMAND_BUFFER: "-CUBLAS"}, **given)
+    assert "CUDNN" in asked.xla_flags and not {"FUSION", "CUBLAS"} & set(asked.xla_flags.split("=")[1].split(","))
     assert plan("auto", machine=machine(count=1, jaxlib="0.7.2"), **given).xla_flags == given["environ"]["XLA_FLAGS"]
+
+
+KERNELS, ONE_SHOT = "xla_gpu_experimental_use_collective_kernels", "xla_gpu_unsupported_use_all_reduce_one_shot_kernel"
+
+
+def test_an_inherited_list_that_another_flag_changes_in_between_is_kept_as_it_is() -> None:
+    text = f"--{KERNELS}=ALL_GATHER --{ONE_SHOT}=true --{KERNELS}=+ALL_TO_ALL"
+    report = plan("auto", machine=machine(count=1, jaxlib="0.12.0.1"), environ={"XLA_FLAGS": text})
+    assert report.xla_flags == text
+    assert decision(report, KERNELS).value == "ALL_GATHER +ALL_TO_ALL" and decision(report, ONE_SHOT).value == "true"
+    (note,) = (finding for finding in report.findings if finding.code == "repeated-flag")
+    assert note.severity == "note" and note.message.startswith(f"--{KERNELS}=+ALL_TO_ALL changes the list")
 
 
 def test_digits_for_a_bool_are_words_where_digits_were_refused() -> None:

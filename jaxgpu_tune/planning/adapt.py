@@ -96,7 +96,13 @@ def _finding_of(setting: Setting, became: str, target: Target, intent: str) -> F
     shown = f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={setting.value}"
     outcome = f"{became} is used instead" if became else "nothing replaces it"
     hint = f"Write {became} from now on." if became else f"Take {shown} out."
-    return Finding("flag-translated", "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
+    code = "flag-half-read" if _is_taken(setting, target) else "flag-translated"
+    return Finding(code, "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
+
+
+def _is_taken(setting: Setting, target: Target) -> bool:
+    """Whether the build lives with it all the same: it applies a part of it."""
+    return target.flag(setting.name) is not None and target.refusal(setting.name, setting.value) is None
 
 
 def _no_such_flag(setting: Setting, origin: Origin, target: Target) -> Stream:

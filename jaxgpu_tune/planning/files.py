@@ -16,6 +16,8 @@ __all__ = ["KINDS", "Change", "Rewritten", "kind_of", "rewrite"]
 BYTE_ORDER_MARK = "\ufeff"
 """Windows' editors begin files with it, and every reader skips it."""
 KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "shell")
+SAID_ANEW = ("flag-translated", "flag-half-read")
+"""The findings about a flag whose name may have stayed: it stands in other words for what it stood for."""
 _ENDINGS = {
     "python": (".py", ".pyi"),
     "notebook": (".ipynb",),
@@ -192,7 +194,8 @@ class _Work:
                 *(f.message for f in found.findings),
                 *(d.reason for d in found.decisions if d.status == "dropped"),
             ]
-            self._known[flag] = found.xla_flags, [*translated, *others, ""][0], bool(translated)
+            sure = bool(translated) or any(f.code in SAID_ANEW for f in found.findings)
+            self._known[flag] = found.xla_flags, [*translated, *others, ""][0], sure
         return self._known[flag]
 
 

@@ -14,6 +14,7 @@ from .arguments import GUARD_OPTIONS
 from .memory import FRACTION_NAMES
 from .target import Target, same
 from .wish import Stream, Wish
+from .xla_flags import quote
 
 __all__ = ["merge"]
 
@@ -31,7 +32,7 @@ def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Stream:
     """Every wish that is emitted, in canonical order, with the decisions and findings of all."""
     rank = RANKS[prefer]
     groups = _groups(_specific_guards(tuple(wishes)), lambda wish: fields_of(wish, target))
-    outcomes = [tuple(_resolve(_one_list(_on_top(group, target), target), target, rank)) for group in groups]
+    outcomes = [tuple(_resolve(_one_list(group, target), target, rank)) for group in groups]
     for outcome in sorted(outcomes, key=_place):
         yield from outcome
 
@@ -96,47 +97,42 @@ def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
 
 
 def _one_list(group: list[Wish], target: Target) -> list[Wish]:
-    """Several old flags that one side set may each have become a member of one list: they are one wish."""
+    """``+X`` and ``-X`` with what they leave of the list that the same side, or what is set already, holds before them.
+
+    Several old flags that one side set may each have become a member of one list: they are one wish.
+    """
     whole: list[Wish] = []
     for wish in group:
-        last = whole[-1] if whole else None
-        spec = target.flag(wish.name) if wish.translated else None
-        if (
-            last
-            and last.translated
-            and (last.name, last.origin) == (wish.name, wish.origin)
-            and spec is not None
-            and spec.form == "list"
-        ):
-            members = dict.fromkeys([*last.value.split(","), *wish.value.split(",")])
-            whole[-1] = last._replace(value=",".join(members), reason=f"{last.reason}; {wish.reason}")
-        else:
-            whole.append(wish)
+        sides = {wish.origin} if wish.origin == "preset" else {wish.origin, "existing"}
+        before = (w for w in reversed(whole) if w.name == wish.name and w.origin in sides and w.value is not None)
+        earlier = next(before, wish)
+        both = wish if earlier is wish else _after(earlier, wish, target)
+        if both is not wish and earlier.translated and earlier.origin == wish.origin and both.given is None:
+            whole.remove(earlier)
+        whole.append(both)
     return whole
 
 
-def _on_top(group: list[Wish], target: Target) -> list[Wish]:
-    """``+X`` and ``-X`` change the list that the same side, or what is set already, holds before them."""
-    after: list[Wish] = []
-    for wish in group:
-        sides = {wish.origin} if wish.origin == "preset" else {wish.origin, "existing"}
-        earlier = next((w for w in reversed(after) if w.name == wish.name and w.origin in sides), None)
-        changed = _changed(earlier, wish, target) if earlier is not None else wish
-        if changed is not wish and earlier is not None and earlier.translated and earlier.origin == wish.origin:
-            after.remove(earlier)
-        after.append(changed)
-    return after
-
-
-def _changed(earlier: Wish, wish: Wish, target: Target) -> Wish:
+def _after(earlier: Wish, wish: Wish, target: Target) -> Wish:
     spec = target.flag(wish.name) if wish.kind == "xla_flag" and wish.value is not None else None
-    if spec is None or not spec.incremental:
+    if spec is None or spec.form != "list":
         return wish
-    from ..knowledge.flag_values import on_top
+    if spec.incremental:
+        from ..knowledge.flag_values import on_top
 
-    left = on_top(spec, earlier.value, wish.value)
-    reason = f"{wish.reason}; {shown(wish)} changes {shown(earlier)}"
-    return wish if left == wish.value else wish._replace(value=left, text=None, reason=reason)
+        left = on_top(spec, earlier.value, wish.value)
+        return wish if left == wish.value else _changing(earlier, wish, left)
+    if not (earlier.translated and wish.translated and earlier.origin == wish.origin):
+        return wish
+    members = dict.fromkeys([*earlier.value.split(","), *wish.value.split(",")])
+    return earlier._replace(value=",".join(members), reason=f"{earlier.reason}; {wish.reason}")
+
+
+def _changing(earlier: Wish, wish: Wish, left: str) -> Wish:
+    """What is set already keeps its text, as it does what stands before it: other flags may change the list in between."""
+    if wish.origin == "existing":
+        return wish._replace(value=left, text=wish.text or quote(wish.name, wish.value), given=wish.value)
+    return wish._replace(value=left, text=None, reason=f"{wish.reason}; {shown(wish)} changes {shown(earlier)}")
 
 
 def _rank(wish: Wish, rank: dict[str, int]) -> int:
@@ -216,12 +212,15 @@ def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
 def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
     existing = [w for w in group if w.origin == "existing"]
     last = {w.name: w for w in existing}
-    for wish in (w for w in existing if last[w.name] is w):
+    in_steps = any(w.given is not None for w in last.values())
+    yield from (w for w in existing if in_steps or last[w.name] is w)
+    for wish in last.values():
         losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
         reason = (wish.reason if wish.translated else "set already") + _named(losers)
-        yield wish
-        yield Decision(wish.kind, wish.name, text_of(wish), "kept", reason, wish.source)
-    yield from _repeats(existing, last)
+        said = (w.given or text_of(w) or "" for w in existing if w.name == wish.name)
+        value = " ".join(said) if in_steps else text_of(wish)
+        yield Decision(wish.kind, wish.name, value, "kept", reason, wish.source)
+    yield from _steps(existing) if in_steps else _repeats(existing, last)
     for name in dict.fromkeys(w.name for w in group if w.name not in last):
         reason = f"{shown(existing[-1])} is set already and decides the same thing"
         yield Decision(winner.kind, name, None, "unmet", reason, next(w.source for w in group if w.name == name))
@@ -236,6 +235,13 @@ def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
             yield Finding("repeated-flag", "note", message)
 
 
+def _steps(existing: list[Wish]) -> Stream:
+    for wish in existing:
+        if wish.given is not None and not wish.translated:
+            message = f"{shown(wish)} changes the list that stands before it: all are kept as they are."
+            yield Finding("repeated-flag", "note", message)
+
+
 def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
     others = [w for w in group if w is not winner and not _equal(w, winner, target)]
     for name in dict.fromkeys(w.name for w in group if w.name != winner.name):
@@ -243,7 +249,7 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
         reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
         yield Decision(winner.kind, name, None, "dropped", reason, beaten.source)
         yield from _unset(winner, name)
-    for loser in (w for w in others if w.origin == "existing"):
+    for loser in {w.name: w for w in others if w.origin == "existing"}.values():
         message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
         yield Finding("overruled", "warning", message, "Set it in one place only.")
     reason = winner.reason + _named(others)
@@ -277,7 +283,7 @@ def shown(wish: Wish) -> str:
     prefix = "--" if wish.kind == "xla_flag" else ""
     from .secrets import shown_value
 
-    text = shown_value(wish.name, text_of(wish)) if wish.kind == "env" else text_of(wish)
+    text = shown_value(wish.name, text_of(wish)) if wish.kind == "env" else wish.given or text_of(wish)
     return f"{prefix}{wish.name}={text}"
 
 

@@ -48,6 +48,7 @@ class Wish(Value):
 
     ``value``: the decoded text of a flag or variable, the typed value of an option, None to remove;
     ``text``: the flag exactly as the user wrote it, where it was inherited undamaged; ``translated``: it stands for another.
+    ``given``: its own value where it is set already and ``value`` is what it leaves of the list before it.
     """
 
     kind: SettingKind
@@ -58,6 +59,7 @@ class Wish(Value):
     source: str
     text: str | None = None
     translated: bool = False
+    given: str | None = None
 
 
 class Problem(Value):

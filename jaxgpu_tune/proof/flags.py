@@ -96,6 +96,8 @@ def _overwritten(flag: Wanted, reading: Reading, options: Options | None, holds:
 def _why_not(flag: Wanted, expected: Options, reading: Reading) -> tuple[ProofStatus, str]:
     """Another flag of the text, jax itself, or too late: in the order in which they can be told."""
     rivals = [name for name in reading.now if name != flag.name and _writes(name, expected, reading)]
+    if rivals and any(_adds(name, reading) for name in (flag.name, *rivals)):
+        return "unreadable", f"--{rivals[-1]} writes the same list, and what they leave of it together is not known"
     if rivals:
         return "overridden", f"--{rivals[-1]}={' '.join(reading.now[rivals[-1]])} decides the same thing"
     if flag.name in JAXLIB_SETS or (reading.parsed is not None and _hold(expected, reading.parsed, reading.target)):
@@ -109,6 +111,15 @@ def _why_not(flag: Wanted, expected: Options, reading: Reading) -> tuple[ProofSt
 def _writes(name: str, fields: Options, reading: Reading) -> bool:
     spec = reading.target.flag(name)
     return spec is not None and not set(spec.fields).isdisjoint(fields)
+
+
+def _adds(name: str, reading: Reading) -> bool:
+    """Whether a flag adds to a list, or takes away from it, where others replace it: ``+X``, or a switch for one member."""
+    spec = reading.target.flag(name)
+    lists = [reading.target.flag(field) for field in spec.fields] if spec is not None else []
+    if spec is None or not any(owner is not None and owner.incremental for owner in lists):
+        return False
+    return spec.form == "bool" or any(on_top(spec, "", text) != text for text in reading.now.get(name, ()))
 
 
 def _options_of(name: str, reading: Reading) -> Options | None:

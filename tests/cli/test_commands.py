@@ -135,6 +135,13 @@ def test_check_names_what_is_wrong_and_ends_with_1() -> None:
     assert result.exit_code == (1 if "error" in result.output else 0)
 
 
+def test_check_warns_of_a_text_that_xla_reads_in_part() -> None:
+    """Of several changes to a list it applies the first, and the process lives: no 1."""
+    result = call("check", "--xla_gpu_enable_command_buffer=+WHILE,-FUSION", "--jaxlib", "0.6.2")
+    assert result.exit_code == 0 and "warning (flag-half-read)" in result.output
+    assert call("check", "--xla_gpu_ftz=1", "--jaxlib", "0.4.19").exit_code == 1
+
+
 def test_check_finds_nothing_wrong_in_a_good_text() -> None:
     """Given, or in the environment."""
     result = call("check", "--xla_gpu_autotune_level=2 --xla_dump_to=/tmp/x")

@@ -254,6 +254,26 @@ def test_forms_that_people_write(kind: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("release", "value", "halves"),
+    [
+        ("0.6.2", "+WHILE,-FUSION", ("+WHILE", "-FUSION")),
+        ("0.11.2", "FUSION,CONDITIONALS", ("FUSION,CONDITIONAL,WHILE",)),
+        ("0.11.2", "+CONDITIONALS", ("+CONDITIONAL,+WHILE",)),
+    ],
+)
+def test_a_flag_that_keeps_its_name_is_said_as_the_text_form_says_it(
+    release: str, value: str, halves: tuple[str, ...]
+) -> None:
+    """What a shell puts before it holds on, so a change of a list stays a change."""
+    flag = "--xla_gpu_enable_command_buffer="
+    found = rewrite(f'XLA_FLAGS="$XLA_FLAGS {flag}{value}"\n', "shell", lambda one: jaxgpu_tune.migrate(one, release))
+    said = " ".join(flag + half for half in halves)
+    assert found.text == f'XLA_FLAGS="$XLA_FLAGS {said}"\n' and found.left == ()
+    assert jaxgpu_tune.migrate(f"{flag}{value}", release).xla_flags == said
+    assert "given again" not in "".join(change.why for change in found.changes)
+
+
+@pytest.mark.parametrize(
     "text", ["os.environ['XLA_FLAGS'] = f'--xla_gpu_autotune_level={n}'\n", "# --xla_gpu_graph_level=0\n", ""]
 )
 def test_nothing_is_said_where_nothing_has_to_change(text: str) -> None:

@@ -98,24 +98,41 @@ RIVALS = {
 }
 
 
-def test_an_alias_later_in_the_text_overrides() -> None:
-    name = next((n for n, rival in RIVALS.items() if all(jaxgpu_tune.explain(x).type for x in (n, rival))), None)
-    if name is None:
-        pytest.skip("this jaxlib has neither alias")
+def readings(text: str) -> dict[str, list[str]]:
+    """Status and why of each flag of a text, from what jaxlib parses of it."""
     code = f"""
 import os, jaxgpu_tune
 from jaxgpu_tune.proof import flags
 from jaxgpu_tune.proof.wanted import Wanted, flag_values
 from jaxgpu_tune.planning.target import target_of
 from jaxgpu_tune.proof.xla_options import parsed_options
-os.environ["XLA_FLAGS"] = "--{name}={ALIASES[name]} --{RIVALS[name]}=1"
+os.environ["XLA_FLAGS"] = {text!r}
 options, now = parsed_options(), flag_values(os.environ["XLA_FLAGS"])
 reading = flags.Reading(target_of(jaxgpu_tune.detect()), "gpu", options, options, lambda: options, now)
-item = flags.verified_flag(Wanted("xla_flag", "{name}", now["{name}"]), reading)
-tell([item.status, item.why])
+items = [flags.verified_flag(Wanted("xla_flag", name, now[name]), reading) for name in now]
+tell({{item.name: [item.status, item.why] for item in items}})
 """
-    status, why = told(code)
-    assert status == "overridden" and why == f"--{RIVALS[name]}=1 decides the same thing"
+    return told(code)  # type: ignore[no-any-return]
+
+
+def test_an_alias_later_in_the_text_overrides() -> None:
+    name = next((n for n, rival in RIVALS.items() if all(jaxgpu_tune.explain(x).type for x in (n, rival))), None)
+    if name is None:
+        pytest.skip("this jaxlib has neither alias")
+    found = readings(f"--{name}={ALIASES[name]} --{RIVALS[name]}=1")
+    assert found[name] == ["overridden", f"--{RIVALS[name]}=1 decides the same thing"]
+
+
+KERNELS, ONE_SHOT = "xla_gpu_experimental_use_collective_kernels", "xla_gpu_unsupported_use_all_reduce_one_shot_kernel"
+
+
+@pytest.mark.skipif(not jaxgpu_tune.explain(KERNELS).type, reason="this jaxlib has no such list")
+def test_a_list_that_flags_of_two_names_change_is_not_said_to_be_wrong() -> None:
+    found = readings(f"--{KERNELS}=ALL_GATHER --{ONE_SHOT}=true --{KERNELS}=+ALL_TO_ALL")
+    assert {status for status, _ in found.values()} == {"unreadable"}
+    assert found[KERNELS][1].startswith(f"--{ONE_SHOT} writes the same list")
+    alone = readings(f"--{KERNELS}=ALL_GATHER --{KERNELS}=+ALL_TO_ALL")
+    assert alone[KERNELS][0] == "effective"
 
 
 def test_gpu_flags_memory_and_nccl_variables_on_the_cpu_are_ignored() -> None:
