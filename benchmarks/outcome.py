@@ -135,16 +135,17 @@ def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
         these = [run for run in here if run["variant"] == variant]
         pairs = _pairs(default, these) if variant != DEFAULT else [(run, run) for run in these]
         if pairs:
-            yield _row(variant, these, pairs)
+            yield _row(variant, pairs)
 
 
-def _row(variant: str, these: list[Run], pairs: list[tuple[Run, Run]]) -> Row:
+def _row(variant: str, pairs: list[tuple[Run, Run]]) -> Row:
+    these = list({id(after): after for _, after in pairs}.values())
     times = [(step_ms(before), step_ms(after)) for before, after in pairs]
     ratios = [before / after for before, after in times]
     peaks = [peak for run in these for peak in run["peak_bytes"] if peak]
     return Row(
         variant=variant,
-        processes=len({id(after) for _, after in pairs}),
+        processes=len(these),
         default_ms=median(before for before, _ in times),
         step_ms=median(after for _, after in times),
         speed=Ratio(median(ratios), min(ratios), max(ratios)),

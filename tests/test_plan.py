@@ -328,6 +328,7 @@ def test_several_changes_to_a_list_are_said_one_by_one_where_only_the_first_woul
     assert plan("auto", machine=machine(count=1, jaxlib="0.7.2"), **given).xla_flags == given["environ"]["XLA_FLAGS"]
 
 
+GRAPHS = "xla_gpu_enable_command_buffer"
 KERNELS, ONE_SHOT = "xla_gpu_experimental_use_collective_kernels", "xla_gpu_unsupported_use_all_reduce_one_shot_kernel"
 
 
@@ -338,6 +339,16 @@ def test_an_inherited_list_that_another_flag_changes_in_between_is_kept_as_it_is
     assert decision(report, KERNELS).value == "ALL_GATHER +ALL_TO_ALL" and decision(report, ONE_SHOT).value == "true"
     (note,) = (finding for finding in report.findings if finding.code == "repeated-flag")
     assert note.severity == "note" and note.message.startswith(f"--{KERNELS}=+ALL_TO_ALL changes the list")
+
+
+def test_an_argument_that_changes_what_is_inherited_overrules_nothing() -> None:
+    """So strict=True takes it; one that takes the place of a list does not pass."""
+    inherited = {"machine": machine(count=1), "environ": {"XLA_FLAGS": f"--{GRAPHS}=FUSION"}, "strict": True}
+    report = plan("auto", flags={GRAPHS: "+WHILE"}, **inherited)
+    assert report.xla_flags == f"--{GRAPHS}=FUSION,WHILE" and "overruled" not in codes(report)
+    assert f"--{GRAPHS}=+WHILE changes --{GRAPHS}=FUSION" in decision(report, GRAPHS).reason
+    with pytest.raises(jaxgpu_tune.JaxGpuTuneError, match="was set already"):
+        plan("auto", flags={GRAPHS: "WHILE"}, **inherited)
 
 
 def test_digits_for_a_bool_are_words_where_digits_were_refused() -> None:

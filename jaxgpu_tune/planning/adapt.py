@@ -97,7 +97,12 @@ def _finding_of(setting: Setting, became: str, target: Target, intent: str) -> F
     outcome = f"{became} is used instead" if became else "nothing replaces it"
     hint = f"Write {became} from now on." if became else f"Take {shown} out."
     code = "flag-half-read" if _is_taken(setting, target) else "flag-translated"
-    return Finding(code, "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
+    why = (
+        f"{target.label} reads only a part of {shown}"
+        if code == "flag-half-read"
+        else f"{shown} is not for {target.label}"
+    )
+    return Finding(code, "warning", f"{why}: {intent}; {outcome}.", hint)
 
 
 def _is_taken(setting: Setting, target: Target) -> bool:

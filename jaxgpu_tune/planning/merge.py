@@ -107,7 +107,12 @@ def _one_list(group: list[Wish], target: Target) -> list[Wish]:
         before = (w for w in reversed(whole) if w.name == wish.name and w.origin in sides and w.value is not None)
         earlier = next(before, wish)
         both = wish if earlier is wish else _after(earlier, wish, target)
-        if both is not wish and earlier.translated and earlier.origin == wish.origin and both.given is None:
+        if (
+            both is not wish
+            and earlier.translated
+            and earlier.origin == wish.origin
+            and (both.given is None or both.origin != "existing")
+        ):
             whole.remove(earlier)
         whole.append(both)
     return whole
@@ -132,7 +137,8 @@ def _changing(earlier: Wish, wish: Wish, left: str) -> Wish:
     """What is set already keeps its text, as it does what stands before it: other flags may change the list in between."""
     if wish.origin == "existing":
         return wish._replace(value=left, text=wish.text or quote(wish.name, wish.value), given=wish.value)
-    return wish._replace(value=left, text=None, reason=f"{wish.reason}; {shown(wish)} changes {shown(earlier)}")
+    reason = f"{wish.reason}; {shown(wish)} changes {shown(earlier)}"
+    return wish._replace(value=left, text=None, given=wish.value, reason=reason)
 
 
 def _rank(wish: Wish, rank: dict[str, int]) -> int:
@@ -164,15 +170,9 @@ def _join(group: list[Wish], target: Target) -> Stream:
         return
     value = _joined(existing, ours, spec)
     if len(existing) == 1 and same(spec, value, existing[0].value):
-        yield existing[0]
-        yield Decision(
-            "xla_flag",
-            existing[0].name,
-            existing[0].value,
-            "kept",
-            "already holds all that is wanted",
-            existing[0].source,
-        )
+        (one,) = existing
+        yield one
+        yield Decision("xla_flag", one.name, one.value, "kept", "already holds all that is wanted", one.source)
         return
     yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
     yield _of_join(existing, ours, value)
@@ -243,7 +243,9 @@ def _steps(existing: list[Wish]) -> Stream:
 
 
 def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
-    others = [w for w in group if w is not winner and not _equal(w, winner, target)]
+    built_on = {winner.name} if winner.given is not None else set()
+    beside = [w for w in group if w is not winner and not (w.origin == "existing" and w.name in built_on)]
+    others = [w for w in beside if not _equal(w, winner, target)]
     for name in dict.fromkeys(w.name for w in group if w.name != winner.name):
         beaten = [w for w in group if w.name == name][-1]
         reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
