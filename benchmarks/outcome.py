@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from benchmarks.variants import DEFAULT, LATER, variants_of
 from benchmarks.workloads import WORKLOADS
 
+ROOT = Path(__file__).resolve().parent.parent
 Run = Mapping[str, Any]
 GIB = 2**30
 MUCH = 0.2
@@ -115,6 +116,11 @@ def cause(run: Run) -> str:
     lines = str(run["error"]).strip().splitlines()
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
     return (raised or lines)[-1][-300:]
+
+
+def without_root(text: str) -> str:
+    """What a failed run said, with paths from the repository's root: results name no path of a machine."""
+    return text.replace(f"{ROOT}/", "")
 
 
 def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:

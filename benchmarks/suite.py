@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import jaxgpu_tune
 from benchmarks.arguments import arguments
 from benchmarks.jobs import Job, batches, distinct, in_order, pending
-from benchmarks.outcome import cause, read
+from benchmarks.outcome import cause, read, without_root
 from benchmarks.variants import bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 
@@ -189,7 +189,7 @@ class Suite:
         lines = [line[1:] for line in child.told.read_text().splitlines() if line.startswith("\x01")]
         if status == 0 and lines:
             return dict(json.loads(lines[-1]))
-        return {"error": f"status {status}: {child.said.read_text()[-1500:]}"}
+        return {"error": f"status {status}: {without_root(child.said.read_text())[-1500:]}"}
 
     @contextmanager
     def _file_alone(self) -> Iterator[None]:

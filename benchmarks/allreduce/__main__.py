@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.outcome import without_root
+
 ROOT = Path(__file__).resolve().parents[2]
 TRUTH, PAIRS = ("correct", "stress", "dead"), ("together", "left_alone")
 SPEED = ("latency", "cutover", "rows", "trace", "decode")
@@ -47,7 +49,9 @@ def ended(child: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
         err += f"\nended after {seconds:.0f} s"
     told = [line[1:] for line in out.splitlines() if line.startswith("\x01")]
     problem = (
-        {} if child.returncode == 0 else {"status": child.returncode, "stderr": err[-3000:], "stdout": out[-2000:]}
+        {}
+        if child.returncode == 0
+        else {"status": child.returncode, "stderr": without_root(err)[-3000:], "stdout": without_root(out)[-2000:]}
     )
     return {**problem, "found": json.loads(told[-1]) if told else None}
 

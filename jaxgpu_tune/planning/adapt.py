@@ -96,13 +96,10 @@ def _finding_of(setting: Setting, became: str, target: Target, intent: str) -> F
     shown = f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={setting.value}"
     outcome = f"{became} is used instead" if became else "nothing replaces it"
     hint = f"Write {became} from now on." if became else f"Take {shown} out."
-    code = "flag-half-read" if _is_taken(setting, target) else "flag-translated"
-    why = (
-        f"{target.label} reads only a part of {shown}"
-        if code == "flag-half-read"
-        else f"{shown} is not for {target.label}"
-    )
-    return Finding(code, "warning", f"{why}: {intent}; {outcome}.", hint)
+    if _is_taken(setting, target):
+        why = f"{target.label} reads only a part of {shown}"
+        return Finding("flag-half-read", "warning", f"{why}: {intent}; {outcome}.", hint)
+    return Finding("flag-translated", "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
 
 
 def _is_taken(setting: Setting, target: Target) -> bool:

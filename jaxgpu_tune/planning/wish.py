@@ -48,7 +48,7 @@ class Wish(Value):
 
     ``value``: the decoded text of a flag or variable, the typed value of an option, None to remove;
     ``text``: the flag exactly as the user wrote it, where it was inherited undamaged; ``translated``: it stands for another.
-    ``given``: its own value where it is set already and ``value`` is what it leaves of the list before it.
+    ``given``: its own value, ``+X`` or ``-X``, where ``value`` is what it leaves of the list before it.
     """
 
     kind: SettingKind

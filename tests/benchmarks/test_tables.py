@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import jaxgpu_tune
 from benchmarks import tables
-from benchmarks.outcome import Row, outcome_of, outcomes
+from benchmarks.outcome import Row, outcome_of, outcomes, without_root
 from benchmarks.variants import DEFAULT
 from benchmarks.workloads import WORKLOADS
 from child import ROOT, clean_environ
@@ -205,3 +206,12 @@ def test_fsdp_and_simulation_gain_what_they_are_for() -> None:
     """On every release that was measured: FSDP with few tokens a GPU 8 %, the RL scan 10 %."""
     gains = [row.speed.value for _, workload, _, row in MAINTAINED if workload in ("fsdp_comm", "rl_scan")]
     assert len(gains) == 2 * len(COMMITTED) and min(gains) >= 1.10
+
+
+def test_no_result_names_a_path_of_the_machine_that_it_came_from() -> None:
+    """Tracebacks of failed runs begin at the repository's root."""
+    for path in (ROOT / "benchmarks" / "results").glob("*.json"):
+        assert re.findall(r"(?<![\w.~])/(?:home|root|work|Users|mnt|workspace)/\S*", path.read_text("utf-8")) == [], (
+            path.name
+        )
+    assert without_root(f'File "{ROOT}/benchmarks/measure.py", line 1') == 'File "benchmarks/measure.py", line 1'
