@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from absent_gpus import toolkit
 from child import ROOT, told
 from jaxgpu_tune.knowledge.hazards import hazards
@@ -58,3 +62,17 @@ def test_rings_fail_with_both_flags_where_the_hazards_say_so() -> None:
         "pipelined": "compiled",
         "two rings are split": splits,
     }
+
+
+HELD = json.loads((ROOT / "benchmarks" / "results" / "permute-rings-absent-gpus.json").read_text())["releases"]
+
+
+@pytest.mark.parametrize("release", HELD)
+def test_the_hazards_hold_for_the_releases_on_which_rings_were_tried(release: str) -> None:
+    """A ring in a loop fails with both flags within their range only, and with one of the two nowhere."""
+    tried = {case: found["outcome"] for case, found in HELD[release].items()}
+    fails = matches(BY_CODE["permute-ring-fails"].when["jaxlib"], release)
+    assert (tried["ring in a loop, both"] != "compiled") is fails
+    assert {tried["ring in a loop, threshold"], tried["ring in a loop, pipelined p2p"]} == {"compiled"}
+    pairs = HELD[release]["two rings, both"]["source_target_pairs"]
+    assert pairs in ([], ["{{0,1},{2,3}}", "{{1,0},{3,2}}"]), "empty where the plugin's text does not tell them"
