@@ -84,20 +84,52 @@ def trace(b: Bench) -> Any:
 
 
 def decode(b: Bench) -> Any:
-    """Milliseconds a token, by what does the all-reduce and by batch; "none" leaves it out, "padded" is one sequence in 8 rows."""
+    """Milliseconds a token, by what does the all-reduce and by batch, and the same after the others ran in between.
+
+    "none" leaves the sums out, "padded" is one sequence in 8 rows.
+    """
     found: dict[str, Any] = {}
     for batch in (1, 8, 32) if b.gpu else (1,):
         size = DECODER._replace(batch=batch) if b.gpu else example.Size()
         weights = example.weights_of(size, b.mesh)
+        decoders = {}
         for name, (path, options, rows) in _decoders(b, batch).items():
-            padded = size._replace(pad_to=rows)
-            step = example.make_step(padded, b.mesh, path, options)
-            ready, times, last = _timed(step, b, padded, weights)
-            told = {"ms": times, "mean square": float(np.mean(last * last)), "seconds to compile": ready}
+            decoder = decoders[name] = Decoder(b, size._replace(pad_to=rows), weights, path, options)
+            times = decoder.windows()
+            last = np.asarray(decoder.x.astype(jnp.float32))
+            told = {"ms": times, "mean square": float(np.mean(last * last)), "seconds to compile": decoder.ready}
             found.setdefault(name, {})[batch] = told
             print(name, batch, times, flush=True)
+        for name, decoder in decoders.items():
+            found[name][batch]["ms after others"] = decoder.windows()
         jax.clear_caches()
     return found
+
+
+class Decoder:
+    """A compiled step with what it needs for the next token. ``ready``: seconds of the first token."""
+
+    def __init__(self, b: Bench, size: example.Size, weights: Any, path: str, options: dict[str, str]) -> None:
+        everywhere = NamedSharding(b.mesh, P())
+        values = np.random.default_rng(0).standard_normal((size.batch, size.width)).astype(jnp.bfloat16)
+        self.comm, self.weights = b.comm, weights
+        self.cache, self.x = example.cache_of(size, b.mesh), jax.device_put(values, everywhere)
+        self.step = example.make_step(size, b.mesh, path, options)
+        self.number, tokens = (5, 40) if b.gpu else (2, 3)
+        self.positions = [jax.device_put(jnp.int32(n % size.past), everywhere) for n in range(tokens)]
+        self.ready = self._seconds(self.positions[:1])
+
+    def windows(self) -> list[float]:
+        """Milliseconds a token in each of some windows, after one that is not told."""
+        times = [1e3 * self._seconds(self.positions) / len(self.positions) for _ in range(self.number + 1)]
+        return times[1:]
+
+    def _seconds(self, positions: list[jax.Array]) -> float:
+        start = time.perf_counter()
+        for position in positions:
+            self.cache, self.x = self.step(self.comm, self.weights, self.cache, self.x, position)
+        jax.block_until_ready(self.x)
+        return time.perf_counter() - start
 
 
 def _decoders(b: Bench, batch: int) -> dict[str, tuple[str, dict[str, str], int]]:
@@ -120,22 +152,3 @@ def added(path: str) -> Callable[..., Any]:
 def _ways(b: Bench) -> dict[str, tuple[str, dict[str, str]]]:
     others = {name: ("psum", options) for name, options in variants(b).items()}
     return {**others, "ours, sum alone": ("kernel", {}), "ours": ("fused", {})}
-
-
-def _timed(step: Any, b: Bench, size: example.Size, weights: Any) -> tuple[float, list[float], np.ndarray]:
-    """Seconds of the first token, milliseconds a token in each of five windows of 40, and the last token's activations."""
-    everywhere = NamedSharding(b.mesh, P())
-    values = np.random.default_rng(0).standard_normal((size.batch, size.width)).astype(jnp.bfloat16)
-    cache, x = example.cache_of(size, b.mesh), jax.device_put(values, everywhere)
-    windows, tokens = (5, 40) if b.gpu else (2, 3)
-    positions = [jax.device_put(jnp.int32(n % size.past), everywhere) for n in range((windows + 1) * tokens)]
-    start = time.perf_counter()
-    cache, x = jax.block_until_ready(step(b.comm, weights, cache, x, positions[0]))
-    ready, times = time.perf_counter() - start, []
-    for window in range(windows + 1):
-        start = time.perf_counter()
-        for position in positions[window * tokens : (window + 1) * tokens]:
-            cache, x = step(b.comm, weights, cache, x, position)
-        jax.block_until_ready(x)
-        times.append(1e3 * (time.perf_counter() - start) / tokens)
-    return ready, times[1:], np.asarray(x.astype(jnp.float32))
