@@ -175,3 +175,14 @@ def test_padding_one_sequence_pays_as_the_preset_says() -> None:
     (advice, _), *_ = load_preset("decode").advice
     for way in ("shipped", "ours"):
         assert f"{times[f'{way}, padded']:.2f} instead of {times[way]:.2f}" in advice
+
+
+@pytest.mark.parametrize("batch", ["1", "8"])
+def test_the_page_states_what_other_programs_cost(batch: str) -> None:
+    """Before and after they ran, with PDL and without, which is what they take away."""
+    decode = json.loads((RESULTS / "decode-pdl-h200x2-0.11.2.json").read_text())["decode"][batch]
+    ways = ("none", "none, no pdl", "ptx", "ptx, no pdl", "ffi")
+    times = {way: (median(decode[f"{way}, as is"]["first"][1:]), median(decode[f"{way}, as is"]["ms"])) for way in ways}
+    told = " | ".join(f"{before:.2f}, {after:.2f}" for before, after in times.values())
+    assert f"| {batch} | {told} |" in (ROOT / "docs" / "comms.md").read_text()
+    assert all(after < 1.02 * before for way, (before, after) in times.items() if "no pdl" in way)
