@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from jaxgpu_tune.planning.xla_flags import Token
+from jaxgpu_tune.planning.xla_flags import Token, quote
 from oracle import Oracle
 
-__all__ = ["BOOLS", "GOOD", "VALUED", "Build", "build_of", "flag_text", "good_pairs", "text"]
+__all__ = ["BOOLS", "GOOD", "VALUED", "Build", "build_of", "flag_text", "good_pairs", "render", "text"]
 
 BOOLS = (
     "xla_gpu_enable_latency_hiding_scheduler",
@@ -142,3 +142,8 @@ def build_of(oracle: Oracle, names: Sequence[str] = tuple(GOOD)) -> Build:
     """Ask which of the names the build has."""
     answers = oracle.ask([f"--{name}={GOOD[name][-1]}" for name in names])
     return Build(frozenset(name for name, answer in zip(names, answers, strict=True) if not answer.unknown))
+
+
+def render(pairs: Iterable[tuple[str, str]]) -> str:
+    """The text of several flags, in their order: ``scan`` gives the pairs back."""
+    return " ".join(quote(name, value) for name, value in pairs)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Answer", "probe", "refused_flags"]
+__all__ = ["Answer", "probe"]
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parser_child.py")
 SECONDS = 60.0
@@ -63,11 +63,6 @@ def probe(text: str) -> Answer:
             if question["builds"] and all("refused" in told or told["lasting"] for told in kept.values()):
                 cache.write(question, kept)
     return _read(kept)
-
-
-def refused_flags(text: str) -> frozenset[str]:
-    """The names in a text of XLA flags that an installed binary refuses, or whose value it does. Raises ProbeFailed."""
-    return probe(text).refused
 
 
 def _read(told: Mapping[str, Any]) -> Answer:

@@ -8,11 +8,11 @@ that does not begin with ``-``; quotes count only right after ``=``; a value tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from ..values import Value
 
-__all__ = ["BLANKS", "Scan", "Token", "last_wins", "quote", "render", "scan", "scan_file_text"]
+__all__ = ["BLANKS", "Scan", "Token", "quote", "scan", "scan_file_text"]
 
 BLANKS = " \t\r\n"
 """What separates flags. Form feed, vertical tab and the blanks beyond ASCII do not."""
@@ -148,25 +148,3 @@ def _quoted(value: str) -> str:
     if "'" not in value:
         return f"'{value}'" if '"' in value or "\\" in value else f'"{value}"'
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def render(pairs: Iterable[tuple[str, str]]) -> str:
-    """The text of several flags, in their order: ``scan`` gives the pairs back."""
-    return " ".join(quote(name, value) for name, value in pairs)
-
-
-def last_wins(tokens: Iterable[Token], accumulates: Callable[[str], bool]) -> tuple[Token, ...]:
-    """Each flag once: the last of its kind at its place, which is the one that XLA obeys.
-
-    A flag for which ``accumulates`` is true (``xla_disable_hlo_passes``, a command-buffer list with
-    signs) keeps all its occurrences: for them a later one adds to an earlier one.
-    """
-    return tuple(reversed(list(_last_first(reversed(list(tokens)), accumulates))))
-
-
-def _last_first(tokens: Iterable[Token], accumulates: Callable[[str], bool]) -> Iterator[Token]:
-    seen: set[str] = set()
-    for token in tokens:
-        if token.name is None or accumulates(token.name) or token.name not in seen:
-            yield token
-        seen.add(token.name or "")

@@ -104,7 +104,7 @@ def plugin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_unknown_flags_are_named() -> None:
-    assert probe.refused_flags(f"{GOOD} {UNKNOWN} --xla_other") == {"xla_no_such", "xla_other"}
+    assert probe.probe(f"{GOOD} {UNKNOWN} --xla_other").refused == {"xla_no_such", "xla_other"}
 
 
 def test_what_is_accepted_is_not_named() -> None:
@@ -117,20 +117,20 @@ def test_no_flags_are_not_asked_about(children: Callable[[], int]) -> None:
 
 def test_bad_values_hide_nothing() -> None:
     """The parser itself would report the first bad value only, and nothing at all of an enum's."""
-    found = probe.refused_flags(f"{BAD_ENUM} {GOOD} {UNKNOWN} {BAD} --xla_other=--xla_gpu_autotune_level")
+    found = probe.probe(f"{BAD_ENUM} {GOOD} {UNKNOWN} {BAD} --xla_other=--xla_gpu_autotune_level").refused
     assert found == {"xla_gpu_shape_checks", "xla_no_such", "xla_gpu_enable_triton_gemm", "xla_other"}
 
 
 def test_more_unknown_flags_than_a_message_holds() -> None:
     names = {f"xla_no_such_flag_with_a_{'very_' * 30}long_name_{number}" for number in range(100)}
-    assert probe.refused_flags(" ".join([GOOD, *(f"--{name}=1" for name in sorted(names))])) == names
+    assert probe.probe(" ".join([GOOD, *(f"--{name}=1" for name in sorted(names))])).refused == names
 
 
 def test_the_environment_of_this_process_does_not_reach_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_inherited=1")
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     monkeypatch.setenv("PYTHONWARNINGS", "error")
-    assert probe.refused_flags(f"{GOOD} {UNKNOWN}") == {"xla_no_such"}
+    assert probe.probe(f"{GOOD} {UNKNOWN}").refused == {"xla_no_such"}
 
 
 def test_the_child_sees_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,18 +150,18 @@ def test_the_child_sees_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_releases_that_only_log_a_bad_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before 0.4.29 a bad value also keeps the unknown flags from being reported."""
     fake_jaxlib(tmp_path, monkeypatch, bad="return")
-    assert probe.refused_flags("--good=1 --bad=2 --other=3") == {"bad", "other"}
+    assert probe.probe("--good=1 --bad=2 --other=3").refused == {"bad", "other"}
 
 
 def test_releases_that_name_known_flags_after_two_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to 0.5.0."""
     fake_jaxlib(tmp_path, monkeypatch, cut=" + '  --good=1'")
-    assert probe.refused_flags("--good=1 --other=3") == {"other"}
+    assert probe.probe("--good=1 --other=3").refused == {"other"}
 
 
 def test_a_crash_over_one_flag_is_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_jaxlib(tmp_path, monkeypatch, bad="os.kill(os.getpid(), 11)")
-    assert probe.refused_flags("--good=1 --bad=2") == {"bad"}
+    assert probe.probe("--good=1 --bad=2").refused == {"bad"}
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_the_plugin_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     real_plugin(tmp_path, monkeypatch)
     fake_jaxlib(tmp_path, monkeypatch)
     flags = f"--good=1 {GOOD} {UNKNOWN}"
-    assert probe.refused_flags(flags) == {"good", "xla_gpu_autotune_level", "xla_no_such"}
+    assert probe.probe(flags).refused == {"good", "xla_gpu_autotune_level", "xla_no_such"}
     (kept,) = (json.loads(path.read_text()) for path in Path(os.environ["XDG_CACHE_HOME"]).rglob("*.json"))
     assert kept["answer"] == {
         "jaxlib": {"refused": ["xla_gpu_autotune_level", "xla_no_such"]},
@@ -325,7 +325,7 @@ def test_another_build_is_another_question(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[], int]
 ) -> None:
     library = fake_jaxlib(tmp_path, monkeypatch)
-    assert probe.refused_flags("--good=1 --other=2") == {"other"}
+    assert probe.probe("--good=1 --other=2").refused == {"other"}
     if change == "size":
         before = library.stat()
         library.write_text("more")
@@ -337,8 +337,8 @@ def test_another_build_is_another_question(
     else:
         versions = packages.installed_versions()._replace(jaxlib="9.9")
         monkeypatch.setattr(probe, "installed_versions", lambda: versions)
-    assert probe.refused_flags("--good=1 --other=2") == {"other"} and children() == 2
-    assert probe.refused_flags("--good=1 --other=2") == {"other"} and children() == 2
+    assert probe.probe("--good=1 --other=2").refused == {"other"} and children() == 2
+    assert probe.probe("--good=1 --other=2").refused == {"other"} and children() == 2
 
 
 def test_a_failure_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,16 +376,16 @@ def test_a_corrupt_file_is_not_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[], int], cache: Path
 ) -> None:
     fake_jaxlib(tmp_path, monkeypatch)
-    assert probe.refused_flags("--good=1 --xla_no_such=1") == {"xla_no_such"}
+    assert probe.probe("--good=1 --xla_no_such=1").refused == {"xla_no_such"}
     (path,) = cache.glob("*.json")
     whole = path.read_text()
     for number, text in enumerate(damage(whole), 2):
         path.write_text(text)
-        assert probe.refused_flags("--good=1 --xla_no_such=1") == {"xla_no_such"}, text
+        assert probe.probe("--good=1 --xla_no_such=1").refused == {"xla_no_such"}, text
         assert children() == number, text
         assert path.read_text() == whole, "it is replaced by a good one"
     path.write_bytes(b"\xff\xfe")
-    assert probe.refused_flags("--good=1 --xla_no_such=1") == {"xla_no_such"}
+    assert probe.probe("--good=1 --xla_no_such=1").refused == {"xla_no_such"}
 
 
 @pytest.mark.parametrize("where", ["/proc/nowhere", "a file", "relative/folder"])
@@ -395,7 +395,7 @@ def test_a_folder_that_cannot_be_written_to(
     (tmp_path / "a file").write_text("in the way")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda _: str(tmp_path / where) if where == "a file" else where)
-    assert probe.refused_flags(f"{GOOD} {UNKNOWN}") == probe.refused_flags(f"{GOOD} {UNKNOWN}") == {"xla_no_such"}
+    assert probe.probe(f"{GOOD} {UNKNOWN}").refused == probe.probe(f"{GOOD} {UNKNOWN}").refused == {"xla_no_such"}
     assert children() == 2 and not (tmp_path / "relative").exists()
 
 
@@ -404,7 +404,7 @@ def test_a_full_disk_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, cach
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    assert probe.refused_flags(f"{GOOD} {UNKNOWN}") == {"xla_no_such"}
+    assert probe.probe(f"{GOOD} {UNKNOWN}").refused == {"xla_no_such"}
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
@@ -449,7 +449,7 @@ if not {locks}:
     probe_cache._locked = lambda file: True
 print("ready", flush=True)
 sys.stdin.readline()
-print(sorted(probe.refused_flags({f"{GOOD} {UNKNOWN}"!r})))
+print(sorted(probe.probe({f"{GOOD} {UNKNOWN}"!r}).refused))
 """
     environ = clean_environ(XDG_CACHE_HOME=str(tmp_path / "cache"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

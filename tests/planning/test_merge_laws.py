@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flag_texts import render
 from jaxgpu_tune import detect, plan
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 from jaxgpu_tune.planning.target import target_of
-from jaxgpu_tune.planning.xla_flags import quote, render, scan
+from jaxgpu_tune.planning.xla_flags import quote, scan
 from tests.effects import meaning
 from tests.fleet import machine
 from tests.oracle import Oracle

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, text
+from flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, render, text
 from grammar import repairs
 from jaxgpu_tune.planning.repair import repair
 from jaxgpu_tune.planning.wish import Repaired
-from jaxgpu_tune.planning.xla_flags import render, scan
+from jaxgpu_tune.planning.xla_flags import scan
 from oracle import Oracle
 
 LHS, DUMP = "xla_gpu_enable_latency_hiding_scheduler", "xla_dump_hlo_as_text"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from flag_texts import Build, build_of, text
+from flag_texts import Build, build_of, render, text
 from grammar import scans, scans_files
-from jaxgpu_tune.planning.xla_flags import last_wins, quote, render, scan, scan_file_text
+from jaxgpu_tune.planning.xla_flags import quote, scan, scan_file_text
 from oracle import Oracle
 
 VALUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -172,12 +172,6 @@ class TestQuote:
         assert pairs(quote("xla_gpu_enable_command_buffer", "")) == [("xla_gpu_enable_command_buffer", "")]
 
 
-class TestLastWins:
-    def test_r18_each_flag_once_at_the_place_of_its_last(self) -> None:
-        kept = last_wins(scan("--a=1 --b=1 --a=2 --list=x --list=y -- --").tokens, {"list"}.__contains__)
-        assert [token.text for token in kept] == ["--b=1", "--a=2", "--list=x", "--list=y", "--", "--"]
-
-
 class TestAgainstTheRealParser:
     @ASKING
     @given(texts=TEXTS)
@@ -198,9 +192,9 @@ class TestAgainstTheRealParser:
 
     def test_r18_the_last_of_a_repeated_flag_wins(self, oracle: Oracle, build: Build) -> None:
         repeated = "--xla_gpu_autotune_level=1 --xla_dump_to=a --xla_gpu_autotune_level=2 --xla_dump_to=b"
-        once = " ".join(token.text for token in last_wins(scan(repeated).tokens, lambda name: False))
-        first, last, other = oracle.ask([repeated, once, "--xla_gpu_autotune_level=1 --xla_dump_to=a"])
-        assert once == "--xla_gpu_autotune_level=2 --xla_dump_to=b" and first.effect == last.effect != other.effect
+        last, first = "--xla_gpu_autotune_level=2 --xla_dump_to=b", "--xla_gpu_autotune_level=1 --xla_dump_to=a"
+        both, right, wrong = oracle.ask([repeated, last, first])
+        assert both.effect == right.effect != wrong.effect
 
     def test_the_order_of_aliases_matters(self, oracle: Oracle) -> None:
         pairs = (

@@ -41,8 +41,7 @@ def test_R63_pipelined_collectives_of_2024_are_a_hazard_and_in_no_preset_of_that
 
 def test_R64_copies_that_gave_wrong_numbers_are_in_no_preset_and_may_be_forced_with_a_warning() -> None:
     forced = plan("auto", machine=machine(), environ={}, flags={"xla_gpu_use_memcpy_local_p2p": True})
-    if "use_memcpy_local_p2p=true" in forced.xla_flags:
-        assert "local-p2p-wrong-numbers" in codes(forced)
+    assert "use_memcpy_local_p2p=true" in forced.xla_flags and "local-p2p-wrong-numbers" in codes(forced)
     for preset in jaxgpu_tune.presets():
         assert not any(s.name == "xla_gpu_use_memcpy_local_p2p" for s in preset.settings)
 
