@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
 from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
-from .model import Finding, Machine, Observation, Preset, Report, Setting
+from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
 from .planning import memory
 from .planning.adapt import adapt
 from .planning.arguments import CACHE_OPTION
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
 
-RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
+RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "NSYS_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated", "not-an-xla-flag", "tpu-flag", "help-flag"})
 STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
     "unknown-flag": UnknownFlag,
@@ -152,7 +152,7 @@ def make_plan(
         jax_config=changed,
         decisions=decisions,
         findings=tuple(dict.fromkeys(findings)),
-        inputs={"arguments": request.arguments, "environ": _relevant(environ)},
+        inputs={"arguments": request.arguments, "environ": _relevant(environ, decisions)},
     )
 
 
@@ -233,8 +233,10 @@ def _around(wishes: tuple[Wish, ...], observation: Observation, request: Request
         yield from check_surroundings(wishes, observation, request)
 
 
-def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT)}
+def _relevant(environ: Mapping[str, str], decisions: Iterable[Decision]) -> dict[str, str]:
+    """What the plan can depend on, so that it can be made again from the report."""
+    decided = {decision.name for decision in decisions if decision.kind == "env"}
+    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT) or name in decided}
 
 
 def _unified(request: Request, environ: Mapping[str, str]) -> bool:

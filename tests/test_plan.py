@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -178,8 +179,18 @@ def test_r82_nothing_disallows_transfers_unasked() -> None:
         )
 
 
-def test_a_report_round_trips_to_json_and_replays() -> None:
-    first = plan("fsdp", machine=machine(), environ={"XLA_FLAGS": "--xla_dump_to=a"}, layer_bytes=1000)
+@pytest.mark.parametrize(
+    ("environ", "arguments"),
+    [
+        ({"XLA_FLAGS": "--xla_dump_to=a"}, {"layer_bytes": 1000}),
+        ({"NSYS_PROFILING_SESSION_ID": "1"}, {"pgle": "auto"}),
+        ({"OMP_NUM_THREADS": "8"}, {"env": {"OMP_NUM_THREADS": "4"}}),
+        ({"OMP_NUM_THREADS": "8"}, {"env": {"OMP_NUM_THREADS": "4"}, "prefer": "existing"}),
+    ],
+)
+def test_a_report_round_trips_to_json_and_replays(environ: dict[str, str], arguments: dict[str, Any]) -> None:
+    """What the plan depended on is in it, whatever the variables are called."""
+    first = plan("fsdp", machine=machine(), environ=environ, **arguments)
     told = json.loads(json.dumps(first.to_dict()))
     again = plan(
         machine=Machine.from_dict(told["machine"]), environ=told["inputs"]["environ"], **told["inputs"]["arguments"]

@@ -25,6 +25,8 @@ OPENMPI = {
     for name, value in (("RANK", "3"), ("SIZE", "8"), ("LOCAL_RANK", "1"), ("LOCAL_SIZE", "2"))
 }
 HYDRA = {"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
+PMIX = {"PMIX_RANK": "3", "PMIX_SIZE": "8", "PMIX_LOCAL_RANK": "1", "PMIX_LOCAL_SIZE": "2"}
+STEP = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_PROCID")
 NAMES = sorted(
     {
         *SLURM,
@@ -47,13 +49,31 @@ NAMES = sorted(
         (OPENMPI, Processes(3, 1, 8, 2, "openmpi")),
         (HYDRA, Processes(3, 1, 8, 2, "pmi")),
         ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "3"}, Processes(3, 0, None, 1, "kubernetes")),
+        (PMIX, Processes(3, 1, 8, 2, "pmi")),
+        ({"JAX_NUM_PROCESSES": "4", "JAX_PROCESS_ID": "1"}, Processes(1, None, 4, None, "variables")),
         ({}, Processes()),
     ],
-    ids=["slurm", "torchrun", "openmpi", "hydra", "kubernetes", "none"],
+    ids=["slurm", "torchrun", "openmpi", "hydra", "kubernetes", "pmix", "variables", "none"],
 )
 def test_launchers(environ: dict[str, str], expected: Processes) -> None:
     """Each by its own variables."""
     assert find_processes(environ) == expected
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *({name: SLURM[name] for name in SLURM if name != left_out} for left_out in STEP),
+        {"JOB_COMPLETION_INDEX": "3"},
+        {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+        {"JAX_NUM_PROCESSES": "4"},
+        {"JAX_PROCESS_ID": "1"},
+        {"RANK": "5", "WORLD_SIZE": "16"},
+    ],
+)
+def test_a_part_of_a_launchers_variables_is_no_launcher(part: dict[str, str]) -> None:
+    """Others set the same names, one by one."""
+    assert find_processes(part) == Processes()
 
 
 def test_a_batch_shell_is_no_step() -> None:
@@ -124,3 +144,19 @@ def test_a_long_layout_is_not_written_out() -> None:
     """Its text is short, its nodes may be many."""
     layout = SLURM | {"SLURM_STEP_TASKS_PER_NODE": "1(x999999)," * 2000 + "2", "SLURM_NODEID": "1999998000"}
     assert find_processes(layout).local_count == 2
+
+
+@pytest.mark.parametrize(
+    ("layout", "local_count"),
+    [
+        ({"SLURM_TASKS_PER_NODE": "4(x2),2"}, 2),
+        ({"SLURM_NTASKS_PER_NODE": "5"}, 5),
+        ({"SLURM_NNODES": "1"}, 10),
+        ({"SLURM_NNODES": "2"}, None),
+        ({"SLURM_STEP_TASKS_PER_NODE": "12"}, None),
+    ],
+)
+def test_what_else_slurm_says_of_a_node(layout: dict[str, str], local_count: int | None) -> None:
+    """Where the step's own layout is not there; more tasks on a node than in the step contradict it."""
+    step = {name: value for name, value in SLURM.items() if name != "SLURM_STEP_TASKS_PER_NODE"} | layout
+    assert find_processes(step).local_count == local_count
