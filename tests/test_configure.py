@@ -123,6 +123,32 @@ tell([os.environ.get("XLA_FLAGS"), jax.config.jax_debug_nans, status["xla_gpu_au
     assert "already started" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("second", "status"),
+    [
+        ("env={'NCCL_DEBUG': 'WARN'}, platform='cpu', flags={'xla_gpu_autotune_level': 3}", "late"),
+        ("env={'NCCL_DEBUG': None}, platform='cuda', flags={'xla_gpu_autotune_level': None}", "late"),
+        ("", None),
+    ],
+)
+def test_what_is_in_force_stays_where_it_is_too_late_to_change_it(second: str, status: str | None) -> None:
+    """Else child processes lose it, the marker forgets it, and the report claims what is not there."""
+    code = f"""
+import os, jax, jaxgpu_tune
+was = {{name: os.environ.get(name) for name in ("XLA_FLAGS", "NCCL_DEBUG", "JAX_PLATFORMS")}}
+jaxgpu_tune.configure(flags={FLAG}, env={{"NCCL_DEBUG": "INFO"}}, platform="cpu")
+jax.devices()
+now = {{name: os.environ.get(name) for name in was}}
+report = jaxgpu_tune.configure({second}{", " if second else ""}late="warn")
+then = {{name: os.environ.get(name) for name in was}}
+said = {{d.status for d in report.decisions if d.name == "NCCL_DEBUG"}}
+told = [report.environ["XLA_FLAGS"] == report.xla_flags == then["XLA_FLAGS"], then == now, jax.config.jax_platforms]
+report.restore()
+tell([told, list(said), {{name: os.environ.get(name) for name in was}} == was, jax.config.jax_platforms])
+"""
+    assert told(code) == [[True, True, "cpu"], [status] if status else [], True, None]
+
+
 def test_options_that_need_no_backend_are_never_too_late() -> None:
     code = """
 import jax, jaxgpu_tune

@@ -74,9 +74,8 @@ def _too_late(report: Report, observation: Observation) -> tuple[str, ...]:
     variables = [n for n in ours if not n.startswith("JAX_") and os.environ.get(n) != final.get(n)]
     release = report.machine.jax or report.machine.jaxlib
     config = _live_config()
-    frozen = [
-        n for n, value in report.jax_config.items() if _is_frozen(n, release) and option_value(config, n) != value
-    ]
+    options = {**former_options(), **report.jax_config}
+    frozen = [n for n, value in options.items() if _is_frozen(n, release) and option_value(config, n) != value]
     return (*variables, *frozen)
 
 
@@ -99,7 +98,10 @@ def _late_finding(names: tuple[str, ...], otherwise: str = "") -> Finding:
 
 
 def _without(report: Report, behind: tuple[str, ...]) -> Report:
-    """The plan without what comes too late, which is marked as such; a fault that it was to avoid is none the less there."""
+    """The plan without what comes too late, which is marked as such; a fault that it was to avoid is none the less there.
+
+    What an earlier call set in its place is in force, and stays: child processes and ``restore()`` need it.
+    """
     flags_late = "XLA_FLAGS" in behind
     reason = "JAX's backend has already started; it is read only before"
 
@@ -116,11 +118,21 @@ def _without(report: Report, behind: tuple[str, ...]) -> Report:
     findings = (f._replace(severity="error") if f.code in struck else f for f in report.findings)
     return report._replace(
         xla_flags=os.environ.get("XLA_FLAGS", "") if flags_late else report.xla_flags,
-        environ={n: v for n, v in report.environ.items() if n not in behind and n.lower() not in behind},
-        jax_config={n: v for n, v in report.jax_config.items() if n not in behind},
+        environ=_in_time(report.environ, behind, {n: os.environ.get(n) for n in touched(os.environ)}),
+        jax_config=_in_time(report.jax_config, behind, {n: option_value(_live_config(), n) for n in _former_options}),
         decisions=decisions,
         findings=(*findings, _late_finding(behind)),
     )
+
+
+def _in_time(wanted: Mapping[str, Any], behind: tuple[str, ...], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """What is wanted and not too late; and of what an earlier call set, what it is too late to change."""
+
+    def is_late(name: str) -> bool:
+        return name in behind or name.lower() in behind
+
+    in_time = {name: value for name, value in wanted.items() if not is_late(name)}
+    return in_time | {name: value for name, value in ours.items() if is_late(name)}
 
 
 def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]) -> None:
