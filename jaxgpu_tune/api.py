@@ -58,7 +58,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
     ValueError), and TooLate (RuntimeError) if the backend has started and something could no longer take effect.
     """
     request = make_request(os.environ.get(PRESET) or preset, **arguments)
-    observation = observe(os.environ, request.machine)
+    observation = observe(os.environ, request.machine, visible=request.visible)
     report = plan_here(request, observation)
     foreign = _foreign(observation.machine, request)
     if foreign:
@@ -273,13 +273,12 @@ def _texts(what: str, environ: Any) -> Mapping[str, str]:
 
 
 def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:
-    machine = request.machine
-    if jaxlib is not None:
-        Machine.from_dict({"jaxlib": jaxlib})
-        machine = (machine or detect_machine(environ, live=False))._replace(
-            jaxlib=jaxlib, jax=jaxlib, plugins=None, libraries=None
-        )
-    return observe(environ, machine, live=False)
+    seen = observe(environ, request.machine, live=False, visible=request.visible)
+    if jaxlib is None:
+        return seen
+    Machine.from_dict({"jaxlib": jaxlib})
+    machine = seen.machine._replace(jaxlib=jaxlib, jax=jaxlib, plugins=None, libraries=None)
+    return seen._replace(machine=machine)
 
 
 def _is_off(environ: Mapping[str, str]) -> bool:

@@ -218,6 +218,39 @@ def test_the_preset_variable_overrides_the_preset_of_configure() -> None:
     assert told(code, JAXGPU_TUNE_PRESET="debug") == "debug"
 
 
+TWO_GPUS = """
+import os, jaxgpu_tune
+from jaxgpu_tune.host import detect, gpus
+from tests.host.fake_nvml import Card, FakeNvml
+nvml = FakeNvml(*(Card(f"GPU-{n}", links=["switch"], bus=(0, n, 0)) for n in (1, 2)))
+detect.find_gpus = lambda environ: gpus.find_gpus(environ, nvml)
+def planned(**arguments):
+    report = jaxgpu_tune.configure("fsdp", **arguments)
+    return [[gpu.uuid for gpu in report.machine.gpus], report.xla_flags, os.environ.get("CUDA_VISIBLE_DEVICES")]
+"""
+
+
+def test_the_plan_is_for_the_gpus_that_it_leaves_itself() -> None:
+    """Not for those that an earlier call left: that one's variable is taken back, or set again."""
+    code = f"""{TWO_GPUS}
+both = planned()
+one = [planned(env={{"CUDA_VISIBLE_DEVICES": "1"}}) for _ in range(2)]
+fresh = len(jaxgpu_tune.plan("fsdp", jaxlib=jaxgpu_tune.detect().jaxlib).machine.gpus)
+tell([both, one, fresh, planned() == both, "xla" in both[1], len(jaxgpu_tune.detect().gpus)])
+"""
+    both, one, fresh, again, has_flags, left = told(code)
+    assert both[0] == ["GPU-1", "GPU-2"] and both[2] is None and has_flags
+    assert one == [[["GPU-2"], one[0][1], "1"]] * 2 and one[0][1] != both[1]
+    assert fresh == left == 2 and again
+
+
+def test_the_schedulers_gpus_are_planned_for_whatever_is_asked_for() -> None:
+    """R48: its variable is never overwritten."""
+    code = f"{TWO_GPUS}tell(planned(env={{'CUDA_VISIBLE_DEVICES': '0,1'}}))"
+    uuids, _, left = told(code, CUDA_VISIBLE_DEVICES="1")
+    assert (uuids, left) == (["GPU-2"], "1")
+
+
 def test_a_machine_file_replaces_detection_and_a_foreign_jaxlib_is_not_applied(tmp_path: Path) -> None:
     file = tmp_path / "machine.json"
     file.write_text(

@@ -21,10 +21,16 @@ CUDA_LIBRARIES = ("libcudart.so", "libcublas.so", "libcudnn.so", "libnccl.so", "
 PIPS_OWN = os.path.join("-packages", "nvidia", "")
 
 
-def observe(environ: Mapping[str, str], machine: Machine | None = None, live: bool = True) -> Observation:
-    """What is there now. ``live`` False: a fresh process is planned for, so what this one has imported does not count."""
+def observe(
+    environ: Mapping[str, str], machine: Machine | None = None, live: bool = True, visible: str | None = None
+) -> Observation:
+    """What is there now. ``live`` False: a fresh process is planned for, so what this one has imported does not count.
+
+    ``visible``: the CUDA_VISIBLE_DEVICES that the call asks for, which holds where none is set already.
+    """
     before = before_us(environ)
-    seen = machine if machine is not None else detect_machine(environ, live)
+    asked = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    seen = machine if machine is not None else detect_machine({**asked, **before}, live)
     seen = seen._replace(phase=phase() if live else "not-imported")
     return Observation(
         machine=seen,

@@ -40,6 +40,11 @@ class Request(Value):
     machine: Machine | None = None
     arguments: Mapping[str, Any] = NOTHING
 
+    @property
+    def visible(self) -> str | None:
+        """The CUDA_VISIBLE_DEVICES that is asked for: the GPUs to plan for, unless one is set already (R48)."""
+        return {s.name: s.value for s in self.settings}.get("CUDA_VISIBLE_DEVICES")
+
 
 def make_request(
     preset: str | os.PathLike[str] = "auto",
