@@ -17,7 +17,7 @@ from .model import Decision, Explanation, Finding, Machine, Migration, Observati
 from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.assemble import ordered
 from .planning.inherit import read_flags
-from .planning.request import Request, make_request
+from .planning.request import Request, is_off, make_request
 from .planning.target import target_of
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ __all__ = [
     "verify",
 ]
 
-OFF, PRESET = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET"
+PRESET = "JAXGPU_TUNE_PRESET"
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 _announced: set[Finding] = set()
@@ -63,7 +63,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
     foreign = _foreign(observation.machine, request)
     if foreign:
         report = report._replace(findings=(*report.findings, *foreign))
-    elif not _is_off(os.environ):
+    elif not is_off(os.environ):
         report = writer.apply(report, observation, request.late)
     _announce(report.findings, report.machine.processes)
     return report
@@ -99,7 +99,7 @@ def fresh_environ(
     jaxlib: str | None = None,
     **arguments: Any,
 ) -> tuple[Report, dict[str, str]]:
-    """The report, and the environment of a fresh process: ``base`` as it is under JAXGPU_TUNE=off.
+    """The report, and the environment of a fresh process: ``base`` as it is under JAXGPU_TUNE=off, there or here.
 
     ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either;
     ``jaxlib``: plan for that release instead of the installed one.
@@ -108,7 +108,7 @@ def fresh_environ(
     observation = _observe_fresh(request, base, jaxlib)
     report = plan_here(request, observation)
     foreign = _foreign(observation.machine, request) if here else ()
-    if foreign or _is_off(base):
+    if foreign or is_off({**os.environ, **base}):
         return with_findings(report, foreign), dict(base)
     return report, marked(observation.environ, report.environ)
 
@@ -146,7 +146,7 @@ def verify() -> Verification:
     """
     from .proof.verify import verify as read_back
 
-    found = read_back(off=_is_off(os.environ))
+    found = read_back(off=is_off(os.environ))
     _announce(found.findings, find_processes(os.environ))
     return found
 
@@ -202,7 +202,8 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
 def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> dict[str, Any]:
     """What of the plan acts per compile, for ``jax.jit(compiler_options=)``, in that surface's own names and values.
 
-    Process-wide settings and what is set already are left out. Empty before jaxlib 0.4.36, whose jit takes none.
+    Process-wide settings and what is set already are left out. Empty before jaxlib 0.4.36, whose jit takes none, and
+    under JAXGPU_TUNE=off.
     As there is no report, warnings and errors go to the logger.
     """
     from .planning.compile_options import compile_options
@@ -211,7 +212,7 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
     observation = _observe_fresh(request, os.environ, None)
     report = plan_here(request, observation)
     _announce(report.findings, report.machine.processes)
-    return compile_options(report, target_of(observation.machine))
+    return {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
 
 
 def migrate(xla_flags: str, to: str | None = None) -> Migration:
@@ -279,10 +280,6 @@ def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | N
     Machine.from_dict({"jaxlib": jaxlib})
     machine = seen.machine._replace(jaxlib=jaxlib, jax=jaxlib, plugins=None, libraries=None)
     return seen._replace(machine=machine)
-
-
-def _is_off(environ: Mapping[str, str]) -> bool:
-    return environ.get(OFF, "").strip().lower() == "off"
 
 
 def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:

@@ -22,7 +22,7 @@ from .planning.installs import misfits, shadowed, shared_flags
 from .planning.merge import merge
 from .planning.option_checks import check_options, companions, refused_here
 from .planning.processes import check_layout
-from .planning.request import Request
+from .planning.request import Request, check_switch
 from .planning.select import advised, compose, facts_of, select
 from .planning.target import Target, target_of
 from .planning.wish import Adapted, Problem, Repaired, Wish, collect
@@ -46,7 +46,8 @@ STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
 
 def plan_here(request: Request, observation: Observation) -> Report:
     """The plan, with the installed binaries' word where it is needed, and what this host's disk says of the cache."""
-    return on_this_disk(probed_plan(request, observation), described=request.machine is not None)
+    report = with_findings(probed_plan(request, observation), check_switch(observation.environ))
+    return on_this_disk(report, described=request.machine is not None)
 
 
 def on_this_disk(report: Report, *, described: bool = False) -> Report:

@@ -324,9 +324,26 @@ def test_the_order_of_flags_does_not_tell_who_lost() -> None:
     assert one.xla_flags == plan("fsdp", machine=machine(), environ={}).xla_flags
 
 
-def test_off_leaves_the_environment_of_a_fresh_process_as_it_is() -> None:
-    base = {"JAXGPU_TUNE": "off", "PATH": "/bin"}
-    assert jaxgpu_tune.environ("fsdp", base=base, machine=machine()) == base
+@pytest.mark.parametrize("text", ["off", "OFF", " off\n", '"off"', "'Off'", "0", "false", "No"])
+def test_off_leaves_every_call_without_effect(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, base = machine(), {"JAXGPU_TUNE": text, "PATH": "/bin"}
+    assert jaxgpu_tune.environ("fsdp", base=base, machine=here) == base
+    monkeypatch.setenv("JAXGPU_TUNE", text)
+    assert jaxgpu_tune.environ("fsdp", base={}, machine=here) == {}
+    assert jaxgpu_tune.compiler_options("fsdp", machine=here) == {}
+    assert "bad-switch" not in codes(jaxgpu_tune.plan("fsdp", machine=here))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("", 0), ("on", 0), ("1", 0), ("True", 0), ('"yes"', 0), ("disable", 1), ("offf", 1), ("2", 1)]
+)
+def test_what_says_neither_on_nor_off_is_on_and_is_said(text: str, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXGPU_TUNE", text)
+    here = machine()
+    assert jaxgpu_tune.compiler_options("fsdp", machine=here)
+    assert "XLA_FLAGS" in jaxgpu_tune.environ("fsdp", base={}, machine=here)
+    found = [f for f in jaxgpu_tune.plan("fsdp", machine=here).findings if f.code == "bad-switch"]
+    assert len(found) == told and all(repr(text) in f.message and f.severity == "warning" for f in found)
 
 
 def test_several_changes_to_a_list_are_said_one_by_one_where_only_the_first_would_count() -> None:

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Request", "make_request"]
+__all__ = ["Request", "check_switch", "is_off", "make_request"]
 
 MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
 """Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
+SWITCH = "JAXGPU_TUNE"
+OFF, ON = ("off", "0", "false", "no"), ("", "on", "1", "true", "yes")
+STRAY = " \t\r\n\"'"
+"""What shells and files of variables leave around a text."""
 
 
 class Request(Value):
@@ -103,6 +107,22 @@ def make_request(
             "arguments": {k: jsonable(v) for k, v in arguments.items() if v is not None},
         }
     )
+
+
+def is_off(environ: Mapping[str, str]) -> bool:
+    """Whether JAXGPU_TUNE says that nothing is to be applied."""
+    return _switch(environ) in OFF
+
+
+def check_switch(environ: Mapping[str, str]) -> Iterable[Finding]:
+    """Whether JAXGPU_TUNE says either; what says neither leaves everything on."""
+    if _switch(environ) not in (*OFF, *ON):
+        message = f"{SWITCH}={environ[SWITCH]!r} says neither on nor off, so it counts as on."
+        yield Finding("bad-switch", "warning", message, f"To have nothing applied write {SWITCH}=off; else unset it.")
+
+
+def _switch(environ: Mapping[str, str]) -> str:
+    return environ.get(SWITCH, "").strip(STRAY).lower()
 
 
 def _machine(given: Any, problems: list[Finding]) -> Machine | None:
