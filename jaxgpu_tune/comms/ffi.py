@@ -67,7 +67,7 @@ def built(compiler: str) -> bytes:
 
 def said(*command: str) -> str:
     """What a command writes to its standard output. Raises BuildError with the end of its errors if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=BUILD_SECONDS, check=False)
     if done.returncode:
         raise BuildError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[-1000:]}")
     return done.stdout

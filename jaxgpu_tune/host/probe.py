@@ -88,6 +88,7 @@ def _ask(flags: list[str], plugins: Mapping[str, str], deadline: float) -> dict[
 
 def _run(task: str, deadline: float) -> str:
     import subprocess
+    from contextlib import suppress
     from signal import SIGKILL
 
     if time.monotonic() >= deadline:
@@ -100,7 +101,8 @@ def _run(task: str, deadline: float) -> str:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
+            errors="replace",  # what a library says on stderr is in any encoding
             start_new_session=True,  # its forks are ended with it
         )
     except (OSError, ValueError) as error:
@@ -109,7 +111,8 @@ def _run(task: str, deadline: float) -> str:
         try:
             told, said = child.communicate(task, timeout=max(0.0, deadline - time.monotonic()))
         except BaseException as error:
-            os.killpg(child.pid, SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise _failed(f"no answer within {SECONDS:g} seconds") from error
             raise

@@ -193,6 +193,36 @@ def test_a_child_that_says_something_else(said: str, tmp_path: Path, monkeypatch
         probe.probe(GOOD)
 
 
+@pytest.mark.parametrize("stream", [1, 2])
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_child_that_says_it_in_another_encoding(
+    stream: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = tmp_path / "child.py"
+    child.write_text(f"import os, sys\nsys.stdin.read()\nos.write({stream}, b'M\\xfcll')\nsys.exit({status})\n")
+    monkeypatch.setattr(probe, "CHILD", str(child))
+    with pytest.raises(ProbeFailed, match=f"status {status}" if status else "gave no answer"):
+        probe.probe(GOOD)
+
+
+def test_an_answer_counts_whatever_is_said_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_jaxlib(tmp_path, monkeypatch, before="os.write(2, b'M\\xfcll')")
+    assert probe.probe("--good=1 --unknown=1").refused == {"unknown"}
+
+
+def test_a_child_that_is_interrupted_after_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its group is gone by then."""
+
+    def interrupted(child: subprocess.Popen[str], *_: object, **__: object) -> None:
+        child.kill()
+        child.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        probe.probe(GOOD)
+
+
 def test_a_hanging_child_is_ended_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(counting(tmp_path, f"echo $$ > {tmp_path}/id; sleep 100 & sleep 100")))
     monkeypatch.setattr(probe, "SECONDS", 0.5)
