@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -42,6 +43,15 @@ if __name__ == "__main__":
     worker.start()
     worker.join()
 """
+CHILD = """
+if sys.argv[1:]:
+    jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 3}, late="reexec")
+    print("configured", os.environ["XLA_FLAGS"], flush=True)
+else:
+    import subprocess
+    job()
+    subprocess.run([sys.executable, "job.py", "child"], cwd="..", check=True)
+"""
 
 
 @pytest.fixture
@@ -72,6 +82,58 @@ def test_a_program_that_has_left_its_folder_starts_again_where_it_began(folder: 
     (folder / "job.py").write_text(f"{JOB}told()")
     begun = f"start ['a b'] {folder}"
     assert lines(folder, script, "a b") == [begun, begun, "configured --xla_gpu_autotune_level=2"]
+
+
+def packed(folder: Path) -> Path:
+    """A zip file that Python runs."""
+    with ZipFile(folder / "job.zip", "w") as file:
+        file.writestr("__main__.py", f"{JOB}told()")
+    return folder / "job.zip"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-m", "pack.job", "job.py"),
+        ("pack", "x"),
+        ("./pack", "x"),
+        ("job.zip", "x"),
+        ("-c", f"{JOB}told()", "x"),
+        ("{folder}/pack/job.py", "job.py"),
+        ("-Wignore", "pack/job.py", "x"),
+    ],
+)
+def test_every_form_of_a_program_starts_again_where_the_library_was_imported(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    (folder / "pack").mkdir()
+    for name in ("job.py", "__main__.py"):
+        (folder / "pack" / name).write_text(f"{JOB}told()")
+    packed(folder)
+    command = [word.replace("{folder}", str(folder)) for word in words]
+    begun = f"start {command[-1:]} {folder}"
+    assert lines(folder, *command) == [begun, begun, "configured --xla_gpu_autotune_level=2"]
+
+
+def test_a_script_that_left_its_folder_before_it_imported_the_library(folder: Path) -> None:
+    left = "import os\nbegan = os.getcwd()\nos.chdir('results')\n"
+    (folder / "job.py").write_text(left + JOB.replace("os.getcwd()", "began").replace('"results"', "'..'") + "told()")
+    begun = f"start [] {folder}"
+    assert lines(folder, "job.py") == [begun, begun, "configured --xla_gpu_autotune_level=2"]
+
+
+def test_a_folder_that_is_gone_is_said(folder: Path) -> None:
+    (folder / "start").mkdir()
+    code = f"{JOB}".replace('"results"', '".."') + "os.rmdir('start')\ntold()"
+    assert lines(folder / "start", "-c", code)[-1].startswith("refused: the folder in which it began is gone.")
+
+
+def test_children_of_a_program_that_started_again_may_do_so_too(folder: Path) -> None:
+    """They inherit its environment, in which it is noted that it did."""
+    (folder / "job.py").write_text(JOB + CHILD)
+    parent, child = f"start [] {folder}", f"start ['child'] {folder}"
+    said = [f"configured --xla_gpu_autotune_level={level}" for level in (2, 3)]
+    assert lines(folder, "job.py") == [parent, parent, said[0], child, child, said[1]]
 
 
 @pytest.mark.parametrize("words", [(), ("-",), ("/dev/fd/0",)])

@@ -26,6 +26,11 @@ __all__ = ["apply", "former_options", "in_notebook", "last_applied", "restore"]
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
 PROCESS = os.getpid()
 """Another one later on: this process was forked off."""
+try:
+    FOLDER = os.getcwd()
+except OSError:
+    FOLDER = os.curdir
+"""Where this library was imported: the nearest to where the program began, which it may have left since."""
 OR_WARN = "; or pass late='warn' to apply what still can be"
 _former_options: dict[str, Any] = {}
 _last: list[Report] = []
@@ -136,7 +141,10 @@ def _in_time(wanted: Mapping[str, Any], behind: tuple[str, ...], ours: Mapping[s
 
 
 def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]) -> None:
-    """Start this very program again with the settings in its environment: same argv, same folder, once."""
+    """Start this very program again with the settings in its environment: same argv, the folder at the start, once.
+
+    What tells of it is the process's number, which stays: child processes, which inherit it, have another.
+    """
     reason = _why_not_again()
     if reason:
         finding = _late_finding(behind, OR_WARN)
@@ -145,23 +153,25 @@ def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]
         )
     sys.stdout.flush()
     sys.stderr.flush()
-    environ = {**marked(observation.environ, report.environ), REEXECUTED: "1"}
+    environ = {**marked(observation.environ, report.environ), REEXECUTED: str(os.getpid())}
     os.chdir(_folder_at_start())
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)
 
 
 def _why_not_again() -> str:
-    if os.environ.get(REEXECUTED):
-        return "it was done once already and the backend still starts before configure()"
-    if in_notebook():
-        return "a notebook's kernel would lose its cells"
-    if "pytest" in sys.modules:
-        return "pytest runs this process"
-    if _is_worker():
-        return "this is a worker of the program, which would run a second time beside itself"
-    if _is_read_once():
-        return "its text came through a pipe or the keyboard and cannot be read again"
-    return "" if sys.executable else "the interpreter's path is unknown"
+    """Why starting the program again would do harm or fail; empty where it would not."""
+    reasons = {
+        "it was done once already and the backend still starts before configure()": (
+            os.environ.get(REEXECUTED) == str(os.getpid())
+        ),
+        "a notebook's kernel would lose its cells": in_notebook(),
+        "pytest runs this process": "pytest" in sys.modules,
+        "this is a worker of the program, which would run a second time beside itself": _is_worker(),
+        "its text came through a pipe or the keyboard and cannot be read again": _is_read_once(),
+        "the folder in which it began is gone": not os.path.isdir(_folder_at_start()),
+        "the interpreter's path is unknown": not sys.executable,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _is_worker() -> bool:
@@ -179,10 +189,10 @@ def _is_read_once() -> bool:
 
 
 def _folder_at_start() -> str:
-    """The folder that the script's path was relative to, which the program may have left; else the present one."""
-    file = _program_file()
-    given = next((word for word in sys.orig_argv[1:] if word and file.endswith(f"{os.sep}{word}")), "")
-    return file.removesuffix(given) if given else os.curdir
+    """The folder that a script's path was relative to; for everything else the one in which this library was imported."""
+    file = _program_file() if getattr(sys.modules["__main__"], "__spec__", None) is None else ""
+    words = [word for word in sys.orig_argv[1:] if word and (word == file or file.endswith(f"{os.sep}{word}"))]
+    return FOLDER if not words or words[0] == file else file.removesuffix(words[0])
 
 
 def _program_file() -> str:
