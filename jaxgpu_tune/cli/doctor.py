@@ -7,7 +7,7 @@ import platform
 
 from ..model import Finding, jsonable
 from .options import wrong_use
-from .output import exit_code, print_json, show
+from .output import exit_code, library_version, print_json, show
 from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
@@ -80,12 +80,6 @@ def _findings(report: Report, mended: Report, trial: Started | None) -> tuple[Fi
     return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
 
 
-def _version() -> str:
-    from importlib import import_module
-
-    return str(import_module("..", __package__).__version__)
-
-
 def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) -> dict[str, Any]:
     from ..api import presets
     from ..planning.secrets import masked
@@ -97,7 +91,7 @@ def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) 
         "findings": jsonable(findings),
         "facts": machine_facts(report.machine),
         "software": [
-            f"jaxgpu_tune {_version()}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+            f"jaxgpu_tune {library_version()}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
         ],
         "start": jsonable(trial),
         "environ": environ,

@@ -9,7 +9,7 @@ import click
 
 from . import COMMANDS
 from .options import PLAN, plan_arguments
-from .output import finish
+from .output import finish, library_version
 from .parameters import Argument, Option
 
 __all__ = ["group", "magic"]
@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
-@click.version_option(package_name="jaxgpu_tune")
+@click.version_option(library_version())
 def group() -> None:
     """Set up JAX on NVIDIA GPUs: XLA flags, environment variables and jax.config options, each with its reason.
 

@@ -79,7 +79,7 @@ def _rewritten(name: str, text: str, restate: Callable[[str], Migration]) -> Rew
         raise wrong_use(f"--file {name!r}: it cannot be told what kind of file this is; known are: {', '.join(KINDS)}.")
     try:
         return rewrite(text, kind, restate)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise wrong_use(f"--file {name!r} cannot be read as {kind}: {error}.") from error
 
 

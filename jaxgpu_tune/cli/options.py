@@ -69,7 +69,9 @@ def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     if "memory_fraction" in found:
         found["memory_fraction"] = _fraction(found["memory_fraction"])
     if "machine" in found:
-        found["machine"] = _machine(found["machine"])
+        from ..host.detect import machine_of_file
+
+        found["machine"] = machine_of_file(found["machine"], f"--machine {found['machine']!r}")
     return found
 
 
@@ -99,7 +101,7 @@ def _typed(text: str) -> Any:
 
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -108,17 +110,3 @@ def _fraction(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _machine(path: str) -> Any:
-    import json
-
-    from ..model import Machine
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Machine.from_dict(json.load(file))
-    except (OSError, ValueError) as error:
-        if isinstance(error, BadSetting):
-            raise
-        raise wrong_use(f"--machine {path!r} cannot be read as JSON: {error}.") from error

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
 
-__all__ = ["exit_code", "finish", "print_json", "say", "show", "tell"]
+__all__ = ["exit_code", "finish", "library_version", "print_json", "say", "show", "tell"]
 
 FOUND, WRONG_USE = 1, 2
 STYLES = {
@@ -25,6 +25,13 @@ STYLES = {
     r"^-.*": "red",
 }
 """How lines that begin so look on a terminal."""
+
+
+def library_version() -> str:
+    """This library's own, which it knows where it is not installed, too."""
+    from importlib import import_module
+
+    return str(import_module("..", __package__).__version__)
 
 
 def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:

@@ -13,7 +13,7 @@ from .packages import installed_versions
 from .phase import joined, phase
 from .processes import find_processes, own_devices
 
-__all__ = ["MACHINE_FILE", "detect_machine"]
+__all__ = ["MACHINE_FILE", "detect_machine", "machine_of_file"]
 
 MACHINE_FILE = "JAXGPU_TUNE_MACHINE"
 
@@ -26,7 +26,7 @@ def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
     """
     path = environ.get(MACHINE_FILE) or os.environ.get(MACHINE_FILE)
     if path:
-        return _from_file(path)
+        return machine_of_file(path, f"{MACHINE_FILE}={path!r}")
     found, packages, processes = (
         find_gpus(environ),
         installed_versions(),
@@ -54,12 +54,13 @@ def _is_wsl() -> bool | None:
     return None if uname is None else "microsoft" in uname().release.lower()
 
 
-def _from_file(path: str) -> Machine:
+def machine_of_file(path: str, given_as: str) -> Machine:
+    """The machine that a JSON file describes. ``given_as``: what named the file. Raises BadSetting."""
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
-        message = f"{MACHINE_FILE}={path!r} cannot be read as JSON: {error}."
+        message = f"{given_as} cannot be read as JSON: {error}."
         raise BadSetting.of(
             [Finding("bad-machine", "error", message, "`jaxgpu-tune detect --json` writes such a file.")]
         ) from error

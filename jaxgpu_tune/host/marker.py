@@ -27,7 +27,7 @@ def touched(environ: Mapping[str, str]) -> dict[str, tuple[str | None, str | Non
     try:
         state: Any = json.loads(environ.get(MARKER, "{}"))
         pairs = {str(name): (was, ours) for name, (was, ours) in state.items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
     sound = all(isinstance(text, (str, type(None))) for pair in pairs.values() for text in pair)
     return pairs if sound and not any("=" in name or not name for name in pairs) else {}

@@ -76,7 +76,7 @@ def _ask(flags: list[str], plugins: Mapping[str, str], deadline: float) -> dict[
     told = _run(json.dumps({"path": sys.path, "flags": flags, "plugins": found}), deadline)
     try:
         answers = json.loads(told)
-    except ValueError:
+    except (ValueError, RecursionError):
         answers = None
     if not isinstance(answers, dict) or not _is_answer(answers, flags, found, whole=False):
         raise _failed("the child gave no answer")

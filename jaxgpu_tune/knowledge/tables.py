@@ -28,8 +28,11 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
-    with open(path, "rb") as file:
-        tables: dict[str, Any] = tomllib.load(file)
+    try:
+        with open(path, "rb") as file:
+            tables: dict[str, Any] = tomllib.load(file)
+    except RecursionError as error:
+        raise ValueError(f"too deeply nested ({error})") from error
     return tables
 
 

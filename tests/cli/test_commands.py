@@ -191,6 +191,42 @@ def test_detect_writes_what_it_reads(machine: Path, tmp_path: Path, monkeypatch:
     assert "8 x NVIDIA H100" in call("detect").stdout
 
 
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize("text", [DEEP, "{", "\udcff", None])
+def test_a_machine_that_cannot_be_read_is_wrong_use(text: str | None, tmp_path: Path) -> None:
+    """With one reader for the option and the variable."""
+    file = tmp_path / "given.json"
+    if text is not None:
+        file.write_bytes(text.encode(errors="surrogateescape"))
+    done = call("env", "fsdp", "--machine", str(file))
+    assert done.exit_code == 2 and f"--machine '{file}' cannot be read as JSON" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("x.toml", f"summary = {DEEP}", ("env", "{file}")),
+        ("x.ipynb", DEEP, ("migrate", "--file", "{file}")),
+        ("x.py", f"x = {'-' * 100_000}1", ("migrate", "--file", "{file}")),
+        ("x", "", ("env", "fsdp", "--config", f"jax_debug_nans={DEEP}")),
+    ],
+)
+def test_what_is_nested_without_end_is_wrong_use(name: str, text: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    done = call(*(word.replace("{file}", str(tmp_path / name)) for word in words))
+    assert done.exit_code == 2 and done.stderr.startswith("jaxgpu-tune: "), done
+
+
+def test_the_version_is_told_by_the_library_itself() -> None:
+    """Installed or not: a tree beside the program is enough."""
+    done = subprocess.run(
+        [sys.executable, "-m", "jaxgpu_tune", "--version"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"jaxgpu-tune, version {jaxgpu_tune.__version__}\n"
+
+
 @pytest.fixture
 def this_jaxlib(machine: Path) -> None:
     """Eight H100s with the jaxlib that is installed: `run` changes nothing for another one."""
