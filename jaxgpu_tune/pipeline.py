@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
 
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "NSYS_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
+PLATFORMS = "jax_platforms"
 CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated", "not-an-xla-flag", "tpu-flag", "help-flag"})
 STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
     "unknown-flag": UnknownFlag,
@@ -119,14 +120,16 @@ def make_plan(
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
     machine, environ = observation.machine, observation.environ
+    if _is_for_cpu(request, observation):
+        request = request._replace(platform="cpu")
     looks_around = preset is None
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
-    faults = _faults(request, observation, facts)
+    faults = _faults(request, machine, facts)
     preset = preset or compose(request.preset)
     avoiding = [setting for fault in faults if looks_around for setting in fault.settings]
     fraction = preset_fraction(preset, request, observation, facts)
-    preset = preset._replace(settings=(*preset.settings, *fraction, *avoiding))
+    preset = preset._replace(settings=(*preset.settings, *_settings(fraction), *avoiding))
     inherited = read_flags(observation, target)
     stages = _merged(request, observation, preset, facts, target, inherited)
     wishes = stages[-1].wishes
@@ -143,7 +146,7 @@ def make_plan(
     )
     if request.strict:
         _raise_strict(findings)
-    decisions = ordered(decision for stage in stages for decision in stage.decisions)
+    decisions = ordered((*collect(fraction).decisions, *(decision for stage in stages for decision in stage.decisions)))
     changed = option_values(wishes, decisions)
     return Report(
         preset=request.preset,
@@ -179,7 +182,7 @@ def _merged(
         )
     )
     _raise(stated.problems)
-    sensible = collect(refused_here(stated.wishes, facts, observation))
+    sensible = collect(refused_here(stated.wishes, facts, observation, request.prefer))
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
 
@@ -187,16 +190,16 @@ def _merged(
 def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
     """What of the installed packages, the driver and the GPUs does not fit together, whatever is set."""
     machine = observation.machine
-    return (*misfits(machine, _platforms(request, observation)), *shadowed(machine, observation.cuda_folders))
+    return (*misfits(machine, request.platform or ""), *shadowed(machine, observation.cuda_folders))
 
 
-def _faults(request: Request, observation: Observation, facts: Facts) -> tuple[Fault, ...]:
+def _faults(request: Request, machine: Machine, facts: Facts) -> tuple[Fault, ...]:
     """The faults of what is installed that flags avoid."""
-    if not observation.machine.gpus:
+    if not machine.gpus:
         return ()
     from .planning.faults import faults_here
 
-    return faults_here(observation.machine, facts, _platforms(request, observation))
+    return faults_here(machine, facts, request.platform or "")
 
 
 def _avoided(
@@ -209,8 +212,17 @@ def _avoided(
         yield from check_faults(faults, wishes, target, machine)
 
 
-def _platforms(request: Request, observation: Observation) -> str:
-    return request.platform or observation.environ.get("JAX_PLATFORMS", "")
+def _is_for_cpu(request: Request, observation: Observation) -> bool:
+    """Whether the CPU alone will start, whoever says so."""
+    said = {s.name.lower(): s.value for s in request.settings if s.kind != "xla_flag"}
+    live = observation.jax_config
+    inherited = observation.environ.get(PLATFORMS.upper()) if live is None else live.get(PLATFORMS)
+    text = said.get(PLATFORMS, inherited)
+    if not text:
+        return False
+    from .planning.platforms import names_of
+
+    return names_of(str(text)) == ("cpu",)
 
 
 def _checked(wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation) -> Iterable[Finding]:

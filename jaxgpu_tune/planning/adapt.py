@@ -17,6 +17,9 @@ from .wish import Origin, Problem, Stream, Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from ..knowledge.options import OptionSpec
     from ..knowledge.translations import Translation
 
 
@@ -189,19 +192,37 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
     if spec is None:
         yield from _no_such_option(setting, origin, target)
         return
-    from ..knowledge.options import parse
-
     try:
-        value = None if setting.value is None else parse(spec, setting.value)
+        value, note = _option_value(spec, setting.value)
     except ValueError as wrong:
         if origin == "argument":
             yield Problem(Finding("bad-option-value", "error", str(wrong)), BadSetting)
         else:
             yield Decision("jax_config", name, None, "dropped", str(wrong), setting.source)
-            message = f"{name.upper()}: {wrong} `import jax` would raise; it is taken out."
-            yield Finding("bad-option-value", "error", message)
+            end = "JAX would not start" if spec.type in ("string", "object") else "`import jax` would raise"
+            yield Finding("bad-option-value", "error", f"{name.upper()}: {wrong} {end}; it is taken out.")
         return
-    yield Wish("jax_config", name, value, origin, setting.reason, setting.source)
+    if note:
+        code = "platform-repaired" if name.startswith("jax_platform") else "option-repaired"
+        yield Finding(code, "warning", note, "Mind quotes, blanks and ends of lines where it is set.")
+    reason = f"{setting.reason}; {note}" if note else setting.reason
+    yield Wish("jax_config", name, value, origin, reason, setting.source, translated=bool(note))
+
+
+def _option_value(spec: OptionSpec, given: Any) -> tuple[Any, str]:
+    """The value that jax can read, and what was mended if anything was. Raises ValueError for what cannot be mended."""
+    from ..knowledge.options import parse
+    from . import platforms
+    from .stray import unwrapped
+
+    text = unwrapped(given) if isinstance(given, str) else given
+    if spec.name in platforms.OPTIONS and isinstance(text, str):
+        text = platforms.platforms_read(spec.name, text)
+        given = (
+            text if spec.name == platforms.RANKED and text.lower() == given.lower() else given
+        )  # jax lowers this one
+    note = "" if text == given else f"{spec.name}={given!r} is taken by jax as it stands; {text!r} is used."
+    return None if text is None else parse(spec, text), note
 
 
 def _option_translation(setting: Setting, release: str) -> Translation | None:

@@ -34,9 +34,12 @@ def flags_text(wishes: Iterable[Wish], inherited: Repaired, original: str) -> st
 
 
 def option_values(wishes: Iterable[Wish], decisions: Iterable[Decision]) -> dict[str, Any]:
-    """The options that are changed; an option that was removed is None."""
-    ours = {d.name for d in decisions if d.kind == "jax_config" and d.status in ("set", "removed")}
-    return {wish.name: wish.value for wish in wishes if wish.kind == "jax_config" and wish.name in ours}
+    """The options that are changed, those that were mended included; one that was removed, or taken out of a live jax, is None."""
+    options = [d for d in decisions if d.kind == "jax_config"]
+    ours = {d.name for d in options if d.status in ("set", "removed")}
+    taken_out = {d.name: None for d in options if d.status == "dropped" and d.source == "jax.config"}
+    changed = (w for w in wishes if w.kind == "jax_config" and (w.name in ours or w.translated))
+    return {**taken_out, **{wish.name: wish.value for wish in changed}}
 
 
 def environ_changes(

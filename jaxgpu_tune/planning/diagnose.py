@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..model import Finding, Machine
 from ..values import Value
 from .installs import misfits, shadowed
+from .platforms import OPTIONS, names_of
 from .pool import check_gpus, pool_in
 
 __all__ = ["Started", "Surroundings", "diagnose", "graver"]
@@ -15,7 +16,15 @@ LEAST_SHARED_MEMORY_BYTES = 512 * 2**20
 """Docker gives 64 MiB, in which NCCL cannot join several GPUs (NVIDIA/nccl#290)."""
 DATA_DIR, USUAL_CUDA = "xla_gpu_cuda_data_dir", "/usr/local/cuda"
 GRAVE = frozenset(
-    {"no-jaxlib", "version-skew", "jit-disabled", "launch-blocking", "platform-allocator", "gpu-prohibited"}
+    {
+        "no-jaxlib",
+        "version-skew",
+        "jit-disabled",
+        "launch-blocking",
+        "platform-allocator",
+        "gpu-prohibited",
+        "platform-repaired",
+    }
 )
 """Findings of a plan that explain by themselves why JAX is slow or not on the GPU."""
 
@@ -47,7 +56,7 @@ def diagnose(
     machine: Machine, environ: Mapping[str, str], around: Surroundings | None, started: Started | None = None
 ) -> Iterator[Finding]:
     """The findings, errors first. ``around`` None: the machine is described by a file, so this host says nothing of it."""
-    wants_cpu = environ.get("JAX_PLATFORMS", environ.get("JAX_PLATFORM_NAME", "")).strip().lower() == "cpu"
+    wants_cpu = any(names_of(environ.get(option.upper(), "")) == ("cpu",) for option in OPTIONS)
     found = [
         *_start(started, bool(machine.gpus)),
         *_gpus(machine, environ, around, wants_cpu),

@@ -34,14 +34,15 @@ def fraction_settings(request: Request, observation: Observation, facts: Facts) 
         yield Setting("env", name, _floor(whole / request.processes_per_gpu), reason, "argument processes_per_gpu")
 
 
-def preset_fraction(preset: Preset, request: Request, observation: Observation, facts: Facts) -> tuple[Setting, ...]:
-    """The fraction that a preset states, as one of its settings."""
+def preset_fraction(
+    preset: Preset, request: Request, observation: Observation, facts: Facts
+) -> tuple[Setting | Decision, ...]:
+    """The fraction that a preset states, as one of its settings, or why there is none."""
     name = fraction_name(observation.environ, observation.machine.jaxlib)
     if preset.memory_fraction is None:
         return ()
     if preset.memory_fraction == "auto":
-        found = _auto(request, observation, facts, name, f"preset {preset.name}")
-        return (found,) if isinstance(found, Setting) else ()
+        return (_auto(request, observation, facts, name, f"preset {preset.name}"),)
     return (Setting("env", name, f"{float(preset.memory_fraction):g}", "part of the preset", f"preset {preset.name}"),)
 
 

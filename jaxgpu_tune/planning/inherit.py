@@ -96,7 +96,10 @@ def _variables(observation: Observation, wanted: frozenset[str], target: Target)
 def _options(observation: Observation, target: Target) -> Stream:
     live = observation.jax_config
     for name, value in sorted((live or {}).items()):
-        yield Wish("jax_config", name, value, "existing", "set already", "jax.config")
+        if isinstance(value, str) and _is_damaged(name, value):
+            yield from adapt((Setting("jax_config", name, value, "set already", "jax.config"),), "existing", target)
+        else:
+            yield Wish("jax_config", name, value, "existing", "set already", "jax.config")
     variables = {n: v for n, v in sorted(observation.environ.items()) if n.startswith("JAX_") and v}
     if not variables:
         return
@@ -111,3 +114,10 @@ def _options(observation: Observation, target: Target) -> Stream:
         elif name not in (live or {}) and is_option(name) and variable == name.upper():
             setting = Setting("jax_config", name, text, "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)
+
+
+def _is_damaged(name: str, value: str) -> bool:
+    """Whether a live option may be none that jax can use, as it took its variable as it stood."""
+    from .stray import unwrapped
+
+    return name.startswith("jax_platform") or unwrapped(value) != value

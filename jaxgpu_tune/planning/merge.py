@@ -16,7 +16,7 @@ from .target import Target, same
 from .wish import Stream, Wish
 from .xla_flags import quote
 
-__all__ = ["merge"]
+__all__ = ["RANKS", "merge", "shown", "text_of"]
 
 RANKS = {
     "existing": {"preset": 0, "existing": 1, "argument": 2},

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import Decision, Finding, Observation, Setting
 from .arguments import CACHE_OPTION, GUARD_OPTIONS
+from .merge import RANKS, shown
 from .wish import Wish
 
 TYPE_CHECKING = False
@@ -33,7 +35,8 @@ NO_TEXTS = frozenset(
     }
 )
 """What the CUDA client takes as a number or a bool; jax makes texts of all that its option holds (pjrt_c_api_helpers.cc)."""
-ORDER = ("preset", "existing", "argument")
+UNEXPANDED = r"^~[\w.-]*(/|$)|\$\{?[A-Za-z_]"
+"""What only a shell replaces; a regular expression may end in $."""
 
 
 def companions(settings: Iterable[object]) -> Iterator[Setting]:
@@ -48,10 +51,12 @@ def companions(settings: Iterable[object]) -> Iterator[Setting]:
             yield Setting("jax_config", XLA_CACHES, "none", reason, setting.source)
 
 
-def refused_here(wishes: Iterable[Wish], facts: Facts, observation: Observation) -> Iterator[Wish | Decision | Finding]:
+def refused_here(
+    wishes: Iterable[Wish], facts: Facts, observation: Observation, prefer: str
+) -> Iterator[Wish | Decision | Finding]:
     """The wishes without those that would end or stall the program (R77, DreamerV3's rule), or that CUDA has missed (R76)."""
     all_wishes = tuple(wishes)
-    no_profiles, no_guard = _why_no_pgle(facts, observation.environ), _why_no_guard(_in_force(all_wishes))
+    no_profiles, no_guard = _why_no_pgle(facts, observation.environ), _why_no_guard(_in_force(all_wishes, prefer))
     for wish in all_wishes:
         if no_profiles and wish.name == PGLE and wish.value is True:
             yield from _refused(wish, "pgle-refused", no_profiles, PGLE_HINT)
@@ -117,23 +122,43 @@ def _why_no_guard(values: Mapping[str, Any]) -> str:
     return f"with {checks[0]} every result is fetched to be looked at, which it would refuse" if checks else ""
 
 
-def _in_force(wishes: Iterable[Wish]) -> dict[str, Any]:
-    options = sorted((w for w in wishes if w.kind == "jax_config"), key=lambda wish: ORDER.index(wish.origin))
+def _in_force(wishes: Iterable[Wish], prefer: str) -> dict[str, Any]:
+    options = sorted((w for w in wishes if w.kind == "jax_config"), key=lambda wish: RANKS[prefer][wish.origin])
     return {wish.name: wish.value for wish in options}
 
 
 def check_options(wishes: Iterable[Wish]) -> Iterator[Finding]:
-    """Findings about the options that will be in force."""
-    values = {wish.name: wish.value for wish in wishes if wish.kind == "jax_config"}
+    """Findings about the options that will be in force, and about every path."""
+    in_force = tuple(wishes)
+    values = {wish.name: wish.value for wish in in_force if wish.kind == "jax_config"}
+    yield from _unexpanded(in_force)
+    yield from _strange_platforms(values)
     folder = values.get(CACHE_OPTION)
     if values.get(EXPECT) is True and not folder:
         message = f"{EXPECT} is on without {CACHE_OPTION}: there is no cache to find the optimized programs in."
         yield Finding("pgle-needs-cache", "error", message, "Pass compilation_cache= with the profile run's directory.")
     if not isinstance(folder, str):
         return
-    if "://" not in folder and ("$" in folder or folder.startswith("~")):
-        message = f"{CACHE_OPTION}={folder!r} is taken as it stands: jax replaces neither ~ nor variables."
-        yield Finding("unexpanded-path", "warning", message, "Write the whole path.")
     if "://" in folder and values.get(XLA_CACHES) not in ("none", ""):
         message = f"{CACHE_OPTION}={folder}: XLA's own files in the cache cannot be written to an address."
         yield Finding("cache-address", "warning", message, f'Set {XLA_CACHES} to "none" (jax 0.4.36 and newer).')
+
+
+def _unexpanded(wishes: Iterable[Wish]) -> Iterator[Finding]:
+    for wish in wishes:
+        if isinstance(wish.value, str) and "://" not in wish.value and re.search(UNEXPANDED, wish.value):
+            message = f"{shown(wish)} is taken as it stands: what reads it replaces neither ~ nor variables."
+            yield Finding("unexpanded-path", "warning", message, "Write the whole path.")
+
+
+def _strange_platforms(values: Mapping[str, Any]) -> Iterator[Finding]:
+    listed = {name: value for name, value in values.items() if name.startswith("jax_platform") and value}
+    for option, value in listed.items():
+        from .platforms import strange_names
+
+        names = strange_names(value)
+        if names:
+            message = f"{option}={value} names {', '.join(names)}, which jax itself does not know: without a plugin that registers it, JAX does not start."
+            yield Finding(
+                "unknown-platform", "warning", message, "jax knows cpu, cuda, rocm, tpu; for NVIDIA's GPUs say cuda."
+            )

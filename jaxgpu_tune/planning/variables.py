@@ -13,15 +13,22 @@ from ..model import Finding
 from . import memory
 from .arguments import GUARD_OPTIONS
 from .memory import Checked
+from .stray import unwrapped
 
 __all__ = ["check", "name_finding"]
 
+READ_AS_IT_STANDS, SCHEDULERS = ("NCCL_", "XLA_", "CUDA_", "TF_"), "CUDA_VISIBLE_DEVICES"
 ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
 NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
 
 
 def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
     """What its reader makes of one variable; variables of which nothing is known pass as they are."""
+    plain = unwrapped(value) if value and name.startswith(READ_AS_IT_STANDS) and name != SCHEDULERS else value
+    if plain != value:
+        found = check(name, plain, jaxlib, unified)
+        wrong = f"{name}={value!r} is read with what stands around the value; {found.value!r} is used."
+        return found if found.problem else found._replace(note=wrong)
     spec = variable(name)
     if spec is None or value is None or not value.strip():
         return memory.check(name, value, jaxlib, unified)

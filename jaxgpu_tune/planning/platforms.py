@@ -1,0 +1,42 @@
+"""Which platforms JAX is told to start: jax takes each name as it stands, blanks, quotes and all, and ends on one that it lacks. Pure."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["LISTED", "OPTIONS", "RANKED", "names_of", "platforms_read", "strange_names"]
+
+LISTED, RANKED = "jax_platforms", "jax_platform_name"
+OPTIONS = (LISTED, RANKED)
+"""The platforms that start; and which of all that start is the default, deprecated and read in any case."""
+KNOWN = ("cpu", "cuda", "gpu", "oneapi", "proxy", "rocm", "tpu")
+"""The names that jax itself knows (jax/_src/xla_bridge.py); a plugin may register another, such as METAL."""
+_BETWEEN, _QUOTES, NEAR = r"[,;\s]+", "\"'`\u2018\u2019\u201c\u201d", 0.75
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """The names that a text was meant to list."""
+    words = re.split(_BETWEEN, "".join(mark for mark in text if mark not in _QUOTES))
+    return tuple(word.lower() if word.lower() in KNOWN else word for word in words if word)
+
+
+def platforms_read(option: str, text: str) -> str:
+    """The text as jax can read it. Raises ValueError, with a sentence, for a name that is a known one misspelt."""
+    names = names_of(text)
+    wrong = [f"{name!r} (did you mean {near!r}?)" for name in strange_names(text) if (near := _near(name))]
+    if wrong or (option == RANKED and len(names) > 1):
+        allowed = f"{', '.join(KNOWN)}, or one that a plugin registers"
+        what = f"names no platform of JAX: {', '.join(wrong)}" if wrong else "is read as one name"
+        raise ValueError(f"{option}={text!r} {what}; allowed: {allowed}.")
+    return ",".join(names)
+
+
+def strange_names(text: str) -> tuple[str, ...]:
+    """The names that jax itself does not know."""
+    return tuple(name for name in names_of(text) if name not in KNOWN)
+
+
+def _near(name: str) -> str | None:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name.lower(), KNOWN, 1, NEAR)), None)
