@@ -15,6 +15,7 @@ from .host.processes import find_processes
 from .knowledge.presets import all_presets
 from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Processes, Report
 from .pipeline import make_plan, on_this_disk, plan_here, with_findings
+from .planning.arguments import bad, texts
 from .planning.assemble import ordered
 from .planning.inherit import read_flags
 from .planning.request import Request, is_off, make_request
@@ -78,7 +79,7 @@ def plan(
 ) -> Report:
     """The same decisions for a fresh process, applying nothing. ``jaxlib``: plan for that release instead of the installed one."""
     request = make_request(preset, **arguments)
-    given = os.environ if environ is None else _texts("environ", environ)
+    given = os.environ if environ is None else texts("environ", environ)
     return plan_here(request, _observe_fresh(request, given, jaxlib))
 
 
@@ -86,7 +87,7 @@ def environ(
     preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any
 ) -> dict[str, str]:
     """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
-    report, final = fresh_environ(preset, os.environ if base is None else _texts("base", base), **arguments)
+    report, final = fresh_environ(preset, os.environ if base is None else texts("base", base), **arguments)
     _announce(report.findings, report.machine.processes)
     return final
 
@@ -114,13 +115,21 @@ def fresh_environ(
 
 
 def configured(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Callable[[Function], Function]:
-    """Decorator for a training entry point, plain or async: configures when the function is called, not when decorated."""
+    """Decorator for a training entry point, plain or async: configures when the function is called, not when decorated.
+
+    Above or below ``@staticmethod`` and ``@classmethod``. Raises TypeError for what cannot be called.
+    """
     from functools import wraps
     from inspect import iscoroutinefunction
 
     make_request(preset, **arguments)
 
     def decorate(function: Function) -> Function:
+        if isinstance(function, (classmethod, staticmethod)):
+            return type(function)(decorate(function.__func__))
+        if not callable(function):
+            raise TypeError(f"configured() decorates a function, not {function!r}")
+
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             configure(preset, **arguments)
@@ -173,7 +182,7 @@ def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Re
     """
     from .planning.reading import reading
 
-    given = dict(os.environ) if xla_flags is None else _texts("flags", {"XLA_FLAGS": xla_flags})
+    given = dict(os.environ) if xla_flags is None else texts("flags", {"XLA_FLAGS": xla_flags})
     request = make_request()
     observation = _observe_fresh(request, given, jaxlib)
     report = on_this_disk(make_plan(request, observation, NOTHING))
@@ -229,7 +238,7 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
     target = target_of(machine)
 
     def restate(xla_flags: str) -> Migration:
-        observation = observe(_texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
+        observation = observe(texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
         renewed = tuple(restated(read_flags(observation, target).flags, target))
         changed = tuple(item for item in renewed if isinstance(item, Decision))
         if changed:
@@ -247,6 +256,8 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     from .planning.explain import explain as explain_name
     from .planning.select import facts_of
 
+    if not isinstance(name, str):
+        raise BadSetting.of([bad("name", name, "the name of a flag, a variable, an option or a preset")])
     request = make_request()
     machine = _observe_fresh(request, os.environ, jaxlib).machine
     target = target_of(machine)
@@ -263,14 +274,6 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
 for _call in (configure, configured, compiler_options):
     # help() and editors show the arguments, which are make_request's
     vars(_call)["__wrapped__"] = make_request
-
-
-def _texts(what: str, environ: Any) -> Mapping[str, str]:
-    """The mapping, if all of it is text. Raises BadSetting."""
-    wrong = {n: v for n, v in environ.items() if not (isinstance(n, str) and isinstance(v, str))}
-    if wrong:
-        raise BadSetting.of([Finding("bad-argument", "error", f"{what}: {wrong!r} is not valid; allowed: text.")])
-    return dict(environ)
 
 
 def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:

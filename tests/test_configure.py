@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import jaxgpu_tune
 from tests.child import run, told
 
 FLAG = "{'xla_gpu_autotune_level': 2}"
@@ -298,6 +299,43 @@ decorated = os.environ.get("XLA_FLAGS")
 tell([decorated, train(1), asyncio.run(serve(2)), train.__name__])
 """
     assert told(code) == [None, [1, "--xla_gpu_autotune_level=2"], [2, "--xla_gpu_autotune_level=2"], "train"]
+
+
+def test_the_decorator_stands_above_and_below_those_of_methods() -> None:
+    code = f"""
+import os, jaxgpu_tune
+configured = jaxgpu_tune.configured(flags={FLAG})
+class Job:
+    @configured
+    @classmethod
+    def one(cls, x): return cls.__name__, x
+    @classmethod
+    @configured
+    def two(cls, x): return cls.__name__, x
+    @configured
+    @staticmethod
+    def three(x): return "static", x
+    @staticmethod
+    @configured
+    def four(x): return "static", x
+    @configured
+    def five(self, x): return type(self).__name__, x
+    @configured
+    @classmethod
+    async def six(cls): return cls.__name__
+import asyncio
+decorated = os.environ.get("XLA_FLAGS")
+job = Job()
+tell([decorated, Job.one(1), job.one(1), job.two(2), job.three(3), Job.four(4), job.five(5), asyncio.run(Job.six()), os.environ["XLA_FLAGS"]])
+"""
+    made = [["Job", 1], ["Job", 1], ["Job", 2], ["static", 3], ["static", 4], ["Job", 5], "Job"]
+    assert told(code) == [None, *made, "--xla_gpu_autotune_level=2"]
+
+
+@pytest.mark.parametrize("thing", [None, 3, "train", property(lambda self: self)])
+def test_the_decorator_refuses_what_cannot_be_called(thing: object) -> None:
+    with pytest.raises(TypeError, match="decorates a function, not"):
+        jaxgpu_tune.configured("fsdp")(thing)
 
 
 def test_the_decorator_finds_wrong_arguments_when_decorating() -> None:

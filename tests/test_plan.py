@@ -240,7 +240,7 @@ def test_environ_is_the_whole_environment_of_a_fresh_process() -> None:
 
 @pytest.mark.parametrize("base", [{"A": 1}, {1: "a"}, {"A": None}])
 def test_environ_refuses_a_base_that_is_no_environment(base: dict[object, object]) -> None:
-    with pytest.raises(jaxgpu_tune.BadSetting, match=r"^base: "):
+    with pytest.raises(jaxgpu_tune.BadSetting, match=r"^base="):
         jaxgpu_tune.environ("fsdp", base=base, machine=machine())
 
 
@@ -307,6 +307,21 @@ def test_check_calls_every_text_that_ends_the_process_an_error(text: str) -> Non
         (plan, {"compilation_cache": ""}),
         (plan, {"flags": {"xla_force_host_platform_device_count": -1}}),
         (plan, {"flags": {"xla_gpu_enable_command_buffer": "FUSION,nope"}}),
+        (plan, {"flags": {"xla_dump_to": "\ud800"}}),
+        (plan, {"env": {"A": "\ud800"}}),
+        (plan, {"env": {"\ud800": "a"}}),
+        (plan, {"env": {"XLA_FLAGS": "--xla_dump_to=\0"}}),
+        (plan, {"jax_config": {"jax_platforms": "cpu\0"}}),
+        (plan, {"compilation_cache": "\ud800"}),
+        (plan, {"environ": {"A": "\0"}}),
+        (plan, {"environ": {"A\0": ""}}),
+        (plan, {"environ": 3}),
+        (jaxgpu_tune.environ, {"base": []}),
+        (jaxgpu_tune.explain, {"name": 3}),
+        (jaxgpu_tune.explain, {"name": None}),
+        (jaxgpu_tune.check, {"xla_flags": "--xla_dump_to=\0"}),
+        (jaxgpu_tune.check, {"xla_flags": "\ud800"}),
+        (jaxgpu_tune.migrate, {"xla_flags": "--xla_dump_to=\0"}),
         (jaxgpu_tune.check, {"xla_flags": 5}),
         (jaxgpu_tune.migrate, {"xla_flags": None}),
         (jaxgpu_tune.migrate, {"xla_flags": "", "to": "x"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..errors import BadSetting
 from ..model import Finding, Setting
 from .xla_flags import scan
 
@@ -22,6 +23,7 @@ __all__ = [
     "bad",
     "booleans",
     "choice",
+    "texts",
 ]
 
 GUARD_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
@@ -38,8 +40,27 @@ PROFILE_ENDINGS = (".pb", ".pbtxt")
 CACHE_OPTION = "jax_compilation_cache_dir"
 CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
 OWN_VARIABLES = ("JAXGPU_TUNE_STATE", "JAXGPU_TUNE_REEXECUTED")
+TEXT = "text that the environment can hold: no NUL, no half of a surrogate pair"
 BUILD_DEFAULT = "<the build's default>"
 """Stands for the value the installed build has by itself; resolved where the build is known."""
+
+
+def texts(what: str, environ: Any) -> Mapping[str, str]:
+    """The mapping, if all of it is text that an environment can hold. Raises BadSetting."""
+    if not isinstance(environ, Mapping):
+        raise BadSetting.of([bad(what, environ, "a mapping of names to texts")])
+    wrong = {name: value for name, value in environ.items() if not (is_text(name) and is_text(value))}
+    if wrong:
+        raise BadSetting.of([bad(what, wrong, TEXT)])
+    return dict(environ)
+
+
+def is_text(value: object) -> bool:
+    """Whether it is text that an environment can hold."""
+    try:
+        return isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
 
 
 def flag_text(value: Any) -> str | None:
@@ -66,8 +87,8 @@ def flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> I
                 bad(f"flags[{key!r}]", value, f"bool, int, float, str, a list of str, or None, not {wrong}")
             )
             continue
-        if "\0" in (text or ""):
-            problems.append(bad(f"flags[{key!r}]", value, "text without a NUL"))
+        if not is_text(text or ""):
+            problems.append(bad(f"flags[{key!r}]", value, TEXT))
             continue
         name = key.strip()
         name = name.removeprefix("--")
@@ -80,12 +101,12 @@ def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iter
             problems.append(
                 bad(f"env[{key!r}]", value, "the variable's text (str, int or float), or None to remove it")
             )
+        elif not is_text(str(value)):
+            problems.append(bad(f"env[{key!r}]", value, TEXT))
         elif key == "XLA_FLAGS" and value is not None:
             yield from _flags_of(str(value), problems)
-        elif "=" in key or "\0" in key or not key or key in OWN_VARIABLES:
+        elif "=" in key or not is_text(key) or not key or key in OWN_VARIABLES:
             problems.append(bad("env", key, "names of variables without '=', other than this library's own"))
-        elif "\0" in str(value):
-            problems.append(bad(f"env[{key!r}]", value, "text without a NUL"))
         else:
             text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
             yield Setting("env", key, text, "asked for", "argument env")
@@ -105,6 +126,8 @@ def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:
 
 def config_settings(options: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
     for key, value in _items("jax_config", options, problems):
+        if isinstance(value, str) and not is_text(value):
+            problems.append(bad(f"jax_config[{key!r}]", value, TEXT))
         yield Setting("jax_config", key, value, "asked for", "argument jax_config")
 
 
@@ -132,7 +155,7 @@ def cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
         return
     if cache is False:
         yield Setting("jax_config", "jax_enable_compilation_cache", False, "asked for", "argument compilation_cache")
-    elif cache is True or not isinstance(cache, (str, os.PathLike)) or not os.fspath(cache) or "\0" in os.fspath(cache):
+    elif cache is True or not isinstance(cache, (str, os.PathLike)) or not is_text(os.fspath(cache) or "\0"):
         problems.append(bad("compilation_cache", cache, "the directory of the cache, or False"))
     else:
         yield Setting("jax_config", CACHE_OPTION, os.fspath(cache), "asked for", "argument compilation_cache")
