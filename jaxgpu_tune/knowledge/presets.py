@@ -176,12 +176,12 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
     named = setting_kind(table)
     if named is None:
         yield f"exactly one of {', '.join(KINDS)} is needed."
-    elif not isinstance(named[1], str) or not named[1] or named[1].startswith("-"):
-        yield f"{named[1]!r} is not a name; give it without leading dashes."
+    elif not isinstance(named[1], str) or not named[1] or named[1].startswith("-") or {"=", "\0"} & set(named[1]):
+        yield f"{named[1]!r} is not a name; give it without leading dashes and value."
     if "value" not in table:
         yield "value is missing."
     elif not _is_value(table["value"]):
-        yield f"value = {table['value']!r} is not valid; allowed: true, false, a number, text, or a list of these."
+        yield f"value = {table['value']!r} is not valid; allowed: true, false, a number, text without a NUL, or a list of these."
     for key in ("reason", "source"):
         if not isinstance(table.get(key, ""), str):
             yield f"{key} = {table[key]!r} is not text."
@@ -203,7 +203,8 @@ def _key_problems(table: Mapping[str, Any], allowed: tuple[str, ...]) -> Iterato
 
 
 def _is_value(value: Any) -> bool:
-    return all(isinstance(one, (bool, int, float, str)) for one in (value if isinstance(value, list) else [value]))
+    given = value if isinstance(value, list) else [value]
+    return all(isinstance(one, (bool, int, float, str)) and "\0" not in str(one) for one in given)
 
 
 def _type_names(types: tuple[type, ...]) -> str:
