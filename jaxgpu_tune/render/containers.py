@@ -50,7 +50,7 @@ def _compose(value: str) -> str:
 
 def _compose_lines(said: Changes) -> str:
     lines = [f"  {_not_set(name)}" if text is None else f"  {name}: {text}" for name, text in said.items()]
-    return "\n".join(["environment:", *lines])
+    return "\n".join(["environment:" if any(said.values()) else "environment: {}", *lines])
 
 
 def _kubernetes(value: str) -> str:
@@ -62,7 +62,7 @@ def _kubernetes_lines(said: Changes) -> str:
     items = [
         f"  {_not_set(name)}" if text is None else f"  - name: {name}\n    value: {text}" for name, text in said.items()
     ]
-    return "\n".join(["env:", *items])
+    return "\n".join(["env:" if any(said.values()) else "env: []", *items])
 
 
 def _yaml(value: str) -> str:

@@ -21,6 +21,8 @@ FORMATS = ("sh", "fish", "powershell", "dotenv", "json", "docker", "compose", "k
 INHERITING = ("sh", "fish", "powershell", "json")
 """Those whose reader has this process's environment already."""
 SHELLS = ("sh", "fish", "powershell", "slurm")
+PARSED = ("json", "compose", "kubernetes", "ray")
+"""Those that a program parses: with nothing to say they are still an object or a list."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -38,7 +40,7 @@ def render_environ(changes: Changes, form: str = "sh") -> str:
     said = {name: _said(name, value, form, assign, problems) for name, value in changes.items()}
     if problems:
         raise BadSetting.of(problems)
-    return str(whole(said)) if said else ""
+    return str(whole(said)) if said or form in PARSED else ""
 
 
 def _said(name: str, value: str | None, form: str, assign: Callable[[str], str], problems: list[Finding]) -> str | None:

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes, Report
-from jaxgpu_tune.render.environ import FORMATS, render_environ
+from jaxgpu_tune.render.environ import FORMATS, PARSED, render_environ
 from jaxgpu_tune.render.html import render_html
 from jaxgpu_tune.render.parts import machine_line
 from jaxgpu_tune.render.text import findings_text, render_text
@@ -168,7 +168,16 @@ def test_json_keeps_what_is_to_be_removed() -> None:
     assert json.loads(render_environ(NASTY, "json")) == NASTY
 
 
-@pytest.mark.parametrize("form", sorted(set(FORMATS) - {"json"}))
+@pytest.mark.parametrize("form", sorted(set(FORMATS) - set(PARSED)))
 def test_no_change_is_no_code(form: str) -> None:
     """Nothing to evaluate."""
     assert render_environ({}, form) == ""
+
+
+@pytest.mark.parametrize("changes", [{}, {"B": None}])
+def test_no_change_is_still_what_a_program_can_parse(changes: dict[str, str | None]) -> None:
+    """An empty object or list, never nothing at all."""
+    assert json.loads(render_environ(changes, "json")) == changes
+    assert json.loads(render_environ(changes, "ray")) == {"env_vars": {}}
+    assert render_environ(changes, "compose").splitlines()[0] == "environment: {}"
+    assert render_environ(changes, "kubernetes").splitlines()[0] == "env: []"
