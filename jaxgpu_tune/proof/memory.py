@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..knowledge.pool import default_fraction
 from ..planning.memory import MEANS_FALSE
 from ..values import Value
 
@@ -56,7 +57,8 @@ def verified_fraction(text: str, memory: tuple[Memory, ...]) -> Answer:
     if not found or len(found) < len(memory):
         return "unreadable", "the allocator states no limit, or the GPU's memory is unknown", None
     shown = ", ".join(f"{share:.3f}" for share in found)
-    if all(abs(share - float(text)) <= TOLERANCE for share in found):
+    wanted = float(text or default_fraction())  # an empty variable is none to jaxlib
+    if all(abs(share - wanted) <= TOLERANCE for share in found):
         return "effective", f"the allocator's limit is {shown} of the GPU's memory", shown
     return (
         "ignored",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from ..errors import BadSetting, TooEarly
+from ..host.compilation_cache import FOLDER, folder_findings
 from ..host.detect import detect_machine
 from ..host.phase import phase
 from ..model import Finding, Machine, Report
@@ -112,16 +113,20 @@ def _is_strict(report: Report) -> bool:
 
 def _findings(items: Iterable[Verified], stray: bool) -> Iterator[Finding]:
     """One for each way of going wrong, naming every setting that went that way. ``stray``: on the CPU by mistake."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str, str], list[str]] = {}
     for item in items:
         if item.status not in PROVEN:
-            groups.setdefault((item.status, item.why), []).append(item.name)
-    for (status, why), names in groups.items():
+            groups.setdefault((item.status, item.why, _hint(item)), []).append(item.name)
+    for (status, why, hint), names in groups.items():
         expected = why == PLATFORM_MISFIT and not stray
-        message = f"{', '.join(names)} ({status}): {why}."
-        yield Finding(
-            f"setting-{status}", "note" if expected else "warning", message, "" if expected else HINTS[status]
-        )
+        message = f"{', '.join(names)} ({status}): {why.removesuffix('.')}."
+        yield Finding(f"setting-{status}", "note" if expected else "warning", message, "" if expected else hint)
+
+
+def _hint(item: Verified) -> str:
+    """What to do; for a cache's folder that cannot be used, as the plan says it."""
+    unusable = folder_findings(item.value) if item.name == FOLDER else ()
+    return next((f.hint for f in unusable if f.message == item.why), HINTS[item.status])
 
 
 def _is_for_gpus(machine: Machine) -> bool:

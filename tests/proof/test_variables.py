@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jaxgpu_tune.proof.memory import Memory
+from jaxgpu_tune.proof.memory import Memory, verified_fraction
 from jaxgpu_tune.proof.variables import Surroundings, verified_variable
 from jaxgpu_tune.proof.wanted import Wanted
 
@@ -44,6 +44,12 @@ def test_the_fraction_is_held_against_the_limit(case: str, value: str, status: s
 def test_the_fraction_was_honoured_within_one_percent() -> None:
     limits = [one["bytes_limit"] for one in MEASURED["cases"]["fraction 0.4"]["memory"]]
     assert all(abs(limit / (0.4 * total) - 1) < 0.01 for limit, total in zip(limits, TOTALS, strict=True))
+
+
+@pytest.mark.parametrize(("limit", "status"), [(75, "effective"), (50, "ignored")])
+def test_an_empty_fraction_is_the_usual_one(limit: int, status: str) -> None:
+    """jaxlib takes it for none."""
+    assert verified_fraction("", (Memory(100, {"bytes_limit": limit}),))[0] == status
 
 
 @pytest.mark.parametrize(

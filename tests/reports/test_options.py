@@ -213,12 +213,15 @@ import jaxgpu_tune
 plans = jaxgpu_tune.plan("single_gpu", {how}), jaxgpu_tune.configure("single_gpu", {how})
 import jax
 jax.devices()
-items = [(item.name, item.status) for item in jaxgpu_tune.verify().items]
+proof = jaxgpu_tune.verify()
+items = [(item.name, item.status) for item in proof.items]
 found = [[f.code for f in report.findings] for report in plans] + [[f.code for f in jaxgpu_tune.check()]]
-tell([["cache-unwritable" in codes for codes in found], dict(items).get("{CACHE}")])
+remedies = [[(f.message, f.hint) for f in proof.findings if "{CACHE}" in f.message], [f.hint for f in plans[1].findings if f.code == "cache-unwritable"]]
+tell([["cache-unwritable" in codes for codes in found], dict(items).get("{CACHE}"), remedies])
 """
     environ = {} if asked else {CACHE.upper(): folder}
-    found, status = told(code, **environ)
+    found, status, ([(message, hint)], remedies) = told(code, **environ)
+    assert [hint] == remedies and not message.endswith("..")
     assert found == [True, True, not asked]  # check() is about what is there without us
     assert status == "ignored"
 
