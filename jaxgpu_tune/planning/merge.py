@@ -68,7 +68,7 @@ def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) ->
 
 def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
     winner = max(enumerate(group), key=lambda item: (_rank(item[1], rank), item[0]))[1]
-    if winner.name == SCHEDULERS and len(group) > 1:
+    if winner.name == SCHEDULERS and not all(_equal(wish, winner, target) for wish in group):
         yield Finding(
             "scheduler-assigned", "warning", f"{shown(winner)} is the scheduler's assignment and is never overwritten."
         )

@@ -20,6 +20,16 @@ MEMORY = (*FRACTION_NAMES, PREALLOCATE, ALLOCATOR)
 OPEN_MPI, OPEN_MPI_RANK = "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_LOCAL_RANK"
 """Open MPI up to 4, which tells its own address; jax knows newer ones from 0.11.2 on, through mpi4py."""
 OPEN_MPI_5_SINCE = "0.11.2"
+_JAX_RANKS, _JAX_COUNT = ("JAX_PROCESS_ID", "JAX_PROCESS_INDEX"), ("JAX_NUM_PROCESSES",)
+LAYOUT: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "openmpi": (("OMPI_COMM_WORLD_RANK",), ("OMPI_COMM_WORLD_SIZE",)),
+    "slurm": (("SLURM_PROCID",), ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS")),
+    "torchrun": (("RANK",), ("WORLD_SIZE",)),
+    "pmi": (("PMI_RANK", "PMIX_RANK"), ("PMI_SIZE", "PMIX_SIZE")),
+    "kubernetes": ((*_JAX_RANKS, "JOB_COMPLETION_INDEX"), _JAX_COUNT),
+    "variables": (_JAX_RANKS, _JAX_COUNT),
+}
+"""Where each launcher tells a process its rank and the number of processes (host/processes.py reads them)."""
 ONE_USER = ("exclusive_process", "exclusive_thread")
 
 
@@ -37,7 +47,7 @@ def check_layout(observation: Observation, request: Request) -> Iterator[Finding
     memory = request.processes_per_gpu or request.memory_fraction or any(environ.get(name) for name in MEMORY)
     if per_gpu > 1 and not memory:
         yield _unshared(per_gpu)
-    yield from _uncounted(machine.processes, request)
+    yield from _uncounted(machine.processes, observation.environ, request)
 
 
 def _said(text: str, machine: Machine) -> Iterator[Finding]:
@@ -113,14 +123,22 @@ def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:
             yield Finding("gpu-exclusive", "warning", message, hint)
 
 
-def _uncounted(processes: Processes, request: Request) -> Iterator[Finding]:
+def _uncounted(processes: Processes, environ: Mapping[str, str], request: Request) -> Iterator[Finding]:
     if processes.launcher is None or processes.count or request.devices is not None:
         return
-    message = (
-        f"{processes.launcher} does not tell how many processes the job has: what depends on it counts as not met."
+    ranks, counts = (
+        [f"{n}={environ[n]}" for n in names if environ.get(n)] for names in LAYOUT.get(processes.launcher, ((), ()))
     )
     hint = "Pass devices=, the number of GPUs of the whole job, or set JAX_NUM_PROCESSES."
-    yield Finding("processes-unknown", "warning", message, hint)
+    if counts:
+        message = (
+            f"{', '.join([*ranks, *counts])}: a rank is a whole number from 0 to one less than the number of processes"
+        )
+        hint = "Correct them, or pass devices=, the number of GPUs of the whole job."
+    else:
+        teller = "the environment" if processes.launcher == "variables" else processes.launcher
+        message = f"{teller} does not tell how many processes the job has"
+    yield Finding("processes-unknown", "warning", f"{message}: what depends on it counts as not met.", hint)
 
 
 def _reads_local_ids(jax: str) -> bool:

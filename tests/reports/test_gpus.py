@@ -43,6 +43,13 @@ def test_R48_a_schedulers_assignment_beats_even_an_argument_and_says_so() -> Non
     assert "CUDA_VISIBLE_DEVICES" not in report.environ and "scheduler-assigned" in codes(report)
 
 
+def test_R48_the_same_assignment_again_is_no_news() -> None:
+    """Whoever repeats it."""
+    same = {"CUDA_VISIBLE_DEVICES": "2,3"}
+    report = plan("auto", machine=machine(count=2), environ=same, env=same)
+    assert "CUDA_VISIBLE_DEVICES" not in report.environ and not codes(report)
+
+
 def test_R50_before_0_4_31_the_cuda_plugin_needs_a_gpu_unless_jax_is_told_cpu() -> None:
     """Later releases go to the CPU by themselves."""
     old = plan("auto", machine=machine(count=0, jaxlib="0.4.30"), environ={})

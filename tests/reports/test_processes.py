@@ -275,3 +275,21 @@ def test_a_number_of_processes_that_no_launcher_tells(
     assert ("The number of processes in this job is unknown" in unmet) is (expected is None)
     assert (f"{expected} processes in this job does not meet" in unmet) is (expected not in (None, 1))
     assert ("processes-unknown" in codes(report)) is (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "environ", "told"),
+    [
+        ("variables", {"JAX_PROCESS_ID": "9", "JAX_NUM_PROCESSES": "4"}, "JAX_PROCESS_ID=9, JAX_NUM_PROCESSES=4"),
+        ("variables", {"JAX_PROCESS_ID": "0", "JAX_NUM_PROCESSES": "four"}, "JAX_PROCESS_ID=0, JAX_NUM_PROCESSES=four"),
+        ("torchrun", {"LOCAL_RANK": "0", "RANK": "4", "WORLD_SIZE": "4"}, "RANK=4, WORLD_SIZE=4"),
+        ("kubernetes", {"JOB_COMPLETION_INDEX": "0", "KUBERNETES_SERVICE_HOST": "h"}, "kubernetes does not tell"),
+    ],
+)
+def test_a_rank_out_of_range_is_called_that(launcher: str, environ: dict[str, str], told: str) -> None:
+    """With the variables that say so, and no name that only this library knows."""
+    layout = find_processes(environ)
+    assert (layout.launcher, layout.count) == (launcher, None)
+    report = jaxgpu_tune.plan("auto", machine=machine(processes=vars(layout)), environ=environ)
+    (finding,) = [f for f in report.findings if f.code == "processes-unknown"]
+    assert finding.message.startswith(told) and "variables does" not in finding.message
