@@ -75,8 +75,12 @@ class AllReduce:
             self._start(mesh, exchange)
 
     def psum(self, x: jax.Array) -> jax.Array:
-        """Inside ``shard_map``: what ``lax.psum(x, axis)`` is, summed in float32 in the order of ranks and rounded once."""
+        """Inside ``shard_map``: what ``lax.psum(x, axis)`` of one array is, summed in float32 in the order of ranks and rounded once.
+
+        Raises TypeError for a dict, a list or another tree of arrays.
+        """
         self._check_inside()
+        _check_arrays(x=x)
         x = jnp.asarray(x)
         if objection := self._objection(x):
             if objection == CHECKED:
@@ -91,9 +95,10 @@ class AllReduce:
 
         ``x``, ``residual``: (..., width), of one type; ``gamma``: (width,), of that type or float32. -> h and y, like x. The
         kernel rounds once, at the end, where separate operations round in between. ``eps`` is fixed when the program is traced.
-        Raises ValueError where shapes do not fit, and for an ``eps`` below 0 or not finite.
+        Raises TypeError for what is no array, ValueError where shapes do not fit, and for an ``eps`` below 0 or not finite.
         """
         self._check_inside()
+        _check_arrays(x=x, residual=residual, gamma=gamma)
         eps = float(eps)  # the kernel holds it as a constant
         _check_rows(x, residual, gamma, eps)
         if self._objection(x) or against_rows(x.shape, x.dtype, gamma.dtype, self._setup.shape.world):
@@ -245,6 +250,15 @@ def _check(mesh: Any, axis: Any, max_bytes: Any, timeout: Any, backend: Any, **s
     wrong += [f"{name}: {given!r}; allowed: True, False" for name, given in switches.items() if type(given) is not bool]
     if wrong:
         raise ValueError("; ".join(wrong))
+
+
+def _check_arrays(**operands: Any) -> None:
+    wrong = [name for name, x in operands.items() if not jax.tree_util.all_leaves([x]) or x is None]
+    if wrong:
+        given = ", ".join(f"{name} is a {type(operands[name]).__name__}" for name in wrong)
+        raise TypeError(
+            f"{given}: allowed is one array each; of a tree of arrays sum each by itself, with jax.tree.map"
+        )
 
 
 def _check_rows(x: jax.Array, residual: jax.Array, gamma: jax.Array, eps: float) -> None:

@@ -109,6 +109,24 @@ except ValueError as error:
     assert "closed over" in str(on(2, code))
 
 
+@pytest.mark.parametrize("given", ["{'a': x}", "[x]", "(x, x)", "None"])
+def test_a_tree_of_arrays_is_refused_by_name(given: str) -> None:
+    """On the fallback too, which could sum it."""
+    code = f"""
+calls = "comm.psum({given})", "comm.psum_add_rmsnorm(x, {given}, gamma)", "comm.psum_add_rmsnorm({given}, residual, gamma)"
+found = []
+for call in calls:
+    try:
+        mapped(lambda comm, x, residual, gamma: eval(call, globals(), locals()), P("tp"), P("tp"), P())(comm, x, residual, gamma)
+    except TypeError as error:
+        found.append(str(error))
+tell([*found, float(mapped(lambda comm: comm.psum(1.0), out=P())(comm))])
+"""
+    *refused, total = on(2, code)  # type: ignore[misc]
+    assert total == 2 and [text.split()[0] for text in refused] == ["x", "residual", "x"]
+    assert all("one array" in text for text in refused)
+
+
 def test_a_mesh_whose_axes_are_named_in_another_order_is_refused() -> None:
     """JAX itself would move each rank's addresses to another device, and say nothing."""
     code = """
