@@ -18,7 +18,7 @@ from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.arguments import bad, texts
 from .planning.assemble import ordered
 from .planning.inherit import read_flags
-from .planning.request import Request, is_off, make_request
+from .planning.request import Request, chosen_preset, is_off, make_request
 from .planning.target import target_of
 
 TYPE_CHECKING = False
@@ -46,7 +46,6 @@ __all__ = [
     "verify",
 ]
 
-PRESET = "JAXGPU_TUNE_PRESET"
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 _announced: set[Finding] = set()
@@ -58,9 +57,10 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
     Raises UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags or BadSetting for wrong arguments (all
     ValueError), and TooLate (RuntimeError) if the backend has started and something could no longer take effect.
     """
-    request = make_request(os.environ.get(PRESET) or preset, **arguments)
+    chosen, overruled = chosen_preset(os.environ, preset)
+    request = make_request(chosen, **arguments)
     observation = observe(os.environ, request.machine, visible=request.visible)
-    report = plan_here(request, observation)
+    report = with_findings(plan_here(request, observation), overruled)
     foreign = _foreign(observation.machine, request)
     if foreign:
         report = report._replace(findings=(*report.findings, *foreign))

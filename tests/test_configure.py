@@ -215,8 +215,24 @@ tell([report.applied, report.xla_flags, os.environ.get("XLA_FLAGS")])
 
 
 def test_the_preset_variable_overrides_the_preset_of_configure() -> None:
-    code = "import jaxgpu_tune; tell(jaxgpu_tune.configure('fsdp').preset)"
-    assert told(code, JAXGPU_TUNE_PRESET="debug") == "debug"
+    code = """
+import jaxgpu_tune
+tell([[r.preset, [f.message for f in r.findings if f.code == 'preset-overruled']] for r in map(jaxgpu_tune.configure, ('fsdp', 'debug', 'auto'))])
+"""
+    lost = "JAXGPU_TUNE_PRESET=debug takes the place of 'fsdp', which the program asks for."
+    assert told(code, JAXGPU_TUNE_PRESET="debug") == [["debug", [lost]], ["debug", []], ["debug", []]]
+
+
+def test_a_preset_variable_that_names_no_preset_is_named() -> None:
+    code = """
+import jaxgpu_tune
+try:
+    jaxgpu_tune.configure()
+except jaxgpu_tune.UnknownPreset as error:
+    tell(str(error))
+"""
+    message = told(code, JAXGPU_TUNE_PRESET="fspd")
+    assert message.startswith("JAXGPU_TUNE_PRESET: There is no preset 'fspd'") and "Did you mean 'fsdp'?" in message
 
 
 TWO_GPUS = """

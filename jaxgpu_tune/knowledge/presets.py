@@ -14,7 +14,7 @@ import os
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.model import Finding, Preset, Setting
 
-from .tables import KINDS, closest, read_lines, read_toml, setting_kind, text_of
+from .tables import KINDS, closest, is_settable, read_lines, read_toml, setting_kind, text_of
 from .vocabulary import when_problems
 
 TYPE_CHECKING = False
@@ -168,7 +168,8 @@ def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
     extends = tables.get("extends", ())
     for name in _extended(tables) if isinstance(extends, (str, list)) else ():
         if isinstance(name, str) and name not in known:
-            yield f"extends = {name!r}: no such preset; allowed: {', '.join(known)}. {closest(name, known)}"
+            near = "Several are a list of names." if "+" in name else closest(name, known)
+            yield f"extends = {name!r}: no such preset; allowed: {', '.join(known)}. {near}"
 
 
 def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
@@ -178,6 +179,10 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
         yield f"exactly one of {', '.join(KINDS)} is needed."
     elif not isinstance(named[1], str) or not named[1] or named[1].startswith("-") or {"=", "\0"} & set(named[1]):
         yield f"{named[1]!r} is not a name; give it without leading dashes and value."
+    elif named == ("env", "XLA_FLAGS"):
+        yield 'env = "XLA_FLAGS" would set aside every other flag; give each in a [[set]] of its own: flag = "xla_…".'
+    elif named[0] == "env" and not is_settable(named[1]):
+        yield f"env = {named[1]!r} is not valid; allowed: names of variables without '=', other than this library's own."
     if "value" not in table:
         yield "value is missing."
     elif not _is_value(table["value"]):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jaxgpu_tune.model import SettingKind
 
 
-__all__ = ["DATA", "closest", "read_lines", "read_table", "read_toml", "setting_kind", "text_of"]
+__all__ = ["DATA", "closest", "is_settable", "read_lines", "read_table", "read_toml", "setting_kind", "text_of"]
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
 KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
@@ -23,14 +23,14 @@ KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "ja
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the tables of one TOML file. Raises OSError, and ValueError (with line and column) for what is not TOML."""
+    """Read the tables of one TOML file, with or without a byte order mark. Raises OSError, and ValueError for what is not TOML."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
-        with open(path, "rb") as file:
-            tables: dict[str, Any] = tomllib.load(file)
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            tables: dict[str, Any] = tomllib.loads(file.read())
     except RecursionError as error:
         raise ValueError(f"too deeply nested ({error})") from error
     return tables
@@ -69,9 +69,15 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
+def is_settable(name: str) -> bool:
+    """Whether an environment can hold a variable of that name, and it is none of this library's own."""
+    return bool(name) and not {"=", "\0"} & {*name} and not name.startswith("JAXGPU_TUNE")
+
+
 def closest(name: str, known: Iterable[str]) -> str:
     """``Did you mean 'x'?`` for a near miss, otherwise empty."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), 1)
+    known = list(known)
+    near = get_close_matches(name, known, 1) or get_close_matches(name.lower(), known, 1)
     return f"Did you mean {near[0]!r}?" if near else ""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from ..errors import BadFlagValue, BadSetting, UnknownFlag
 from ..knowledge import flags as known
-from ..model import Decision, Finding, Setting, Status
+from ..model import Decision, Finding, Setting, Severity, Status
 from .arguments import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target, option_of
 from .wish import Origin, Problem, Stream, Wish
@@ -122,9 +122,13 @@ def _no_such_flag(setting: Setting, origin: Origin, target: Target) -> Stream:
         return
     status: Status = "dropped" if origin == "existing" else "absent"
     yield Decision("xla_flag", setting.name, None, status, f"{why}; it would end the process", setting.source)
-    if origin != "preset":
-        message = f"--{setting.name} is left out: {why}; XLA would end the process."
+    if origin != "preset" or not known.known(setting.name):
+        message = f"--{setting.name}{_of_file(setting, origin)} is left out: {why}; XLA would end the process."
         yield Finding("unknown-flag", "warning", message, _closest_hint(setting.name, target))
+
+
+def _of_file(setting: Setting, origin: Origin) -> str:
+    return f" ({setting.source})" if origin == "preset" else ""
 
 
 def _why_absent(name: str, target: Target) -> str:
@@ -148,9 +152,9 @@ def _refused(setting: Setting, origin: Origin, refusal: str) -> Stream:
         return
     status: Status = "dropped" if origin == "existing" else "absent"
     yield Decision("xla_flag", setting.name, None, status, refusal, setting.source)
-    if origin == "existing":
-        hint = "Correct it where XLA_FLAGS is set."
-        yield Finding("bad-flag-value", "error", f"{refusal} It is left out: XLA would end the process.", hint)
+    severity: Severity = "error" if origin == "existing" else "warning"
+    hint = "Correct it where XLA_FLAGS is set." if origin == "existing" else f"Correct it in {setting.source}."
+    yield Finding("bad-flag-value", severity, f"{refusal} It is left out: XLA would end the process.", hint)
 
 
 def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
@@ -237,13 +241,14 @@ def _no_such_option(setting: Setting, origin: Origin, target: Target) -> Stream:
 
     name, release = setting.name, target.jax_release
     reason = f"jax {release} has no such option" if release else "no jax is known"
-    if origin == "argument" and release and not options.known(name):
+    if origin != "existing" and release and not options.known(name):
         near = options.closest(name, release)
         hint = f"Did you mean {near}?" if near else ""
-        yield Problem(
-            Finding("unknown-option", "error", f"{name}: {reason}, nor has any other release.", hint), BadSetting
-        )
-        return
+        message = f"{name}{_of_file(setting, origin)}: {reason}, nor has any other release."
+        if origin == "argument":
+            yield Problem(Finding("unknown-option", "error", message, hint), BadSetting)
+            return
+        yield Finding("unknown-option", "warning", message, hint)
     yield Decision("jax_config", name, None, "absent", reason, setting.source)
     if origin == "argument" and release:
         yield Finding("option-absent", "warning", f"{name} is left out: {reason}.")

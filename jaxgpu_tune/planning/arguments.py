@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import BadSetting
+from ..knowledge.tables import is_settable
 from ..model import Finding, Setting
 from .xla_flags import scan
 
@@ -39,7 +40,6 @@ PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
 PROFILE_ENDINGS = (".pb", ".pbtxt")
 CACHE_OPTION = "jax_compilation_cache_dir"
 CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
-OWN_VARIABLES = ("JAXGPU_TUNE_STATE", "JAXGPU_TUNE_REEXECUTED")
 TEXT = "text that the environment can hold: no NUL, no half of a surrogate pair"
 BUILD_DEFAULT = "<the build's default>"
 """Stands for the value the installed build has by itself; resolved where the build is known."""
@@ -105,7 +105,7 @@ def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iter
             problems.append(bad(f"env[{key!r}]", value, TEXT))
         elif key == "XLA_FLAGS" and value is not None:
             yield from _flags_of(str(value), problems)
-        elif "=" in key or not is_text(key) or not key or key in OWN_VARIABLES:
+        elif not is_text(key) or not is_settable(key):
             problems.append(bad("env", key, "names of variables without '=', other than this library's own"))
         else:
             text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)

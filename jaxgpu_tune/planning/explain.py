@@ -6,7 +6,7 @@ from ..knowledge import flags as known
 from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
-from ..knowledge.presets import all_presets
+from ..knowledge.presets import all_presets, preset_names
 from ..knowledge.translations import rules
 from ..model import Explanation, Gpu, Preset, Setting, SettingKind
 from .conditions import Facts, all_met
@@ -86,9 +86,15 @@ def numbered(gpus: Iterable[Gpu]) -> Iterator[str]:
 
 
 def closest(name: str, target: Target) -> str | None:
-    """The name that was probably meant."""
+    """The flag, option, variable or preset that was probably meant."""
+    from difflib import get_close_matches
+
     release = target.releases[0] if target.releases else known.releases()[-1]
-    return known.closest(name, release)
+    plain = name.strip()
+    flag = known.closest(plain, release) if plain.startswith(("-", "xla_")) else None
+    option = options.closest(plain, target.jax_release) if plain.lower().startswith("jax_") else None
+    preset = next(iter(get_close_matches(plain.lower(), preset_names(), 1)), None)
+    return flag or option or variables.misspelt(plain) or preset or known.closest(plain, release)
 
 
 def _reader(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from ..errors import BadSetting
+from ..errors import BadSetting, UnknownPreset
 from ..model import NOTHING, Finding, Machine, Setting, jsonable
 from ..values import Value
 from . import arguments as given_as
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Request", "check_switch", "is_off", "make_request"]
+__all__ = ["Request", "check_switch", "chosen_preset", "is_off", "make_request"]
 
 MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
 """Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
-SWITCH = "JAXGPU_TUNE"
+SWITCH, PRESET = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET"
 OFF, ON = ("off", "0", "false", "no"), ("", "on", "1", "true", "yes")
 STRAY = " \t\r\n\"'"
 """What shells and files of variables leave around a text."""
@@ -109,6 +109,22 @@ def make_request(
     )
 
 
+def chosen_preset(environ: Mapping[str, str], preset: Any) -> tuple[Any, tuple[Finding, ...]]:
+    """What JAXGPU_TUNE_PRESET names, else ``preset``, and a note where the one takes the other's place. Raises UnknownPreset."""
+    named = environ.get(PRESET)
+    if not named:
+        return preset, ()
+    from .select import compose
+
+    try:
+        compose(named)
+    except UnknownPreset as error:
+        raise UnknownPreset.of(one._replace(message=f"{PRESET}: {one.message}") for one in error.findings) from None
+    message = f"{PRESET}={named} takes the place of {str(preset)!r}, which the program asks for."
+    note = Finding("preset-overruled", "note", message)
+    return named, () if str(preset) in (named, "auto") else (note,)
+
+
 def is_off(environ: Mapping[str, str]) -> bool:
     """Whether JAXGPU_TUNE says that nothing is to be applied."""
     return _switch(environ) in OFF
@@ -137,7 +153,7 @@ def _machine(given: Any, problems: list[Finding]) -> Machine | None:
 
 def _preset(given: Any, problems: list[Finding]) -> str:
     if isinstance(given, (str, os.PathLike)) and os.fspath(given):
-        return str(os.fspath(given))
+        return str(getattr(given, "value", os.fspath(given)))
     problems.append(bad("preset", given, "a preset's name, several joined by '+', or the path of a TOML file"))
     return ""
 

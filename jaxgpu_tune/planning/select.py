@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from ..errors import UnknownPreset
 from ..knowledge.presets import load_preset, load_preset_file, preset_names
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
 from .arguments import THRESHOLD_FLAGS
@@ -42,7 +43,14 @@ def is_preset(name: str) -> bool:
 
 
 def _parts(preset: str) -> list[str]:
-    return [preset] if os.path.isfile(preset) else preset.split("+")
+    parts = [preset] if os.path.isfile(preset) else preset.split("+")
+    if not all(part.strip() for part in parts):
+        message, hint = (
+            f"{preset!r}: a name is missing beside a '+'.",
+            "Several presets are joined as fsdp+reproducible.",
+        )
+        raise UnknownPreset.of([Finding("unknown-preset", "error", message, hint)])
+    return parts
 
 
 def _load(name: str) -> Preset:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from child import told
+from jaxgpu_tune import plan
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.knowledge import flags, presets, tables
 from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_file, preset_names
 from jaxgpu_tune.knowledge.translations import translate
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 from jaxgpu_tune.planning.conditions import Facts, all_met
+from tests.fleet import machine
 
 if TYPE_CHECKING:
     from jaxgpu_tune.model import Preset
@@ -174,7 +176,8 @@ def test_a_preset_of_ours_needs_no_toml_parser() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("fdsp", "fsdp"), ("jax_toolbox", "jax-toolbox"), ("simulations", "simulation")]
+    ("name", "near"),
+    [("fdsp", "fsdp"), ("jax_toolbox", "jax-toolbox"), ("simulations", "simulation"), ("FSDP", "fsdp")],
 )
 def test_an_unknown_preset_names_the_closest(name: str, near: str) -> None:
     """What was given, what there is, and the near miss."""
@@ -290,12 +293,52 @@ reason = 3
         "memory_fraction = true",
         "memory_fraction = -1",
         "summary = 1",
+        '[[set]]\nenv = "XLA_FLAGS"\nvalue = "--xla_gpu_autotune_level=2"',
+        '[[set]]\nenv = "JAXGPU_TUNE"\nvalue = "off"',
+        '[[set]]\nenv = "JAXGPU_TUNE_STATE"\nvalue = "{}"',
+        '[[set]]\nenv = "A"\nvalue = "x\\u0000y"',
+        '[[set]]\nflag = "xla_dump_to"\nvalue = ["x", "\\u0000"]',
+        'extends = "fsdp+reproducible"',
     ],
 )
 def test_wrong_types_are_told_not_raised_as_they_come(tmp_path: Path, text: str) -> None:
     """No shape of a file makes anything but a BadSetting."""
     with pytest.raises(BadSetting, match=r"mine\.toml"):
         load_preset_file(write(tmp_path, text))
+
+
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_of_another_editor_is_read(tmp_path: Path, begin: str, end: str) -> None:
+    """With a byte order mark, and lines that end as on Windows."""
+    path = tmp_path / "mine.toml"
+    path.write_bytes((begin + end.join(["[[set]]", 'env = "A"', "value = 2", ""])).encode())
+    assert [setting.value for setting in load_preset_file(path).settings] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "code", "near"),
+    [
+        ('flag = "xla_gpu_autotune_levl"\nvalue = 2', "unknown-flag", "--xla_gpu_autotune_level"),
+        ('flag = "xla_gpu_autotune_level"\nvalue = true', "bad-flag-value", ""),
+        ('flag = "xla_gpu_enable_command_buffer"\nvalue = ["FUSION", "WHILEE"]', "bad-flag-value", ""),
+        ('config = "jax_enabl_x64"\nvalue = true', "unknown-option", "jax_enable_x64"),
+    ],
+)
+def test_a_mistake_in_a_file_is_told_with_the_file(tmp_path: Path, setting: str, code: str, near: str) -> None:
+    """A name that no release has, a value that this one refuses; strict=True raises for flags as for inherited ones."""
+    path = write(tmp_path, f"[[set]]\n{setting}\n")
+    report = plan(str(path), machine=machine(), environ={})
+    (finding,) = report.findings
+    assert (finding.code, finding.severity, near in finding.hint) == (code, "warning", True)
+    assert str(path) in finding.message + finding.hint and report.xla_flags == "" and not report.jax_config
+
+
+def test_a_flag_of_other_releases_is_gated_without_a_word(tmp_path: Path) -> None:
+    """A preset is written for many releases."""
+    path = write(tmp_path, '[[set]]\nflag = "xla_gpu_enable_pdl"\nvalue = true\n')
+    report = plan(str(path), machine=machine(jaxlib="0.5.0"), environ={})
+    assert (report.findings, report.xla_flags) == ((), "")
 
 
 def test_a_file_that_is_missing_or_no_toml(tmp_path: Path) -> None:

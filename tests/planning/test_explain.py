@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
-from jaxgpu_tune.errors import BadSetting, UnknownPreset
+from jaxgpu_tune.errors import BadSetting, UnknownFlag, UnknownPreset
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.conditions import Facts
@@ -105,3 +105,28 @@ def test_a_users_file_may_say_where_it_was_measured(tmp_path: Path) -> None:
     path.write_text(text.format("capability"))
     with pytest.raises(BadSetting, match=r"measured\.capability: no such condition"):
         load_preset_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("jax_enable_pglee", "jax_enable_pgle"),
+        ("NCCL_PROTOO", "NCCL_PROTO"),
+        ("CUDA_VISIBLE_DEVICE", "CUDA_VISIBLE_DEVICES"),
+        ("fspd", "fsdp"),
+        ("FSDP", "fsdp"),
+        ("--xla_gpu_autotune_levl", "xla_gpu_autotune_level"),
+        ("gpu_autotune_level", "xla_gpu_autotune_level"),
+    ],
+)
+def test_a_near_miss_of_any_kind_names_what_was_meant(name: str, meant: str) -> None:
+    """Flags, options, variables and presets."""
+    with pytest.raises(UnknownFlag, match=f"Did you mean {meant}[?]"):
+        jaxgpu_tune.explain(name)
+
+
+@pytest.mark.parametrize("name", ["fsdp+", "+fsdp", "+", "fsdp++debug", " + "])
+def test_a_name_that_is_missing_is_told(name: str) -> None:
+    """And not taken for one of the empty name."""
+    with pytest.raises(UnknownPreset, match=r"a name is missing beside a '[+]'"):
+        jaxgpu_tune.plan(name, environ={})
