@@ -28,6 +28,7 @@ MIB, GIB = 2**20, 2**30
 MOST = 2**60
 POOL_STEP_MIB = 512
 """XLA advises sizes of the second pool that are multiples of it."""
+CPU_SAYS = {"jax_platforms": "", "jax_platform_name": ", and starts them all the same"}
 
 
 class Pool(Value):
@@ -86,7 +87,11 @@ def check_pool(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterat
 
 def check_surroundings(wishes: Iterable[Wish], observation: Observation, request: Request) -> Iterator[Finding]:
     """Findings about the GPUs and the process that the pool is for."""
-    in_force = {w.name: str(w.value) for w in wishes if w.value is not None}
+    all_wishes = tuple(wishes)
+    in_force = {w.name: str(w.value) for w in all_wishes if w.value is not None}
+    yield from (
+        _on_cpu(w.name) for w in all_wishes if w.name in CPU_SAYS and w.value == "cpu" and w.origin == "existing"
+    )
     if in_force.get("jax_platforms") == "cpu":
         return
     machine = observation.machine
@@ -94,6 +99,12 @@ def check_surroundings(wishes: Iterable[Wish], observation: Observation, request
     yield from check_gpus(pool, machine, request.processes_per_gpu or 1)
     if machine.gpus:
         yield from _neighbours(pool, observation)
+
+
+def _on_cpu(option: str) -> Finding:
+    """R52: inherited, it may be news to whoever asks for a preset for GPUs."""
+    message = f"{option.upper()}=cpu is set already: JAX computes on the CPU although GPUs are here{CPU_SAYS[option]}."
+    return Finding("platform-is-cpu", "note", message, "Unset it to use the GPUs; JAX_PLATFORMS=cpu leaves them alone.")
 
 
 def check_gpus(pool: Pool, machine: Machine, processes_per_gpu: int = 1) -> Iterator[Finding]:

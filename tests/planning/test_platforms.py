@@ -37,9 +37,12 @@ def test_a_damaged_list_of_platforms_is_mended(text: str) -> None:
         given = text.replace("cpu", name).replace("CPU", name.upper())
         meant = ",".join([name] * given.lower().count(name))
         for report in (planned({"JAX_PLATFORMS": given}), planned(jax_config={"jax_platforms": given})):
-            assert (report.environ["JAX_PLATFORMS"], codes(report)) == (meant, {"platform-repaired"})
-    assert not codes(planned({"JAX_PLATFORMS": "cuda,cpu"})) | codes(planned({"JAX_PLATFORM_NAME": "CPU"}))
-    assert decision(planned({"JAX_PLATFORM_NAME": "CPU"}), "jax_platform_name").value == "cpu"  # as jax.config has it
+            assert (report.environ["JAX_PLATFORMS"], codes(report) - {"platform-is-cpu"}) == (
+                meant,
+                {"platform-repaired"},
+            )
+    assert not codes(planned({"JAX_PLATFORMS": "cuda,cpu"})) | codes(planned({"JAX_PLATFORM_NAME": "CUDA"}))
+    assert decision(planned({"JAX_PLATFORM_NAME": "CUDA"}), "jax_platform_name").value == "cuda"  # as jax.config has it
 
 
 @pytest.mark.parametrize("imported", [True, False])
@@ -86,6 +89,17 @@ def test_the_cpu_alone_is_the_same_whoever_asks_for_it() -> None:
     assert [jaxgpu_tune.plan("fsdp", **here, **arguments).xla_flags for arguments in asked] == [""] * len(asked)
     overruled = jaxgpu_tune.plan("fsdp", **here, environ={"JAX_PLATFORMS": "cpu"}, platform="cuda")
     assert overruled.xla_flags == jaxgpu_tune.plan("fsdp", **here, environ={}).xla_flags != ""
+
+
+def test_r52_the_cpu_that_is_inherited_is_told_where_gpus_are() -> None:
+    """By both names; asked for in the call it is no news, nor is it where there is no GPU."""
+    for environ in ({"JAX_PLATFORMS": "cpu"}, {"JAX_PLATFORM_NAME": "CPU"}):
+        (finding,) = planned(environ).findings
+        assert (finding.code, finding.severity) == ("platform-is-cpu", "note") and next(
+            iter(environ)
+        ) in finding.message
+        assert "platform-is-cpu" not in codes(jaxgpu_tune.plan("auto", machine=machine(count=0), environ=environ))
+    assert not codes(planned(platform="cpu"))
 
 
 @pytest.mark.parametrize("around", ['"{}"', "'{}'", "{}\r", '"{}"\r\n', "\u201c{}\u201d"])
