@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
@@ -13,7 +13,7 @@ from .host.observe import observe
 from .host.packages import installed_versions
 from .host.processes import find_processes
 from .knowledge.presets import all_presets
-from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Processes, Report
+from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report
 from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.arguments import bad, texts
 from .planning.assemble import ordered
@@ -48,7 +48,6 @@ __all__ = [
 
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
-_announced: set[Finding] = set()
 
 
 def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Report:
@@ -66,7 +65,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Repo
         report = report._replace(findings=(*report.findings, *foreign))
     elif not is_off(os.environ):
         report = writer.apply(report, observation, request.late)
-    _announce(report.findings, report.machine.processes)
+    writer.announce(report.findings, report.machine.processes)
     return report
 
 
@@ -88,7 +87,7 @@ def environ(
 ) -> dict[str, str]:
     """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
     report, final = fresh_environ(preset, os.environ if base is None else texts("base", base), **arguments)
-    _announce(report.findings, report.machine.processes)
+    writer.announce(report.findings, report.machine.processes)
     return final
 
 
@@ -156,7 +155,7 @@ def verify() -> Verification:
     from .proof.verify import verify as read_back
 
     found = read_back(off=is_off(os.environ))
-    _announce(found.findings, find_processes(os.environ))
+    writer.announce(found.findings, find_processes(os.environ))
     return found
 
 
@@ -204,7 +203,7 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
     from .proof.processes import check_processes as compare
 
     findings = compare(timeout)
-    _announce(findings, find_processes(os.environ))
+    writer.announce(findings, find_processes(os.environ))
     return findings
 
 
@@ -220,7 +219,7 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
     request = make_request(preset, **arguments)
     observation = _observe_fresh(request, os.environ, None)
     report = plan_here(request, observation)
-    _announce(report.findings, report.machine.processes)
+    writer.announce(report.findings, report.machine.processes)
     return {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
 
 
@@ -294,16 +293,3 @@ def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:
         return ()
     message = f"The plan is for jaxlib {machine.jaxlib}, but {here or 'none'} is installed here, so nothing is applied."
     return (Finding("other-machine", "error", message, "Use plan() or environ() to plan for another machine."),)
-
-
-def _announce(findings: Iterable[Finding], processes: Processes) -> None:
-    """Warnings and errors go to the logger, once a process and on one process a host."""
-    fresh = [f for f in findings if f.severity != "note" and f not in _announced]
-    _announced.update(fresh)
-    if not fresh or processes.local_rank not in (None, 0):
-        return
-    from logging import ERROR, WARNING, getLogger
-
-    for finding in fresh:
-        level = ERROR if finding.severity == "error" else WARNING
-        getLogger("jaxgpu_tune").log(level, "jaxgpu_tune: %s", f"{finding.message} {finding.hint}".rstrip())

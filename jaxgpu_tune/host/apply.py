@@ -9,7 +9,7 @@ from stat import S_ISFIFO
 
 from ..errors import TooLate
 from ..knowledge.installs import FAULT
-from ..model import Decision, Finding, Observation, Report
+from ..model import Decision, Finding, Observation, Processes, Report
 from ..planning.assemble import by_variable
 from ..planning.target import option_of
 from . import import_hook
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["apply", "former_options", "in_notebook", "last_applied", "restore"]
+__all__ = ["announce", "apply", "former_options", "in_notebook", "last_applied", "restore"]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
 PROCESS = os.getpid()
@@ -33,6 +33,7 @@ except OSError:
 """Where this library was imported: the nearest to where the program began, which it may have left since."""
 OR_WARN = "; or pass late='warn' to apply what still can be"
 _former_options: dict[str, Any] = {}
+_announced: set[Finding] = set()
 _last: list[Report] = []
 
 
@@ -269,3 +270,16 @@ def former_options() -> dict[str, Any]:
 
 def _live_config() -> Any:
     return getattr(sys.modules.get("jax"), "config", None)
+
+
+def announce(findings: Iterable[Finding], processes: Processes) -> None:
+    """Warnings and errors go to the logger, once a process and on one process a host."""
+    fresh = [f for f in findings if f.severity != "note" and f not in _announced]
+    _announced.update(fresh)
+    if not fresh or processes.local_rank not in (None, 0):
+        return
+    from logging import ERROR, WARNING, getLogger
+
+    for finding in fresh:
+        level = ERROR if finding.severity == "error" else WARNING
+        getLogger("jaxgpu_tune").log(level, "jaxgpu_tune: %s", f"{finding.message} {finding.hint}".rstrip())
