@@ -12,7 +12,7 @@ from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
 from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
 from .planning import memory
-from .planning.adapt import adapt
+from .planning.adapt import adapt, mistakes
 from .planning.arguments import CACHE_OPTION
 from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.check import check as check_hazards
@@ -37,7 +37,18 @@ __all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
 
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "NSYS_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 PLATFORMS = "jax_platforms"
-CONFLICTS = frozenset({"unknown-flag", "overruled", "flag-translated", "not-an-xla-flag", "tpu-flag", "help-flag"})
+CONFLICTS = frozenset(
+    (
+        "bad-flag-value",
+        "flag-translated",
+        "help-flag",
+        "not-an-xla-flag",
+        "overruled",
+        "tpu-flag",
+        "unknown-flag",
+        "unknown-option",
+    )
+)
 STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
     "unknown-flag": UnknownFlag,
     "flag-translated": UnknownFlag,
@@ -177,6 +188,7 @@ def _merged(
         (
             *inherit(observation, inherited, wanted, target),
             *adapt(_settings(selected), "preset", target),
+            *mistakes(preset, selected, target),
             *adapt(companions(asked), "preset", target),
             *adapt(_settings(asked), "argument", target),
         )

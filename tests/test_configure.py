@@ -217,10 +217,14 @@ tell([report.applied, report.xla_flags, os.environ.get("XLA_FLAGS")])
 def test_the_preset_variable_overrides_the_preset_of_configure() -> None:
     code = """
 import jaxgpu_tune
-tell([[r.preset, [f.message for f in r.findings if f.code == 'preset-overruled']] for r in map(jaxgpu_tune.configure, ('fsdp', 'debug', 'auto'))])
+from enum import Enum
+class Mine(str, Enum):
+    DEBUG = 'debug'
+asked = ('fsdp', 'debug', 'auto', Mine.DEBUG)
+tell([[r.preset, [f.message for f in r.findings if f.code == 'preset-overruled']] for r in map(jaxgpu_tune.configure, asked)])
 """
     lost = "JAXGPU_TUNE_PRESET=debug takes the place of 'fsdp', which the program asks for."
-    assert told(code, JAXGPU_TUNE_PRESET="debug") == [["debug", [lost]], ["debug", []], ["debug", []]]
+    assert told(code, JAXGPU_TUNE_PRESET="debug") == [["debug", [lost]], *[["debug", []]] * 3]
 
 
 def test_a_preset_variable_that_names_no_preset_is_named() -> None:

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
     from ..knowledge.options import OptionSpec
     from ..knowledge.translations import Translation
+    from ..model import Preset
 
 
-__all__ = ["adapt", "adapt_flag"]
+__all__ = ["adapt", "adapt_flag", "mistakes"]
 
 GUARD_UMBRELLA = "jax_transfer_guard"
 MAX_TRANSLATIONS = 4
+OF_NO_RELEASE = ("unknown-flag", "bad-flag-value", "unknown-option")
 
 
 def adapt(settings: Iterable[Setting], origin: Origin, target: Target) -> Stream:
@@ -38,6 +40,15 @@ def adapt(settings: Iterable[Setting], origin: Origin, target: Target) -> Stream
             yield from _adapt_env(setting, origin, target)
         else:
             yield from _adapt_option(setting, origin, target)
+
+
+def mistakes(preset: Preset, selected: Iterable[object], target: Target) -> Iterable[Finding]:
+    """What no release takes of a user's preset, among the settings that do not come to their turn on this machine."""
+    if preset.kind == "user":
+        unmet = [setting for setting in preset.settings if setting not in selected]
+        for found in adapt(unmet, "preset", target):
+            if isinstance(found, Finding) and found.code in OF_NO_RELEASE:
+                yield found
 
 
 def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | None = None, depth: int = 0) -> Stream:
@@ -55,7 +66,7 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
     elif target.flag(name) is None:
         yield from _no_such_flag(setting, origin, target)
     elif refusal is not None:
-        yield from _refused(setting, origin, refusal)
+        yield from _refused(setting, origin, refusal, target)
     else:
         yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text, depth > 0)
 
@@ -146,12 +157,14 @@ def _closest_hint(name: str, target: Target) -> str:
     return f"Did you mean --{near}?" if near and near != name else ""
 
 
-def _refused(setting: Setting, origin: Origin, refusal: str) -> Stream:
+def _refused(setting: Setting, origin: Origin, refusal: str, target: Target) -> Stream:
     if origin == "argument":
         yield Problem(Finding("bad-flag-value", "error", refusal), BadFlagValue)
         return
     status: Status = "dropped" if origin == "existing" else "absent"
     yield Decision("xla_flag", setting.name, None, status, refusal, setting.source)
+    if origin == "preset" and target.is_taken_elsewhere(setting.name, str(setting.value)):
+        return
     severity: Severity = "error" if origin == "existing" else "warning"
     hint = "Correct it where XLA_FLAGS is set." if origin == "existing" else f"Correct it in {setting.source}."
     yield Finding("bad-flag-value", severity, f"{refusal} It is left out: XLA would end the process.", hint)
@@ -203,14 +216,20 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
             yield Problem(Finding("bad-option-value", "error", str(wrong)), BadSetting)
         else:
             yield Decision("jax_config", name, None, "dropped", str(wrong), setting.source)
-            end = "JAX would not start" if spec.type in ("string", "object") else "`import jax` would raise"
-            yield Finding("bad-option-value", "error", f"{name.upper()}: {wrong} {end}; it is taken out.")
+            yield Finding("bad-option-value", "error", _bad_option(spec, setting, origin, wrong))
         return
     if note:
         code = "platform-repaired" if name.startswith("jax_platform") else "option-repaired"
         yield Finding(code, "warning", note, "Mind quotes, blanks and ends of lines where it is set.")
     reason = f"{setting.reason}; {note}" if note else setting.reason
     yield Wish("jax_config", name, value, origin, reason, setting.source, translated=bool(note))
+
+
+def _bad_option(spec: OptionSpec, setting: Setting, origin: Origin, wrong: ValueError) -> str:
+    if origin == "preset":
+        return f"{wrong} It is left out; correct it in {setting.source}."
+    end = "JAX would not start" if spec.type in ("string", "object") else "`import jax` would raise"
+    return f"{setting.name.upper()}: {wrong} {end}; it is taken out."
 
 
 def _option_value(spec: OptionSpec, given: Any) -> tuple[Any, str]:

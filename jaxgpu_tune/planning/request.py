@@ -120,9 +120,10 @@ def chosen_preset(environ: Mapping[str, str], preset: Any) -> tuple[Any, tuple[F
         compose(named)
     except UnknownPreset as error:
         raise UnknownPreset.of(one._replace(message=f"{PRESET}: {one.message}") for one in error.findings) from None
-    message = f"{PRESET}={named} takes the place of {str(preset)!r}, which the program asks for."
+    asked = str(getattr(preset, "value", preset))
+    message = f"{PRESET}={named} takes the place of {asked!r}, which the program asks for."
     note = Finding("preset-overruled", "note", message)
-    return named, () if str(preset) in (named, "auto") else (note,)
+    return named, () if asked in (named, "auto") else (note,)
 
 
 def is_off(environ: Mapping[str, str]) -> bool:

@@ -61,6 +61,11 @@ class Target(Value):
                 return sentence
         return None
 
+    def is_taken_elsewhere(self, name: str, text: str) -> bool:
+        """Whether any release takes this value."""
+        having = (release for release in known.releases() if known.flag(name, release))
+        return any(self._replace(releases=(release,)).refusal(name, text) is None for release in having)
+
     def is_default(self, name: str, text: str) -> bool:
         """Whether every parser's options are the same without this flag."""
         specs = [spec for _, spec in self._specs(name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -325,13 +326,19 @@ def test_a_file_of_another_editor_is_read(tmp_path: Path, begin: str, end: str) 
         ('config = "jax_enabl_x64"\nvalue = true', "unknown-option", "jax_enable_x64"),
     ],
 )
-def test_a_mistake_in_a_file_is_told_with_the_file(tmp_path: Path, setting: str, code: str, near: str) -> None:
-    """A name that no release has, a value that this one refuses; strict=True raises for flags as for inherited ones."""
-    path = write(tmp_path, f"[[set]]\n{setting}\n")
-    report = plan(str(path), machine=machine(), environ={})
-    (finding,) = report.findings
-    assert (finding.code, finding.severity, near in finding.hint) == (code, "warning", True)
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("when", ["", 'when = { hosts = ">=64" }\n'])
+def test_a_mistake_in_a_file_is_told_with_the_file(
+    tmp_path: Path, setting: str, code: str, near: str, when: str, count: int
+) -> None:
+    """A name that no release has, a value that none takes, on any machine; strict=True raises."""
+    path = write(tmp_path, f"[[set]]\n{setting}\n{when}")
+    report = plan(str(path), machine=machine(count=count), environ={})
+    (finding,) = [finding for finding in report.findings if finding.code == code]
+    assert (finding.severity, near in finding.hint) == ("warning", True)
     assert str(path) in finding.message + finding.hint and report.xla_flags == "" and not report.jax_config
+    with pytest.raises(ValueError, match=re.escape(finding.message)):
+        plan(str(path), machine=machine(count=count), environ={}, strict=True)
 
 
 def test_a_flag_of_other_releases_is_gated_without_a_word(tmp_path: Path) -> None:
@@ -339,6 +346,20 @@ def test_a_flag_of_other_releases_is_gated_without_a_word(tmp_path: Path) -> Non
     path = write(tmp_path, '[[set]]\nflag = "xla_gpu_enable_pdl"\nvalue = true\n')
     report = plan(str(path), machine=machine(jaxlib="0.5.0"), environ={})
     assert (report.findings, report.xla_flags) == ((), "")
+
+
+def test_a_value_of_other_releases_is_gated_without_a_word(tmp_path: Path) -> None:
+    """As a flag of theirs is."""
+    path = write(tmp_path, '[[set]]\nflag = "xla_detect_unstable_reductions"\nvalue = "dump"\n')
+    report = plan(str(path), machine=machine(jaxlib="0.7.1"), environ={}, strict=True)
+    assert (report.findings, report.xla_flags) == ((), "")
+
+
+def test_a_value_that_jax_refuses_is_told_with_the_file(tmp_path: Path) -> None:
+    """And not in the words for a variable, which is not where it stands."""
+    path = write(tmp_path, '[[set]]\nconfig = "jax_enable_x64"\nvalue = "maybe"\n')
+    (finding,) = plan(str(path), machine=machine(), environ={}).findings
+    assert finding.code == "bad-option-value" and finding.message.endswith(f"correct it in preset {path}.")
 
 
 def test_a_file_that_is_missing_or_no_toml(tmp_path: Path) -> None:
