@@ -186,7 +186,8 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
         yield Decision("env", setting.name, None, "dropped", checked.problem, setting.source)
         yield Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)
     elif checked.problem:
-        yield Problem(Finding("bad-variable", "error", checked.problem, checked.hint), BadSetting)
+        hint = f"Correct it in {setting.source}. {checked.hint}".rstrip() if origin == "preset" else checked.hint
+        yield Problem(Finding("bad-variable", "error", checked.problem, hint), BadSetting)
     else:
         if checked.note:
             yield Finding("variable-repaired", "warning", checked.note, checked.hint)

@@ -341,6 +341,13 @@ def test_a_mistake_in_a_file_is_told_with_the_file(
         plan(str(path), machine=machine(count=count), environ={}, strict=True)
 
 
+def test_a_variable_that_its_reader_refuses_names_the_file(tmp_path: Path) -> None:
+    """As the argument does, it raises."""
+    path = write(tmp_path, '[[set]]\nenv = "XLA_PYTHON_CLIENT_MEM_FRACTION"\nvalue = "much"\n')
+    with pytest.raises(BadSetting, match=re.escape(f"Correct it in preset {path}.")):
+        plan(str(path), machine=machine(), environ={})
+
+
 def test_a_flag_of_other_releases_is_gated_without_a_word(tmp_path: Path) -> None:
     """A preset is written for many releases."""
     path = write(tmp_path, '[[set]]\nflag = "xla_gpu_enable_pdl"\nvalue = true\n')
