@@ -67,7 +67,7 @@ def settings_of(variant: Variant, base: Mapping[str, str]) -> dict[str, str | No
 @cache
 def _settings(preset: str, arguments: str, base: tuple[tuple[str, str], ...]) -> dict[str, str | None]:
     """Planned once for each share of the GPUs: several workloads ask for the same."""
-    before = dict(base)
+    before = {name: text for name, text in base if name != "JAX_PLATFORMS"}  # a dry run has the GPUs' settings
     made = jaxgpu_tune.environ(preset, base=before, prefer="preset", **literal_eval(arguments))
     names = sorted(name for name in {*made, *before} if not name.startswith("JAXGPU_TUNE"))
     return {name: made.get(name) for name in names if made.get(name) != before.get(name)}
