@@ -211,13 +211,14 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
     """What of the plan acts per compile, for ``jax.jit(compiler_options=)``, in that surface's own names and values.
 
     Process-wide settings and what is set already are left out. Empty before jaxlib 0.4.36, whose jit takes none, and
-    under JAXGPU_TUNE=off.
+    under JAXGPU_TUNE=off. For another machine it does not matter that JAX runs on the CPU here: it may compile for absent GPUs.
     As there is no report, warnings and errors go to the logger.
     """
     from .planning.compile_options import compile_options
 
     request = make_request(preset, **arguments)
-    observation = _observe_fresh(request, os.environ, None)
+    here = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
+    observation = _observe_fresh(request, here if _is_described(request) else os.environ, None)
     report = plan_here(request, observation)
     writer.announce(report.findings, report.machine.processes)
     return {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
@@ -284,9 +285,13 @@ def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | N
     return seen._replace(machine=machine)
 
 
+def _is_described(request: Request) -> bool:
+    return request.machine is not None or MACHINE_FILE in os.environ
+
+
 def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:
     """The error finding if the machine planned for has another jaxlib than the one installed here."""
-    if request.machine is None and MACHINE_FILE not in os.environ:
+    if not _is_described(request):
         return ()
     here = installed_versions().jaxlib
     if machine.jaxlib == here:

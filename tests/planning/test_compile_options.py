@@ -57,6 +57,13 @@ def test_jit_takes_every_option_of_every_preset() -> None:
     assert refused(asked) == {}
 
 
+def test_options_for_absent_gpus_are_given_where_jax_runs_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that compiles for another machine has to keep JAX on the CPU."""
+    given = options(preset="fsdp")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    assert options(preset="fsdp") == given != {}
+
+
 AWKWARD: dict[str, Any] = {
     "an enum": {"xla_gpu_enable_while_loop_unrolling": "WHILE_LOOP_UNROLLING_AUTO_UNROLL"},
     "a list": {"xla_gpu_enable_command_buffer": "cublas,fusion"},
