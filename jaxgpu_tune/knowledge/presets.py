@@ -14,7 +14,7 @@ import os
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.model import Finding, Preset, Setting
 
-from .tables import KINDS, closest, is_settable, read_lines, read_toml, setting_kind, text_of
+from .tables import KINDS, closest, is_own, read_lines, read_toml, setting_kind, text_of
 from .vocabulary import when_problems
 
 TYPE_CHECKING = False
@@ -181,8 +181,8 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
         yield f"{named[1]!r} is not a name; give it without leading dashes and value."
     elif named == ("env", "XLA_FLAGS"):
         yield 'env = "XLA_FLAGS" would set aside every other flag; give each in a [[set]] of its own: flag = "xla_…".'
-    elif named[0] == "env" and not is_settable(named[1]):
-        yield f"env = {named[1]!r} is not valid; allowed: names of variables without '=', other than this library's own."
+    elif named[0] == "env" and is_own(named[1]):
+        yield f"env = {named[1]!r} is not valid; allowed: variables other than this library's own."
     if "value" not in table:
         yield "value is missing."
     elif not _is_value(table["value"]):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jaxgpu_tune.model import SettingKind
 
 
-__all__ = ["DATA", "closest", "is_settable", "read_lines", "read_table", "read_toml", "setting_kind", "text_of"]
+__all__ = ["DATA", "closest", "is_own", "read_lines", "read_table", "read_toml", "setting_kind", "text_of"]
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
 KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
@@ -69,9 +69,9 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def is_settable(name: str) -> bool:
-    """Whether an environment can hold a variable of that name, and it is none of this library's own."""
-    return bool(name) and not {"=", "\0"} & {*name} and not name.startswith("JAXGPU_TUNE")
+def is_own(variable: str) -> bool:
+    """Whether a variable is one of this library's own, which a preset or a call cannot set."""
+    return variable.startswith("JAXGPU_TUNE")
 
 
 def closest(name: str, known: Iterable[str]) -> str:

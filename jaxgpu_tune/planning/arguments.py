@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import BadSetting
-from ..knowledge.tables import is_settable
+from ..knowledge.tables import is_own
 from ..model import Finding, Setting
 from .xla_flags import scan
 
@@ -105,7 +105,7 @@ def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iter
             problems.append(bad(f"env[{key!r}]", value, TEXT))
         elif key == "XLA_FLAGS" and value is not None:
             yield from _flags_of(str(value), problems)
-        elif not is_text(key) or not is_settable(key):
+        elif not key or "=" in key or not is_text(key) or is_own(key):
             problems.append(bad("env", key, "names of variables without '=', other than this library's own"))
         else:
             text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)

@@ -23,8 +23,6 @@ MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
 """Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
 SWITCH, PRESET = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET"
 OFF, ON = ("off", "0", "false", "no"), ("", "on", "1", "true", "yes")
-STRAY = " \t\r\n\"'"
-"""What shells and files of variables leave around a text."""
 
 
 class Request(Value):
@@ -139,7 +137,12 @@ def check_switch(environ: Mapping[str, str]) -> Iterable[Finding]:
 
 
 def _switch(environ: Mapping[str, str]) -> str:
-    return environ.get(SWITCH, "").strip(STRAY).lower()
+    text = environ.get(SWITCH, "")
+    if not text:
+        return text
+    from .stray import unwrapped
+
+    return unwrapped(text).strip().lower()
 
 
 def _machine(given: Any, problems: list[Finding]) -> Machine | None:
