@@ -15,17 +15,17 @@ from .host.processes import find_processes
 from .knowledge.presets import all_presets
 from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report
 from .pipeline import make_plan, on_this_disk, plan_here, with_findings
-from .planning.arguments import bad, texts
-from .planning.assemble import ordered
-from .planning.inherit import read_flags
+from .planning.merging.assemble import ordered
+from .planning.merging.inherit import read_flags
+from .planning.release.target import target_of
 from .planning.request import Request, chosen_preset, is_off, make_request
-from .planning.target import target_of
+from .planning.settings.arguments import bad, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from .planning.reading import Reading
+    from .planning.release.reading import Reading
     from .proof.verification import Verification
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -179,7 +179,7 @@ def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Re
 
     The latter tells where the faults are, and what to write instead.
     """
-    from .planning.reading import reading
+    from .planning.release.reading import reading
 
     given = dict(os.environ) if xla_flags is None else texts("flags", {"XLA_FLAGS": xla_flags})
     request = make_request()
@@ -214,7 +214,7 @@ def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) 
     under JAXGPU_TUNE=off. For another machine it does not matter that JAX runs on the CPU here: it may compile for absent GPUs.
     As there is no report, warnings and errors go to the logger.
     """
-    from .planning.compile_options import compile_options
+    from .planning.release.compile_options import compile_options
 
     request = make_request(preset, **arguments)
     here = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
@@ -231,7 +231,7 @@ def migrate(xla_flags: str, to: str | None = None) -> Migration:
 
 def migrator(to: str | None = None) -> Callable[[str], Migration]:
     """``migrate`` for many texts: the machine is looked at once."""
-    from .planning.migrate import restated
+    from .planning.release.migrate import restated
 
     machine = _observe_fresh(make_request(), {}, to).machine
     machine = machine._replace(nccl=None)  # what a text means hangs on the release, not on what is installed beside it

@@ -80,7 +80,7 @@ class Setting(Value):
     """A wish: one setting as a preset or an argument states it, before this machine is considered.
 
     ``value`` is the text of a flag or a variable, the typed value of an option; None removes. ``when`` maps the closed vocabulary of conditions (see
-    ``planning/conditions.py``) to what each demands; ``measured`` says in the same words where it was measured, empty: nowhere.
+    ``planning/base/conditions.py``) to what each demands; ``measured`` says in the same words where it was measured, empty: nowhere.
     """
 
     kind: SettingKind

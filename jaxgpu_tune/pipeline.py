@@ -11,26 +11,26 @@ from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, Unkn
 from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
 from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
-from .planning import memory
-from .planning.adapt import adapt, mistakes
-from .planning.arguments import CACHE_OPTION
-from .planning.assemble import carried, environ_changes, flags_text, option_values, ordered
-from .planning.check import check as check_hazards
+from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
+from .planning.findings.hazards import check as check_hazards
+from .planning.findings.installs import misfits, shadowed, shared_flags
+from .planning.findings.options import check_options, companions, refused_here
+from .planning.findings.processes import check_layout
 from .planning.fraction import fraction_settings, preset_fraction
-from .planning.inherit import inherit, read_flags, unlisted_flags
-from .planning.installs import misfits, shadowed, shared_flags
-from .planning.merge import merge
-from .planning.option_checks import check_options, companions, refused_here
-from .planning.processes import check_layout
+from .planning.merging.assemble import carried, environ_changes, flags_text, option_values, ordered
+from .planning.merging.inherit import inherit, read_flags, unlisted_flags
+from .planning.merging.merge import merge
+from .planning.release.adapt import adapt, mistakes
+from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch
 from .planning.select import advised, compose, facts_of, select
-from .planning.target import Target, target_of
-from .planning.wish import Adapted, Problem, Repaired, Wish, collect
+from .planning.settings import memory
+from .planning.settings.arguments import CACHE_OPTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .knowledge.installs import Fault
-    from .planning.conditions import Facts
+    from .planning.base.conditions import Facts
 
 
 __all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
@@ -209,7 +209,7 @@ def _faults(request: Request, machine: Machine, facts: Facts) -> tuple[Fault, ..
     """The faults of what is installed that flags avoid."""
     if not machine.gpus:
         return ()
-    from .planning.faults import faults_here
+    from .planning.findings.faults import faults_here
 
     return faults_here(machine, facts, request.platform or "")
 
@@ -219,7 +219,7 @@ def _avoided(
 ) -> Iterable[Finding]:
     """Whether what is in force avoids each of them."""
     if faults:
-        from .planning.faults import check_faults
+        from .planning.findings.faults import check_faults
 
         yield from check_faults(faults, wishes, target, machine)
 
@@ -232,7 +232,7 @@ def _is_for_cpu(request: Request, observation: Observation) -> bool:
     text = said.get(PLATFORMS, inherited)
     if not text:
         return False
-    from .planning.platforms import names_of
+    from .planning.settings.platforms import names_of
 
     return names_of(str(text)) == ("cpu",)
 
@@ -240,8 +240,8 @@ def _is_for_cpu(request: Request, observation: Observation) -> bool:
 def _checked(wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation) -> Iterable[Finding]:
     """What the plan's settings mean together, for this machine and this job, whoever set them."""
     if wishes:
-        from .planning.nccl_buffers import check_buffers
-        from .planning.pool import check_pool
+        from .planning.findings.buffers import check_buffers
+        from .planning.findings.pool import check_pool
 
         yield from check_options(wishes)
         yield from check_buffers(wishes, observation.machine, facts)
@@ -253,7 +253,7 @@ def _checked(wishes: tuple[Wish, ...], facts: Facts, request: Request, observati
 def _around(wishes: tuple[Wish, ...], observation: Observation, request: Request) -> Iterable[Finding]:
     """What is wrong with the GPUs, and who else is there that needs their memory."""
     if observation.machine.gpus:
-        from .planning.pool import check_surroundings
+        from .planning.findings.pool import check_surroundings
 
         yield from check_surroundings(wishes, observation, request)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from jaxgpu_tune.planning.xla_flags import Token, quote
+from jaxgpu_tune.planning.xla_flags.grammar import Token, quote
 from oracle import Oracle
 
 __all__ = ["BOOLS", "GOOD", "VALUED", "Build", "build_of", "flag_text", "good_pairs", "render", "text"]

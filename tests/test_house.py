@@ -40,14 +40,15 @@ EXCEPTIONS = {
 }
 """The named exceptions; each is imported inside a function, never at the top."""
 
-MOST_MODULES = 43
+MOST_MODULES = 51
 """Of the package, for configure("fsdp") where nothing is set and no GPU is there; each takes a fifth of a millisecond."""
 
 LATE = {
     *("host.nvml", "host.visible", "host.probe", "host.compilation_cache", "host.distributed"),
     *("knowledge.flag_values", "knowledge.hazards", "knowledge.options", "knowledge.translations"),
-    "planning.faults",
-    *("planning.nccl_buffers", "planning.pool", "planning.repair", "planning.spelling", "planning.variables"),
+    "planning.findings.faults",
+    *("planning.findings.buffers", "planning.findings.pool", "planning.xla_flags.repair"),
+    *("planning.xla_flags.spelling", "planning.settings.variables"),
     "knowledge.variables",
     *("machine_file", "notebook", "proof", "proof.verification", "render"),
 }

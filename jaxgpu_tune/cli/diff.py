@@ -36,7 +36,7 @@ def command(old: str, new: str, mine: bool, text: str | None, as_json: bool) -> 
     Which vanished (and what to write instead), which mean something else, have another type, other values or another
     default, and which appeared. `jaxgpu-tune migrate` rewrites a text or a file.
     """
-    from ..planning.changes import flag_changes
+    from ..planning.release.changes import flag_changes
     from ..render.changes import changes_text
 
     before, after = release_of(old, exact=True), release_of(new, exact=True)
@@ -64,8 +64,8 @@ def _flags_in(environ: Mapping[str, str], release: str) -> set[str]:
     """The flags that are meant, also where they are written wrong."""
     from ..host.observe import observe
     from ..model import Machine
-    from ..planning.inherit import read_flags
-    from ..planning.target import target_of
+    from ..planning.merging.inherit import read_flags
+    from ..planning.release.target import target_of
 
     observation = observe(environ, Machine(jaxlib=release), live=False)
     return {flag.name for flag in read_flags(observation, target_of(observation.machine)).flags}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..model import Report
-    from ..planning.diagnose import Started
+    from ..planning.findings.diagnose import Started
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -72,7 +72,7 @@ def _findings(report: Report, mended: Report, trial: Started | None) -> tuple[Fi
     """What surrounds JAX, what is set as it is now, without any preset, and what the preset advises."""
     from ..host.detect import MACHINE_FILE
     from ..host.surroundings import surroundings
-    from ..planning.diagnose import diagnose, graver
+    from ..planning.findings.diagnose import diagnose, graver
 
     around = None if os.environ.get(MACHINE_FILE) else surroundings(os.environ)
     advice = (finding for finding in report.findings if finding.code == "advice")
@@ -82,7 +82,7 @@ def _findings(report: Report, mended: Report, trial: Started | None) -> tuple[Fi
 
 def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) -> dict[str, Any]:
     from ..api import presets
-    from ..planning.secrets import masked
+    from ..planning.base.secrets import masked
     from ..render.parts import label, machine_facts
 
     environ = {name: value for name, value in report.inputs["environ"].items() if not name.startswith(NOT_SHOWN)}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model import Migration
-    from ..planning.files import Rewritten
+    from ..planning.files.rewrite import Rewritten
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -72,7 +72,7 @@ def _patch(files: tuple[str, ...], release: str | None, as_json: bool) -> int:
 
 
 def _rewritten(name: str, text: str, restate: Callable[[str], Migration]) -> Rewritten:
-    from ..planning.files import KINDS, kind_of, rewrite
+    from ..planning.files.rewrite import KINDS, kind_of, rewrite
 
     kind = kind_of(name, text)
     if kind is None:

@@ -10,8 +10,8 @@ from stat import S_ISFIFO
 from ..errors import TooLate
 from ..knowledge.installs import FAULT
 from ..model import Decision, Finding, Observation, Processes, Report
-from ..planning.assemble import by_variable
-from ..planning.target import option_of
+from ..planning.merging.assemble import by_variable
+from ..planning.release.target import option_of
 from . import import_hook
 from .marker import MARKER, before_us, marked, touched
 from .phase import MISSING, option_value, users_of_jax

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ..planning.xla_flags import scan
+from ..planning.xla_flags.grammar import scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from ..knowledge.compared import severity_of
-from ..planning.xla_flags import scan, scan_file_text
+from ..planning.xla_flags.grammar import scan, scan_file_text
 from .gpus import find_gpus
 from .observe import flag_file
 from .packages import installed_versions

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from ..errors import ProbeFailed
 from ..model import Finding
-from ..planning.xla_flags import scan
+from ..planning.xla_flags.grammar import scan
 from ..values import Value
 from . import probe_cache as cache
 from .packages import installed_versions

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from ..planning.diagnose import Started, Surroundings
+from ..planning.findings.diagnose import Started, Surroundings
 from .gpus import has_device_node
 from .observe import cuda_folders
 

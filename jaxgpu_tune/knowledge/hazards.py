@@ -1,6 +1,6 @@
 """Hazards: settings that are known to go wrong, alone or together, on some GPUs or in some releases.
 
-Only their reading and their triggers are here; whether a hazard's conditions hold is for ``planning/conditions.py``.
+Only their reading and their triggers are here; whether a hazard's conditions hold is for ``planning/base/conditions.py``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jaxgpu_tune.model import SettingKind
+    from ..model import SettingKind
 
 
 __all__ = ["Note", "all_notes", "note"]

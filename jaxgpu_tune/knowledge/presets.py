@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import os
 
-from jaxgpu_tune.errors import BadSetting, UnknownPreset
-from jaxgpu_tune.model import Finding, Preset, Setting
-
+from ..errors import BadSetting, UnknownPreset
+from ..model import Finding, Preset, Setting
 from .tables import KINDS, closest, is_own, read_lines, read_toml, setting_kind, text_of
 from .vocabulary import when_problems
 

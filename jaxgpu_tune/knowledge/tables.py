@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from jaxgpu_tune.model import SettingKind
+    from ..model import SettingKind
 
 
 __all__ = ["DATA", "closest", "is_own", "read_lines", "read_table", "read_toml", "setting_kind", "text_of"]

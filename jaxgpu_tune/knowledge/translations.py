@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from jaxgpu_tune.model import SettingKind
-
+from ..model import SettingKind
 from ..values import Value
 from . import flags, options
 from .tables import read_table, setting_kind

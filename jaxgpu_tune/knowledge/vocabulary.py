@@ -1,6 +1,6 @@
 """The closed vocabulary of conditions that a ``when`` table may use.
 
-``planning/conditions.py`` implements each; a test holds that the two name the same conditions.
+``planning/base/conditions.py`` implements each; a test holds that the two name the same conditions.
 """
 
 from __future__ import annotations

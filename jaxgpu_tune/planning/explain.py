@@ -9,9 +9,9 @@ from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, preset_names
 from ..knowledge.translations import rules
 from ..model import Explanation, Gpu, Preset, Setting, SettingKind
-from .conditions import Facts, all_met
+from .base.conditions import Facts, all_met
+from .release.target import Target
 from .select import advised, compose, is_preset
-from .target import Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from ..knowledge import pool as known
 from ..model import Decision, Observation, Preset, Setting
-from .conditions import Facts
-from .memory import COLLECTIVE_POOL, fraction_name
+from .base.conditions import Facts
 from .request import Request
-from .xla_flags import scan
+from .settings.memory import COLLECTIVE_POOL, fraction_name
+from .xla_flags.grammar import scan
 
 __all__ = ["fraction_settings", "is_on", "preset_fraction", "strangers"]
 

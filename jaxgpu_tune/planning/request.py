@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from ..errors import BadSetting, UnknownPreset
 from ..model import NOTHING, Finding, Machine, Setting, jsonable
 from ..values import Value
-from . import arguments as given_as
-from .arguments import bad, booleans, choice
-from .memory import meant_fraction
+from .settings import arguments as given_as
+from .settings.arguments import bad, booleans, choice
+from .settings.memory import meant_fraction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _switch(environ: Mapping[str, str]) -> str:
     text = environ.get(SWITCH, "")
     if not text:
         return text
-    from .stray import unwrapped
+    from .base.stray import unwrapped
 
     return unwrapped(text).strip().lower()
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from ..errors import UnknownPreset
 from ..knowledge.presets import load_preset, load_preset_file, preset_names
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
-from .arguments import THRESHOLD_FLAGS
-from .check import withheld
-from .conditions import Facts, all_met, evaluate
+from .base.conditions import Facts, all_met, evaluate
+from .findings.hazards import withheld
 from .request import Request
+from .settings.arguments import THRESHOLD_FLAGS
 
 __all__ = ["advised", "compose", "facts_of", "is_preset", "job_devices", "select"]
 

@@ -8,8 +8,8 @@ from functools import partial, reduce
 from ..knowledge.compile_surface import JAX_SETS, JAXLIB_SETS, PROCESS_WIDE
 from ..knowledge.flag_spec import FlagSpec
 from ..knowledge.flag_values import on_top
-from ..planning.compile_options import fields_written
-from ..planning.target import Target
+from ..planning.release.compile_options import fields_written
+from ..planning.release.target import Target
 from ..values import Value
 from .verification import Verified
 from .wanted import FLAGS, Wanted

@@ -15,7 +15,7 @@ from ..host.distributed import Store
 from ..host.own_settings import own_settings
 from ..host.phase import Joined, joined
 from ..model import Finding, jsonable
-from ..planning.agreement import disagreements, missing
+from ..planning.findings.agreement import disagreements, missing
 
 __all__ = ["check_processes"]
 

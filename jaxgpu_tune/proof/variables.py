@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..planning.memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
-from ..planning.secrets import shown_value
+from ..planning.base.secrets import shown_value
+from ..planning.settings.memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 from ..values import Value
 from .flags import PLATFORM_MISFIT
 from .memory import verified_allocator, verified_fraction, verified_preallocation

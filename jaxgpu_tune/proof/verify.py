@@ -12,7 +12,7 @@ from ..host.compilation_cache import FOLDER, folder_findings
 from ..host.detect import detect_machine
 from ..host.phase import phase
 from ..model import Finding, Machine, Report
-from ..planning.target import target_of
+from ..planning.release.target import target_of
 from .config import GPU_NAMES, PLATFORMS, verified_option
 from .flags import PLATFORM_MISFIT, Reading, verified_flag
 from .memory import memory_of

@@ -8,7 +8,7 @@ from ..host.apply import last_applied
 from ..host.marker import touched
 from ..knowledge import options
 from ..model import Machine, Report, SettingKind
-from ..planning.xla_flags import scan
+from ..planning.xla_flags.grammar import scan
 from ..values import Value
 
 __all__ = ["FLAGS", "Wanted", "applied_here", "flag_values", "left_by_parent"]

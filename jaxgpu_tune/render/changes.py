@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ..planning.changes import KINDS, FlagChange
+from ..planning.release.changes import KINDS, FlagChange
 from .table import hanging, wrapped
 from .text import terminal_width
 

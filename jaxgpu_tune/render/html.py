@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from ..model import Decision, Finding, Report
-from ..planning.secrets import without_secrets
+from ..planning.base.secrets import without_secrets
 from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 
 __all__ = ["STYLE", "code_html", "finding_html", "render_html", "table_html", "value_html"]

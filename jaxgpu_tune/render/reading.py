@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..planning.reading import Reading
+from ..planning.release.reading import Reading
 from .table import wrapped
 
 __all__ = ["reading_lines"]

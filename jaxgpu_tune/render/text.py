@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
-from ..planning.secrets import without_secrets
+from ..planning.base.secrets import without_secrets
 from .parts import grouped, in_force, label, machine_line, sorted_findings, title
 from .table import hanging, table, wrapped
 

@@ -15,7 +15,7 @@ from jaxgpu_tune.knowledge import flags, presets, tables
 from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_file, preset_names
 from jaxgpu_tune.knowledge.translations import translate
 from jaxgpu_tune.knowledge.vocabulary import when_problems
-from jaxgpu_tune.planning.conditions import Facts, all_met
+from jaxgpu_tune.planning.base.conditions import Facts, all_met
 from tests.fleet import machine
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, UnknownFlag, UnknownPreset
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine
-from jaxgpu_tune.planning.conditions import Facts
+from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.explain import explain
-from jaxgpu_tune.planning.target import target_of
+from jaxgpu_tune.planning.release.target import target_of
 
 MODE, SWITCH = "xla_gpu_command_buffer_scheduling_mode", "xla_gpu_enable_pipelined_p2p"
 WHERE = "measured on jaxlib >=0.11.2,<=0.12.0.1,!=0.12.0, compute_capability 9.0, devices 1"

@@ -11,9 +11,9 @@ from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.compile_surface import JAXLIB_SETS
 from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 from jaxgpu_tune.model import Machine
-from jaxgpu_tune.planning.compile_options import fields_written
-from jaxgpu_tune.planning.target import target_of
-from jaxgpu_tune.planning.xla_flags import quote
+from jaxgpu_tune.planning.release.compile_options import fields_written
+from jaxgpu_tune.planning.release.target import target_of
+from jaxgpu_tune.planning.xla_flags.grammar import quote
 from jaxgpu_tune.proof import wire, xla_options
 from jaxgpu_tune.proof.flags import agree
 from oracle import Oracle

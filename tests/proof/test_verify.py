@@ -10,7 +10,7 @@ import pytest
 import jaxgpu_tune
 from jaxgpu_tune import Verification
 from jaxgpu_tune.model import Finding
-from jaxgpu_tune.planning.memory import FRACTION_NAMES
+from jaxgpu_tune.planning.settings.memory import FRACTION_NAMES
 from jaxgpu_tune.proof.verification import Verified
 from tests.child import run, told
 

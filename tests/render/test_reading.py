@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.api import checked
-from jaxgpu_tune.planning.reading import Reading
+from jaxgpu_tune.planning.release.reading import Reading
 from jaxgpu_tune.render.reading import reading_lines
 
 GOOD, OLD = "--xla_gpu_autotune_level=2", "--xla_gpu_graph_level=0"

@@ -12,7 +12,7 @@ from fleet import codes, decision, machine
 from jaxgpu_tune import plan
 from jaxgpu_tune.host.surroundings import surroundings
 from jaxgpu_tune.knowledge.tables import read_table
-from jaxgpu_tune.planning.diagnose import diagnose
+from jaxgpu_tune.planning.findings.diagnose import diagnose
 
 
 def plugins(cuda: int, version: str, pjrt: str | None = None) -> dict[str, str]:

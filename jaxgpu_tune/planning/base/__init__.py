@@ -1,0 +1,1 @@
+"""What every stage uses: the values that flow through planning, conditions, and the reading of plain text."""

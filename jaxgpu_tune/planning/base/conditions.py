@@ -1,0 +1,149 @@
+"""Whether a setting's ``when`` table holds for the facts of a machine and a job. What is unknown is not met."""
+
+from __future__ import annotations
+
+from ...knowledge.versions import matches
+from ...knowledge.vocabulary import when_problems
+from ...values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+
+__all__ = ["EVALUATORS", "Facts", "Verdict", "all_met", "evaluate", "when_problems"]
+
+
+class Facts(Value):
+    """What conditions may ask about; None: could not be learned.
+
+    ``compute_capabilities`` are those of this process's GPUs ("9.0"), empty where there is no GPU; ``devices`` counts
+    the GPUs of the whole job, ``local_gpus`` those of this process; ``nvlink`` says whether all of this process's GPUs
+    reach each other by NVLink; ``nccl`` is the version that JAX would load.
+    """
+
+    jaxlib: str | None = None
+    compute_capabilities: tuple[str, ...] | None = None
+    devices: int | None = None
+    local_gpus: int | None = None
+    nvlink: bool | None = None
+    processes: int | None = None
+    hosts: int | None = None
+    platform: str | None = None
+    nccl: str | None = None
+
+
+class Verdict(Value):
+    """One condition's answer: ``met`` is None where the fact is unknown, and then counts as not met."""
+
+    condition: str
+    met: bool | None
+    sentence: str
+
+
+def evaluate(when: Mapping[str, Any], facts: Facts) -> tuple[Verdict, ...]:
+    """Return the verdict on each condition, in the table's order. Raises ValueError for a table that is not valid."""
+    problems = when_problems(dict(when))
+    if problems:
+        raise ValueError(" ".join(problems))
+    return tuple(EVALUATORS[name](demand, facts) for name, demand in when.items())
+
+
+def all_met(when: Mapping[str, Any], facts: Facts) -> bool:
+    """Whether every condition is met; what is unknown is not."""
+    return all(verdict.met is True for verdict in evaluate(when, facts))
+
+
+def jaxlib(demand: str, facts: Facts) -> Verdict:
+    """Judge whether the installed jaxlib's version lies in the range."""
+    return _in_range("jaxlib", demand, facts.jaxlib, "the version of jaxlib", f"jaxlib {facts.jaxlib}")
+
+
+def nccl(demand: str, facts: Facts) -> Verdict:
+    """Judge whether the version of the NCCL that JAX would load lies in the range."""
+    return _in_range("nccl", demand, facts.nccl, "the version of NCCL", f"NCCL {facts.nccl}")
+
+
+def compute_capability(demand: str, facts: Facts) -> Verdict:
+    """Judge whether every GPU's compute capability lies in the range; GPUs that differ are judged by the least able (R54)."""
+    found = facts.compute_capabilities
+    if found is None:
+        return _unknown("compute_capability", demand, "the GPUs' compute capability")
+    if not found:
+        return Verdict("compute_capability", False, f"There is no GPU, so none has compute capability {demand}.")
+    wrong = [one for one in found if not matches(demand, one)]
+    if wrong and len(set(found)) > 1:
+        return Verdict(
+            "compute_capability",
+            False,
+            f"The GPUs differ (compute capability {', '.join(sorted(set(found)))}), and {wrong[0]} does not meet {demand}.",
+        )
+    return _verdict("compute_capability", demand, not wrong, f"Compute capability {found[0]}")
+
+
+def devices(demand: str, facts: Facts) -> Verdict:
+    """Judge whether the number of GPUs of the whole job lies in the range."""
+    return _counted("devices", demand, facts.devices, "GPU", " in this job")
+
+
+def local_gpus(demand: str, facts: Facts) -> Verdict:
+    """Judge whether the number of GPUs of this process lies in the range."""
+    return _counted("local_gpus", demand, facts.local_gpus, "GPU", " in this process")
+
+
+def processes(demand: str, facts: Facts) -> Verdict:
+    """Judge whether the number of processes of the job lies in the range."""
+    return _counted("processes", demand, facts.processes, "process", " in this job")
+
+
+def hosts(demand: str, facts: Facts) -> Verdict:
+    """Judge whether the number of hosts of the job lies in the range."""
+    return _counted("hosts", demand, facts.hosts, "host", " in this job")
+
+
+def nvlink(demand: bool, facts: Facts) -> Verdict:
+    """Judge whether all GPUs of this process reach each other by NVLink, or (false) not all do."""
+    if facts.nvlink is None:
+        return _unknown("nvlink", str(demand).lower(), "whether NVLink joins the GPUs")
+    sentence = (
+        "NVLink joins all GPUs of this process" if facts.nvlink else "NVLink does not join all GPUs of this process"
+    )
+    return _verdict("nvlink", str(demand).lower(), facts.nvlink == demand, sentence)
+
+
+def platform(demand: str, facts: Facts) -> Verdict:
+    """Judge whether JAX will run on this platform."""
+    if facts.platform is None:
+        return _unknown("platform", demand, "the platform")
+    return _verdict("platform", demand, facts.platform == demand, f"The platform {facts.platform}")
+
+
+EVALUATORS: dict[str, Callable[[Any, Facts], Verdict]] = {
+    function.__name__: function
+    for function in (jaxlib, nccl, compute_capability, devices, local_gpus, processes, hosts, nvlink, platform)
+}
+"""The implementation of each condition of ``knowledge/vocabulary.py``."""
+
+
+def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -> Verdict:
+    several = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    subject = f"{count} {noun if count == 1 else several}{where}"
+    return _in_range(name, demand, None if count is None else str(count), f"the number of {several}{where}", subject)
+
+
+def _in_range(name: str, demand: str, value: str | None, what: str, subject: str) -> Verdict:
+    if value is None:
+        return _unknown(name, demand, what)
+    try:
+        return _verdict(name, demand, matches(demand, value), subject)
+    except ValueError:
+        return _unknown(name, demand, f"{what} ({value!r} is not readable)")
+
+
+def _verdict(name: str, demand: str, met: bool, subject: str) -> Verdict:
+    return Verdict(name, met, f"{subject} {'meets' if met else 'does not meet'} {name} {demand}.")
+
+
+def _unknown(name: str, demand: str, what: str) -> Verdict:
+    return Verdict(name, None, f"{what[0].upper()}{what[1:]} is unknown, so {name} {demand} counts as not met.")

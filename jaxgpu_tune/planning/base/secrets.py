@@ -1,0 +1,62 @@
+"""Taking out of a text what does not belong into a bug report. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...model import Report
+
+
+__all__ = ["masked", "shown_value", "without_secrets"]
+
+HIDDEN = "***"
+_NAMED = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential|signature|sig|auth)"
+_SECRETS = (
+    (r"(://)[^/@\s'\"]+@", rf"\1{HIDDEN}@"),
+    (r"(?i)(bearer\s+)\S+", rf"\1{HIDDEN}"),
+    (rf"(?i)([\w.-]*{_NAMED}[\w.-]*\s*[=:]\s*['\"]?)(?!\*)[^\s&'\",;]+", rf"\1{HIDDEN}"),
+    (r"\b(?:hf_|gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|ASIA|nvapi-|eyJ)[A-Za-z0-9_.-]{8,}", HIDDEN),
+    (r"(?<![\w/+])(?=[\w+]*[0-9])(?=[\w+]*[a-z])(?=[\w+]*[A-Z])[A-Za-z0-9_+]{32,}={0,2}(?![\w/])", HIDDEN),
+)
+"""Compiled where they are first used: compiling them costs as much as several modules do at start-up."""
+
+
+def _is_secret(name: object) -> bool:
+    return re.search(f"(?i){_NAMED}", str(name)) is not None
+
+
+def shown_value(name: str, value: str | None) -> str | None:
+    """A variable's value for people to read; of a name such as HF_TOKEN, not the value."""
+    return HIDDEN if value and _is_secret(name) else value
+
+
+def without_secrets(report: Report) -> Report:
+    """The report as it may be shown: variables whose names tell of a secret without their values."""
+    hidden = {name for name, value in report.environ.items() if shown_value(name, value) != value}
+    hidden |= {d.name for d in report.decisions if d.kind == "env" and shown_value(d.name, d.value) != d.value}
+    if not hidden:
+        return report
+    return report._replace(
+        environ={name: shown_value(name, value) for name, value in report.environ.items()},
+        decisions=tuple(d._replace(value=HIDDEN) if d.name in hidden and d.value else d for d in report.decisions),
+    )
+
+
+def masked(value: Any, home: str = "") -> Any:
+    """A JSON value without passwords, tokens, credentials in addresses and the home folder's name."""
+    if isinstance(value, Mapping):
+        return {key: HIDDEN if _is_secret(key) and item else masked(item, home) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked(item, home) for item in value]
+    return _masked_text(value, home) if isinstance(value, str) else value
+
+
+def _masked_text(text: str, home: str) -> str:
+    for pattern, instead in _SECRETS:
+        text = re.sub(pattern, instead, text)
+    return re.sub(rf"{re.escape(home)}(?=/|\b)", "~", text) if len(home) > 1 else text

@@ -1,0 +1,1 @@
+"""XLA_FLAGS inside files of people: found, restated, and nothing else touched."""

@@ -1,0 +1,63 @@
+"""Faults of what is installed that settings avoid: which of them are here, and what to tell of them in the end. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ...knowledge.installs import Fault, faults, newest_cuda_served
+from ...model import Finding, Machine, Setting
+from ..base.conditions import Facts, all_met
+from ..base.wish import Wish
+from ..release.target import Target, same
+from ..xla_flags.grammar import quote
+from .installs import PLUGIN
+
+__all__ = ["check_faults", "faults_here"]
+
+
+def faults_here(machine: Machine, facts: Facts, platforms: str) -> tuple[Fault, ...]:
+    """The faults whose conditions hold; none where JAX runs on the CPU, since all of them are the GPU's.
+
+    ``platforms``: what JAX_PLATFORMS says.
+    """
+    plugins = machine.plugins
+    if platforms.strip().lower() == "cpu" or (plugins is not None and not _cudas(machine)):
+        return ()
+    return tuple(fault for fault in faults() if all_met(fault.when, facts))
+
+
+def check_faults(here: Iterable[Fault], wishes: Iterable[Wish], target: Target, machine: Machine) -> Iterator[Finding]:
+    """A warning for each fault that the flags in force avoid, an error for each that they do not."""
+    values = {wish.name: wish.value for wish in wishes if wish.kind == "xla_flag"}
+    for fault in here:
+        flags = " ".join(quote(setting.name, setting.value) for setting in fault.settings)
+        message = fault.message.format(nccl=machine.nccl)
+        pip = fault.hint.format(wheel=_wheel(fault.library, machine))
+        if all(_in_force(setting, values, target) for setting in fault.settings):
+            message = f"{message} In XLA_FLAGS {flags} avoid that (source: {fault.source})"
+            hint = f"{pip} makes them needless. They act on the whole process: compiler_options() leaves them out."
+            yield Finding(fault.code, "warning", message, hint)
+        else:
+            message = f"{message} Nothing that is set avoids that (source: {fault.source})"
+            yield Finding(fault.code, "error", message, f"{pip}, or let XLA_FLAGS hold, as configure() does: {flags}")
+
+
+def _in_force(setting: Setting, values: dict[str, str], target: Target) -> bool:
+    spec = target.flag(setting.name)
+    if setting.name not in values:
+        return target.is_default(setting.name, setting.value)
+    return spec is not None and same(spec, values[setting.name], setting.value)
+
+
+def _wheel(library: str, machine: Machine) -> str:
+    """The name of the installed wheel of one of NVIDIA's libraries; of several, the one for the plugin's CUDA."""
+    installed = [name for name in machine.libraries or {} if re.fullmatch(rf"{library}(-cu\d+)?", name)]
+    wanted = [f"{library}-cu{cuda}" for cuda in _cudas(machine) or [str(newest_cuda_served(machine.cuda_driver))]]
+    fitting = [name for name in wanted if name in installed]
+    return (fitting or installed or wanted)[0]
+
+
+def _cudas(machine: Machine) -> list[str]:
+    """The CUDAs of the plugins that are installed, the newest first."""
+    return sorted({found[1] for name in machine.plugins or {} if (found := re.fullmatch(PLUGIN, name))}, reverse=True)

@@ -1,0 +1,47 @@
+"""Hazards of the final plan, whoever set the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...model import Finding, Setting
+from ..base.conditions import Facts, all_met
+from ..base.wish import Wish
+from ..merging.merge import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...knowledge.hazards import Hazard
+
+
+__all__ = ["check", "withheld"]
+
+
+def check(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
+    """A finding for each known hazard whose settings are in force and whose conditions hold."""
+    in_force = {
+        (w.kind, w.name): text_of(w) if w.kind != "jax_config" else w.value for w in wishes if w.value is not None
+    }
+    if not in_force:
+        return
+    from ...knowledge.hazards import hazards
+
+    for hazard in hazards():
+        if hazard.triggered_by(in_force) and _holds(hazard, facts):
+            yield Finding(hazard.code, hazard.severity, f"{hazard.message} (source: {hazard.source})", hazard.hint)
+
+
+def withheld(setting: Setting, facts: Facts) -> str | None:
+    """Why a preset does not set this here although its own conditions hold (a sentence), or None."""
+    from ...knowledge.hazards import hazards
+
+    asked = {(setting.kind, setting.name): setting.value}
+    found = (h.message for h in hazards() if h.withheld and h.triggered_by(asked) and _holds(h, facts))
+    return next(found, None)
+
+
+def _holds(hazard: Hazard, facts: Facts) -> bool:
+    """Whether it can strike here: of GPUs that differ, one is enough (R54)."""
+    kinds = sorted(set(facts.compute_capabilities or ()))
+    each = (facts._replace(compute_capabilities=(one,)) for one in kinds) if kinds else (facts,)
+    return any(all_met(hazard.when, one) for one in each)

@@ -1,0 +1,175 @@
+"""Installed pieces that do not fit, before JAX segfaults, refuses to start or runs on the CPU over them (R57, R58, R61)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ...knowledge import installs as known
+from ...knowledge.versions import numbers
+from ...model import Finding, Machine, Observation
+
+__all__ = ["misfits", "shadowed", "shared_flags"]
+
+PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
+NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
+ROCM = "jax-rocm"
+CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
+"""From which jaxlib on a plugin without a GPU leaves JAX to the CPU (R50: jax-ml/jax#22703)."""
+OTHER_XLA = {
+    "tensorflow": "tensorflow",
+    "tensorflow-cpu": "tensorflow",
+    "tf-nightly": "tensorflow",
+    "torch-xla": "torch_xla",
+}
+"""Distributions that hold an XLA of their own, and the module of each."""
+
+
+def misfits(machine: Machine, platforms: str = "") -> Iterator[Finding]:
+    """The findings about versions: jax with jaxlib, and where there are GPUs the plugins, NVIDIA's wheels and the driver.
+
+    ``platforms``: what JAX_PLATFORMS says; where it leaves the GPUs out, what they need does not matter.
+    """
+    yield from _jax(machine)
+    plugins = machine.plugins
+    if machine.jaxlib is None or plugins is None or "+cuda" in machine.jaxlib:
+        return
+    yield from _rocm(plugins)
+    versions = sorted({int(found[1]) for name in plugins if (found := re.fullmatch(PLUGIN, name))})
+    if platforms.strip().lower() == "cpu":
+        return
+    if not machine.gpus:
+        yield from _unused_without_gpu(machine, versions)
+        return
+    if not versions:
+        yield _no_plugin(machine)
+    if len(versions) > 1:
+        yield _two_plugins(versions)
+    yield from _unused(machine)
+    for cuda in versions:
+        yield from _half(machine, cuda)
+        yield from _driver(machine, cuda)
+        yield from _gpus(machine, cuda)
+        yield from _libraries(machine, cuda)
+
+
+def _jax(machine: Machine) -> Iterator[Finding]:
+    """What jax itself refuses when it is imported (jax/_src/lib/__init__.py)."""
+    if not (machine.jax and machine.jaxlib):
+        return
+    least = known.least_jaxlib(machine.jax.partition("+")[0])
+    if numbers(machine.jaxlib) > numbers(machine.jax):
+        message = f"jaxlib {machine.jaxlib} is newer than jax {machine.jax}, which refuses to be imported."
+        hint = f"pip install jax=={machine.jaxlib.partition('+')[0]} (or an older jaxlib)."
+        yield Finding("jaxlib-too-new", "error", message, hint)
+    elif least and numbers(machine.jaxlib) < numbers(least):
+        message = (
+            f"jaxlib {machine.jaxlib} is older than {least}, the least with which jax {machine.jax} can be imported."
+        )
+        yield Finding("jaxlib-too-old", "error", message, f"pip install jaxlib=={machine.jax}")
+
+
+def _rocm(plugins: Mapping[str, str]) -> Iterator[Finding]:
+    found = sorted(name for name in plugins if name.startswith(ROCM))
+    if found:
+        message = (
+            f"{found[0]} {plugins[found[0]]} is installed: AMD GPUs are not known here, and nothing is set for them."
+        )
+        yield Finding("rocm", "note", message, "What you set yourself stays as it is.")
+
+
+def _unused_without_gpu(machine: Machine, versions: list[int]) -> Iterator[Finding]:
+    """A GPU that is hidden or in another machine is no misfit: only where no driver is there at all."""
+    if versions and machine.gpus == () and numbers(machine.jaxlib or "") < CPU_WITHOUT_GPU_SINCE:
+        message = f"The CUDA plugin of jaxlib {machine.jaxlib} raises where there is no GPU, instead of leaving JAX to the CPU."
+        yield Finding(
+            "plugin-without-gpu", "warning", message, "Set JAX_PLATFORMS=cpu (platform='cpu'), or update jax."
+        )
+    elif versions and machine.gpus == () and machine.driver is None:
+        message = f"The CUDA {versions[-1]} plugin of JAX is installed, but no NVIDIA driver answers here: JAX runs on the CPU."
+        yield Finding("no-driver", "note", message, "In a container: docker run --gpus all.")
+
+
+def _no_plugin(machine: Machine) -> Finding:
+    message = "GPUs are here, but no CUDA plugin of JAX is installed: JAX runs on the CPU."
+    hint = f"pip install 'jax[cuda{known.newest_cuda_served(machine.cuda_driver)}]=={machine.jax or machine.jaxlib}'"
+    return Finding("no-cuda-plugin", "error", message, hint)
+
+
+def _two_plugins(versions: list[int]) -> Finding:
+    message = f"The plugins of CUDA {' and '.join(map(str, versions))} are installed side by side; JAX uses but one."
+    hint = f"pip uninstall jax-cuda{versions[0]}-plugin jax-cuda{versions[0]}-pjrt"
+    return Finding("two-cuda-plugins", "warning", message, hint)
+
+
+def _unused(machine: Machine) -> Iterator[Finding]:
+    """jaxlib leaves a plugin of another version aside with no more than a Python warning (jaxlib/plugin_support.py)."""
+    for name, version in sorted((machine.plugins or {}).items()):
+        if (
+            re.fullmatch(PLUGIN, name)
+            and name.endswith("-plugin")
+            and numbers(version) != numbers(machine.jaxlib or "")
+        ):
+            message = f"{name} {version} is not for jaxlib {machine.jaxlib}, which does not use it."
+            yield Finding("plugin-unused", "error", message, f"pip install {name}=={machine.jaxlib}")
+
+
+def _half(machine: Machine, cuda: int) -> Iterator[Finding]:
+    missing = [n for part in ("plugin", "pjrt") if (n := f"jax-cuda{cuda}-{part}") not in (machine.plugins or {})]
+    if missing:
+        message = f"{missing[0]} is not installed, its other half is: JAX does not start on the GPU."
+        yield Finding("half-a-plugin", "error", message, f"pip install {missing[0]}=={machine.jaxlib}")
+
+
+def _driver(machine: Machine, cuda: int) -> Iterator[Finding]:
+    needs = known.needs_of(cuda)
+    if machine.cuda_driver and numbers(machine.cuda_driver) < numbers(needs["serves"]):
+        driver = f"The driver {machine.driver}" if machine.driver else "The driver"
+        message = f"{driver} serves CUDA {machine.cuda_driver}; the plugin needs {needs['serves']}: JAX does not start on the GPU."
+        older = known.newest_cuda_served(machine.cuda_driver)
+        other = f", or pip install 'jax[cuda{older}]=={machine.jaxlib}'" if older != cuda else ""
+        yield Finding("driver-too-old", "error", message, f"Update the driver to {needs['driver']} or newer{other}.")
+
+
+def _gpus(machine: Machine, cuda: int) -> Iterator[Finding]:
+    nvcc = (machine.libraries or {}).get(NVCC.get(cuda, ""))
+    least = known.needs_of(cuda)["least"]
+    each = [(g.name or "a GPU", g.compute_capability) for g in machine.gpus or () if g.compute_capability]
+    old = sorted({name for name, capability in each if numbers(capability) < numbers(least)})
+    new = sorted({f"{name} ({c})" for name, c in each if known.unknown_to_compiler(c, cuda, nvcc)})
+    if old:
+        message = f"CUDA {cuda} needs compute capability {least}, which {', '.join(old)} has not."
+        yield Finding("gpu-too-old", "error", message, "Install jax[cuda12], or hide it with CUDA_VISIBLE_DEVICES.")
+    if new:
+        compiler = f"{NVCC[cuda]} {nvcc}" if nvcc else f"CUDA {cuda}"
+        message = f"{', '.join(new)} is newer than the compiler of {compiler}: the first operation can end the process."
+        hint = "pip install -U 'jax[cuda13]'" if cuda == 12 else f"pip install -U {NVCC.get(cuda, 'jax')}"
+        yield Finding("gpu-too-new", "error", message, hint)
+
+
+def _libraries(machine: Machine, cuda: int) -> Iterator[Finding]:
+    """NVIDIA's wheels below what the plugin's own metadata asks for, as another package's pin leaves them."""
+    plugin = (machine.plugins or {}).get(f"jax-cuda{cuda}-plugin")
+    installed = machine.libraries or {}
+    for name, least in known.least_libraries(cuda, plugin).items() if plugin else ():
+        if name in installed and numbers(installed[name]) < numbers(least):
+            message = f"{name} {installed[name]} is older than {least}, which jax-cuda{cuda}-plugin {plugin} needs: JAX fails or runs on the CPU."
+            yield Finding("cuda-library-too-old", "warning", message, f"pip install -U '{name}>={least}'")
+
+
+def shadowed(machine: Machine, folders: tuple[str, ...]) -> Iterator[Finding]:
+    """R59: ``folders`` of LD_LIBRARY_PATH hold CUDA, and pip's CUDA is installed too. Too late to change for this process."""
+    if folders and machine.plugins and any(name.startswith("nvidia-") for name in machine.libraries or {}):
+        message = f"LD_LIBRARY_PATH names {', '.join(folders)}, whose CUDA libraries come before those that pip installed with JAX."
+        hint = "Start without LD_LIBRARY_PATH, or import jax before tensorflow (jax-ml/jax#17497)."
+        yield Finding("library-path", "warning", message, hint)
+
+
+def shared_flags(observation: Observation, flags: str) -> Iterator[Finding]:
+    """R11: every XLA of this process and its children reads XLA_FLAGS, and ends the process on a flag that it lacks."""
+    installed = {OTHER_XLA[n]: f"{n} {v}" for n, v in (observation.machine.libraries or {}).items() if n in OTHER_XLA}
+    for name in sorted({*installed, *observation.modules} & set(OTHER_XLA.values())) if flags else ():
+        here = "is imported here" if name in observation.modules else "is installed"
+        message = f"{installed.get(name, name)} {here}: it has an XLA of its own, which reads the same XLA_FLAGS and ends the process on a flag that it lacks."
+        hint = "Pass compiler_options() to jax.jit instead where both run in one process; restore() before starting children of the other."
+        yield Finding("xla-flags-shared", "warning" if name in observation.modules else "note", message, hint)

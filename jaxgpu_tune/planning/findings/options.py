@@ -1,0 +1,164 @@
+"""What options of jax.config ask of each other and of the process: PGLE, the compilation cache, transfer guards; and CUDA's variables where CUDA has started. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from ...model import Decision, Finding, Observation, Setting
+from ..base.wish import Wish
+from ..merging.merge import RANKS, shown
+from ..settings.arguments import CACHE_OPTION, GUARD_OPTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..base.conditions import Facts
+
+
+__all__ = ["check_options", "companions", "refused_here"]
+
+THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
+PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
+NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
+STRICT_GUARDS = ("disallow", "disallow_explicit")
+CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
+"""Variables that a tool sets in the processes it watches through CUPTI, which serves one at a time (Nsight Systems)."""
+TORCH = "torch.cuda"
+CLIENT_OPTIONS = "jax_pjrt_client_create_options"
+NO_TEXTS = frozenset(
+    {
+        *("memory_fraction", "preallocate", "collective_memory_size", "visible_devices", "node_id", "num_nodes"),
+        *("should_stage_host_to_device_transfers", "abort_collectives_on_failure", "use_tfrt_gpu_client"),
+        *("enable_mock_nccl", "partition_index", "max_inflight_computations"),
+    }
+)
+"""What the CUDA client takes as a number or a bool; jax makes texts of all that its option holds (pjrt_c_api_helpers.cc)."""
+UNEXPANDED = r"^~[\w.-]*(/|$)|\$\{?[A-Za-z_]"
+"""What only a shell replaces; a regular expression may end in $."""
+
+
+def companions(settings: Iterable[object]) -> Iterator[Setting]:
+    """What a directory for the compilation cache needs to be of use; whatever is set already beats it (R30)."""
+    for setting in settings:
+        if not isinstance(setting, Setting) or setting.source != "argument compilation_cache" or not setting.value:
+            continue
+        reason = "so that programs which compile in less than a second are kept too"
+        yield Setting("jax_config", THRESHOLD, 0.0, reason, setting.source)
+        if "://" in setting.value:
+            reason = "XLA's own files in the cache cannot be written to an address"
+            yield Setting("jax_config", XLA_CACHES, "none", reason, setting.source)
+
+
+def refused_here(
+    wishes: Iterable[Wish], facts: Facts, observation: Observation, prefer: str
+) -> Iterator[Wish | Decision | Finding]:
+    """The wishes without those that would end or stall the program (R77, DreamerV3's rule), or that CUDA has missed (R76)."""
+    all_wishes = tuple(wishes)
+    no_profiles, no_guard = _why_no_pgle(facts, observation.environ), _why_no_guard(_in_force(all_wishes, prefer))
+    for wish in all_wishes:
+        if no_profiles and wish.name == PGLE and wish.value is True:
+            yield from _refused(wish, "pgle-refused", no_profiles, PGLE_HINT)
+        elif no_guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
+            yield from _refused(wish, "guard-refused", no_guard, 'Use "log" together with it.')
+        elif wish.name == CLIENT_OPTIONS and facts.platform != "cpu" and (wrong := _no_texts(wish.value)):
+            yield from _unusable(wish, wrong)
+        elif TORCH in observation.modules and wish.name.startswith("CUDA_") and wish.origin != "existing":
+            yield from _missed(wish)
+        else:
+            yield wish
+
+
+PGLE_HINT = 'Profile once with one process and no other tool, with a compilation cache; then use pgle="expect".'
+
+
+def _refused(wish: Wish, code: str, reason: str, hint: str) -> Iterator[Wish | Decision | Finding]:
+    """What is set already stays, and is told."""
+    if wish.origin == "existing":
+        yield wish
+        yield Finding(code, "warning", f"{wish.name}={wish.value} is set already: {reason}.", hint)
+        return
+    yield Decision(wish.kind, wish.name, None, "unmet", reason, wish.source)
+    yield Finding(code, "warning", f"{wish.name}={wish.value} is not set: {reason}.", hint)
+
+
+def _missed(wish: Wish) -> Iterator[Decision | Finding]:
+    reason = "torch.cuda has started CUDA in this process, which has read its variables"
+    yield Decision(wish.kind, wish.name, None, "late", reason, wish.source)
+    message = f"{wish.name}={wish.value} is not set: {reason}."
+    yield Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
+
+
+def _no_texts(value: Any) -> list[str]:
+    if value is None:
+        return []
+    names = value if isinstance(value, Mapping) else (pair.partition(":")[0] for pair in value.split(";"))
+    return sorted(NO_TEXTS.intersection(name.strip() for name in names))
+
+
+def _unusable(wish: Wish, names: list[str]) -> Iterator[Decision | Finding]:
+    """An option with which no GPU client starts does not leave, whoever set it."""
+    reason = f"the CUDA client takes no text for {', '.join(names)} and would not start"
+    yield Decision(wish.kind, wish.name, None, "dropped" if wish.origin == "existing" else "unmet", reason, wish.source)
+    hint = "Use memory_fraction=, preallocate= and their like, or the variables XLA_PYTHON_CLIENT_…"
+    yield Finding("client-options", "error", f"{wish.name} is left out: {reason}.", hint)
+
+
+def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:
+    tools = sorted(name for name, value in environ.items() if value and name.startswith(CUPTI_TOOLS))
+    if tools:
+        return f"{tools[0]} tells of a tool that profiles this process, and CUPTI serves one at a time"
+    if facts.processes != 1:
+        count = "an unknown number of" if facts.processes is None else str(facts.processes)
+        return f"this job has {count} processes, in which profiles for AutoPGLE have ended and stalled jobs"
+    return ""
+
+
+def _why_no_guard(values: Mapping[str, Any]) -> str:
+    if values.get(NO_JIT) is True:
+        return f"with {NO_JIT} every constant is a transfer, which it would refuse"
+    checks = [name for name in NO_NANS if values.get(name) is True]
+    return f"with {checks[0]} every result is fetched to be looked at, which it would refuse" if checks else ""
+
+
+def _in_force(wishes: Iterable[Wish], prefer: str) -> dict[str, Any]:
+    options = sorted((w for w in wishes if w.kind == "jax_config"), key=lambda wish: RANKS[prefer][wish.origin])
+    return {wish.name: wish.value for wish in options}
+
+
+def check_options(wishes: Iterable[Wish]) -> Iterator[Finding]:
+    """Findings about the options that will be in force, and about every path."""
+    in_force = tuple(wishes)
+    values = {wish.name: wish.value for wish in in_force if wish.kind == "jax_config"}
+    yield from _unexpanded(in_force)
+    yield from _strange_platforms(values)
+    folder = values.get(CACHE_OPTION)
+    if values.get(EXPECT) is True and not folder:
+        message = f"{EXPECT} is on without {CACHE_OPTION}: there is no cache to find the optimized programs in."
+        yield Finding("pgle-needs-cache", "error", message, "Pass compilation_cache= with the profile run's directory.")
+    if not isinstance(folder, str):
+        return
+    if "://" in folder and values.get(XLA_CACHES) not in ("none", ""):
+        message = f"{CACHE_OPTION}={folder}: XLA's own files in the cache cannot be written to an address."
+        yield Finding("cache-address", "warning", message, f'Set {XLA_CACHES} to "none" (jax 0.4.36 and newer).')
+
+
+def _unexpanded(wishes: Iterable[Wish]) -> Iterator[Finding]:
+    for wish in wishes:
+        if isinstance(wish.value, str) and "://" not in wish.value and re.search(UNEXPANDED, wish.value):
+            message = f"{shown(wish)} is taken as it stands: what reads it replaces neither ~ nor variables."
+            yield Finding("unexpanded-path", "warning", message, "Write the whole path.")
+
+
+def _strange_platforms(values: Mapping[str, Any]) -> Iterator[Finding]:
+    listed = {name: value for name, value in values.items() if name.startswith("jax_platform") and value}
+    for option, value in listed.items():
+        from ..settings.platforms import strange_names
+
+        names = strange_names(value)
+        if names:
+            message = f"{option}={value} names {', '.join(names)}, which jax itself does not know: without a plugin that registers it, JAX does not start."
+            yield Finding(
+                "unknown-platform", "warning", message, "jax knows cpu, cuda, rocm, tpu; for NVIDIA's GPUs say cuda."
+            )

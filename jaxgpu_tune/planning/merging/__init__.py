@@ -1,0 +1,1 @@
+"""What is set already and what is wished meet: one decision for each setting."""

@@ -1,0 +1,113 @@
+"""The plan as the values a Report holds: the XLA_FLAGS text, the variables, the options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ...model import Decision, Finding
+from ..base.wish import Repaired, Wish
+from ..release.target import option_of
+from ..settings.arguments import GUARD_OPTIONS
+from ..xla_flags.grammar import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["by_variable", "carried", "environ_changes", "flags_text", "option_values", "ordered"]
+
+FLAGS = "XLA_FLAGS"
+GUARD_VARIABLE = "JAX_TRANSFER_GUARD"
+KINDS = ("xla_flag", "env", "jax_config")
+
+
+def flags_text(wishes: Iterable[Wish], inherited: Repaired, original: str) -> str:
+    """The final XLA_FLAGS: the user's own text where nothing changes, else each flag in the wishes' (canonical) order."""
+    texts = [
+        wish.text or quote(wish.name, wish.value)
+        for wish in wishes
+        if wish.kind == "xla_flag" and wish.value is not None
+    ]
+    untouched = not inherited.findings and sorted(texts) == sorted(flag.text for flag in inherited.flags)
+    return original if untouched else " ".join(texts)
+
+
+def option_values(wishes: Iterable[Wish], decisions: Iterable[Decision]) -> dict[str, Any]:
+    """The options that are changed, those that were mended included; one that was removed, or taken out of a live jax, is None."""
+    options = [d for d in decisions if d.kind == "jax_config"]
+    ours = {d.name for d in options if d.status in ("set", "removed")}
+    taken_out = {d.name: None for d in options if d.status == "dropped" and d.source == "jax.config"}
+    changed = (w for w in wishes if w.kind == "jax_config" and (w.name in ours or w.translated))
+    return {**taken_out, **{wish.name: wish.value for wish in changed}}
+
+
+def environ_changes(
+    wishes: Iterable[Wish],
+    decisions: Iterable[Decision],
+    flags: str,
+    changed: Mapping[str, Any],
+    environ: Mapping[str, str],
+    jax: str | None,
+) -> dict[str, str | None]:
+    """Every variable set or changed with its final value; None: removed."""
+    found: dict[str, str | None] = {w.name: w.value for w in wishes if w.kind == "env"}
+    for decision in decisions:
+        if decision.status == "dropped" and decision.kind != "xla_flag":
+            found.setdefault(decision.name if decision.kind == "env" else decision.name.upper(), None)
+    for name, value in changed.items():
+        spec = option_of(name, jax)
+        if spec is not None and spec.env:
+            from ...knowledge.options import env_text
+
+            found[name.upper()] = None if value is None else env_text(spec, value)
+    found.update(_umbrella(changed))
+    if flags or FLAGS in environ:
+        found[FLAGS] = flags or None
+    same = [name for name, value in found.items() if environ.get(name) == value and (name != FLAGS or not flags)]
+    return {name: value for name, value in sorted(found.items()) if name not in same}
+
+
+def _umbrella(changed: Mapping[str, Any]) -> dict[str, str | None]:
+    """The three transfer guards as a variable: the umbrella's, since jax overwrites theirs with it when it is imported."""
+    levels = {changed.get(name) for name in GUARD_OPTIONS}
+    return {GUARD_VARIABLE: levels.pop()} if len(levels) == 1 and None not in levels else {}
+
+
+def by_variable(values: Mapping[str, Any], jax: str | None) -> frozenset[str]:
+    """Those of the options that a variable carries into a process that imports jax later.
+
+    The three transfer guards only at one level: jax overwrites each with the umbrella's when it is imported.
+    """
+    specs = {name: option_of(name, jax) for name in values}
+    read = {name for name, spec in specs.items() if spec is None or spec.env}
+    return frozenset(read.difference(GUARD_OPTIONS).union(GUARD_OPTIONS if _umbrella(values) else ()))
+
+
+def carried(wishes: Iterable[Wish], jax: str | None, live: bool) -> Iterator[Wish | Decision | Finding]:
+    """The wishes that can take effect: an option that no variable carries reaches only this process (``live``)."""
+    all_wishes = tuple(wishes)
+    ours = {w.name: w.value for w in all_wishes if w.kind == "jax_config" and w.origin != "existing"}
+    alone = ours.keys() - by_variable(ours, jax)
+    for wish in all_wishes:
+        if wish.kind != "jax_config" or wish.origin == "existing" or wish.name not in alone or live:
+            yield wish
+            continue
+        reason = "no variable carries it into a process that imports jax later"
+        yield Decision("jax_config", wish.name, None, "unmet", reason, wish.source)
+        message = f"{wish.name} is not set: {reason}."
+        hint = f"Write jax.config.update({wish.name!r}, {wish.value!r}) after `import jax` there, or call configure() there."
+        yield Finding("option-without-variable", "warning", message, hint)
+    if live and alone:
+        message = f"{', '.join(sorted(alone))}: set in this process alone; no variable carries this to its children."
+        yield Finding("option-without-variable", "note", message, "Call configure() in them too.")
+
+
+def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Decisions by kind and name; where a setting has several, the one in force alone."""
+    best: dict[tuple[str, str], Decision] = {}
+    for decision in decisions:
+        key = (decision.kind, decision.name)
+        if key not in best or best[key].status in ("unmet", "absent", "dropped", "translated"):
+            best[key] = decision
+    return tuple(sorted(best.values(), key=lambda d: (KINDS.index(d.kind), d.name)))

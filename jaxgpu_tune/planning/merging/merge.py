@@ -1,0 +1,298 @@
+"""Who wins: wishes about the same field of XLA's options meet, one decision comes of each.
+
+Precedence (highest first): argument, what is set already, preset; ``prefer="preset"`` swaps the last two.
+Lists whose own rule is to add up are joined, inherited members first; all else is won by one side, the loser named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ...knowledge.flag_spec import FlagSpec
+from ...model import Decision, Finding, Status
+from ..base.wish import Stream, Wish
+from ..release.target import Target, same
+from ..settings.arguments import GUARD_OPTIONS
+from ..settings.memory import FRACTION_NAMES
+from ..xla_flags.grammar import quote
+
+__all__ = ["RANKS", "merge", "shown", "text_of"]
+
+RANKS = {
+    "existing": {"preset": 0, "existing": 1, "argument": 2},
+    "preset": {"existing": 0, "preset": 1, "argument": 2},
+}
+KINDS = ("xla_flag", "env", "jax_config")
+SCHEDULERS = "CUDA_VISIBLE_DEVICES"
+"""Which GPUs are this process's own is never ours to overwrite (R48)."""
+UMBRELLA = "jax_transfer_guard"
+
+
+def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Stream:
+    """Every wish that is emitted, in canonical order, with the decisions and findings of all."""
+    rank = RANKS[prefer]
+    groups = _groups(_specific_guards(tuple(wishes)), lambda wish: fields_of(wish, target))
+    outcomes = [tuple(_resolve(_one_list(group, target), target, rank)) for group in groups]
+    for outcome in sorted(outcomes, key=_place):
+        yield from outcome
+
+
+def _place(outcome: tuple[object, ...]) -> tuple[int, str]:
+    """Canonical order: by kind, then by what is emitted, never by what lost."""
+    emitted = [(KINDS.index(item.kind), item.name) for item in outcome if isinstance(item, Wish)]
+    return min(emitted, default=(len(KINDS), ""))
+
+
+def fields_of(wish: Wish, target: Target) -> frozenset[str]:
+    """The fields a setting writes: settings that share one cannot both hold."""
+    if wish.kind == "xla_flag":
+        spec = target.flag(wish.name)
+        names = spec.fields if spec is not None and spec.fields else (wish.name,)
+    elif wish.name in FRACTION_NAMES:
+        names = FRACTION_NAMES[:1]
+    else:
+        names = (wish.name,)
+    return frozenset(f"{wish.kind}:{name}" for name in names)
+
+
+def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) -> list[list[Wish]]:
+    groups: list[tuple[set[str], list[Wish]]] = []
+    for wish in wishes:
+        mine = set(fields(wish))
+        apart = [group for group in groups if not group[0] & mine]
+        members = [w for group in groups if group[0] & mine for w in group[1]]
+        union = mine.union(*(group[0] for group in groups if group[0] & mine))
+        groups = [*apart, (union, [*members, wish])]
+    return [group for _, group in groups]
+
+
+def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
+    winner = max(enumerate(group), key=lambda item: (_rank(item[1], rank), item[0]))[1]
+    if winner.name == SCHEDULERS and not all(_equal(wish, winner, target) for wish in group):
+        yield Finding(
+            "scheduler-assigned", "warning", f"{shown(winner)} is the scheduler's assignment and is never overwritten."
+        )
+    if winner.value is None:
+        yield from _remove(group, winner)
+    elif _adds_up(group, target):
+        yield from _join(group, target)
+    elif winner.origin == "existing" or _already(group, winner, target):
+        yield from _keep(group, winner, target)
+    else:
+        yield from _set(group, winner, target)
+
+
+def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
+    """An inherited JAX_TRANSFER_GUARD that all three of ours take the place of becomes three of them, and goes."""
+    ours = {wish.name for wish in wishes if wish.name in GUARD_OPTIONS and wish.origin != "existing"}
+    for wish in wishes:
+        if len(ours) < len(GUARD_OPTIONS) or wish.name != UMBRELLA:
+            yield wish
+            continue
+        yield from (
+            wish._replace(name=option, reason=f"part of {UMBRELLA.upper()}, which is set") for option in GUARD_OPTIONS
+        )
+        yield Wish("jax_config", UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
+        yield wish
+
+
+def _one_list(group: list[Wish], target: Target) -> list[Wish]:
+    """``+X`` and ``-X`` with what they leave of the list that the same side, or what is set already, holds before them.
+
+    Several old flags that one side set may each have become a member of one list: they are one wish.
+    """
+    whole: list[Wish] = []
+    for wish in group:
+        sides = {wish.origin} if wish.origin == "preset" else {wish.origin, "existing"}
+        before = (w for w in reversed(whole) if w.name == wish.name and w.origin in sides and w.value is not None)
+        earlier = next(before, wish)
+        both = wish if earlier is wish else _after(earlier, wish, target)
+        if (
+            both is not wish
+            and earlier.translated
+            and earlier.origin == wish.origin
+            and (both.given is None or both.origin != "existing")
+        ):
+            whole.remove(earlier)
+        whole.append(both)
+    return whole
+
+
+def _after(earlier: Wish, wish: Wish, target: Target) -> Wish:
+    spec = target.flag(wish.name) if wish.kind == "xla_flag" and wish.value is not None else None
+    if spec is None or spec.form != "list":
+        return wish
+    if spec.incremental:
+        from ...knowledge.flag_values import on_top
+
+        left = on_top(spec, earlier.value, wish.value)
+        return wish if left == wish.value else _changing(earlier, wish, left)
+    if not (earlier.translated and wish.translated and earlier.origin == wish.origin):
+        return wish
+    members = dict.fromkeys([*earlier.value.split(","), *wish.value.split(",")])
+    return earlier._replace(value=",".join(members), reason=f"{earlier.reason}; {wish.reason}")
+
+
+def _changing(earlier: Wish, wish: Wish, left: str) -> Wish:
+    """What is set already keeps its text, as it does what stands before it: other flags may change the list in between."""
+    if wish.origin == "existing":
+        return wish._replace(value=left, text=wish.text or quote(wish.name, wish.value), given=wish.value)
+    reason = f"{wish.reason}; {shown(wish)} changes {shown(earlier)}"
+    return wish._replace(value=left, text=None, given=wish.value, reason=reason)
+
+
+def _rank(wish: Wish, rank: dict[str, int]) -> int:
+    return max(rank.values()) + 1 if wish.name == SCHEDULERS and wish.origin == "existing" else rank[wish.origin]
+
+
+def _remove(group: list[Wish], winner: Wish) -> Stream:
+    for name in dict.fromkeys(w.name for w in group):
+        former = [w for w in group if w.name == name and w.origin == "existing"]
+        reason = f"asked for by {winner.source}" + (f"; it was {shown(former[-1])}" if former else "; it was not set")
+        yield Decision(winner.kind, name, None, "removed", reason, winner.source)
+        if former and winner.kind != "xla_flag":
+            yield winner._replace(name=name)
+
+
+def _adds_up(group: list[Wish], target: Target) -> bool:
+    """Whether these are occurrences of one flag whose values XLA itself adds up."""
+    spec = target.flag(group[0].name) if group[0].kind == "xla_flag" else None
+    same_name = len({w.name for w in group}) == 1
+    return spec is not None and same_name and spec.repeat in ("append", "merge") and len(group) > 1
+
+
+def _join(group: list[Wish], target: Target) -> Stream:
+    spec = target.flag(group[0].name)
+    existing = [w for w in group if w.origin == "existing"]
+    ours = [w for w in group if w.origin != "existing" and w.value is not None]
+    if spec is None or not spec.separator:
+        yield from _one_by_one(existing, ours)
+        return
+    value = _joined(existing, ours, spec)
+    if len(existing) == 1 and same(spec, value, existing[0].value):
+        (one,) = existing
+        yield one
+        yield Decision("xla_flag", one.name, one.value, "kept", "already holds all that is wanted", one.source)
+        return
+    yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
+    yield _of_join(existing, ours, value)
+
+
+def _joined(existing: list[Wish], ours: list[Wish], spec: FlagSpec) -> str:
+    """What is inherited as it is, then each member of ours that is new; in a map the last value of a key."""
+    members: list[str] = []
+    for wish in (*existing, *ours):
+        items = (wish.value or "").split(spec.separator)
+        members += items if wish.origin == "existing" or not members else [i for i in items if i not in members]
+    if spec.repeat == "merge":
+        members = list({member.split("=", 1)[0]: member for member in members}.values())
+    return spec.separator.join(members)
+
+
+def _one_by_one(existing: list[Wish], ours: list[Wish]) -> Stream:
+    """A flag that takes one member an occurrence is given several times."""
+    wishes = list({w.value: w for w in (*reversed(ours), *reversed(existing))}.values())[::-1]
+    yield from wishes
+    yield _of_join(existing, ours, " ".join(str(w.value) for w in wishes))
+
+
+def _of_join(existing: list[Wish], ours: list[Wish], value: str) -> Decision:
+    both = (*existing, *ours)
+    status: Status = "merged" if existing and ours else "kept" if existing else "set"
+    reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in both)
+    sources = "; ".join(dict.fromkeys(w.source for w in both))
+    return Decision("xla_flag", both[0].name, value, status, reason, sources)
+
+
+def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
+    existing = [w for w in group if w.origin == "existing"]
+    return bool(existing) and all(w.name == winner.name for w in existing) and _equal(existing[-1], winner, target)
+
+
+def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
+    existing = [w for w in group if w.origin == "existing"]
+    last = {w.name: w for w in existing}
+    in_steps = any(w.given is not None for w in last.values())
+    yield from (w for w in existing if in_steps or last[w.name] is w)
+    for wish in last.values():
+        losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
+        reason = (wish.reason if wish.translated else "set already") + _named(losers)
+        said = (w.given or text_of(w) or "" for w in existing if w.name == wish.name)
+        value = " ".join(said) if in_steps else text_of(wish)
+        yield Decision(wish.kind, wish.name, value, "kept", reason, wish.source)
+    yield from _steps(existing) if in_steps else _repeats(existing, last)
+    for name in dict.fromkeys(w.name for w in group if w.name not in last):
+        reason = f"{shown(existing[-1])} is set already and decides the same thing"
+        yield Decision(winner.kind, name, None, "unmet", reason, next(w.source for w in group if w.name == name))
+        yield from _unset(winner, name)
+
+
+def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
+    for wish in existing:
+        winner = last[wish.name]
+        if winner is not wish and winner.value != wish.value:
+            message = f"{shown(wish)} is given again: XLA has {shown(winner)} in the end, which alone is kept."
+            yield Finding("repeated-flag", "note", message)
+
+
+def _steps(existing: list[Wish]) -> Stream:
+    for wish in existing:
+        if wish.given is not None and not wish.translated:
+            message = f"{shown(wish)} changes the list that stands before it: all are kept as they are."
+            yield Finding("repeated-flag", "note", message)
+
+
+def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
+    built_on = {winner.name} if winner.given is not None else set()
+    beside = [w for w in group if w is not winner and not (w.origin == "existing" and w.name in built_on)]
+    others = [w for w in beside if not _equal(w, winner, target)]
+    for name in dict.fromkeys(w.name for w in group if w.name != winner.name):
+        beaten = [w for w in group if w.name == name][-1]
+        reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
+        yield Decision(winner.kind, name, None, "dropped", reason, beaten.source)
+        yield from _unset(winner, name)
+    for loser in {w.name: w for w in others if w.origin == "existing"}.values():
+        message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
+        yield Finding("overruled", "warning", message, "Set it in one place only.")
+    reason = winner.reason + _named(others)
+    if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
+        note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others)
+        yield Decision("xla_flag", winner.name, None, "default", note, winner.source)
+        return
+    yield winner
+    yield Decision(winner.kind, winner.name, text_of(winner), "set", reason, winner.source)
+
+
+def _unset(winner: Wish, name: str) -> Stream:
+    """A variable that another one stands for must not be left in the environment beside it."""
+    if winner.kind == "env":
+        yield winner._replace(name=name, value=None)
+
+
+def _equal(left: Wish, right: Wish, target: Target) -> bool:
+    if left.name != right.name or left.value is None or right.value is None:
+        return left.name == right.name and left.value == right.value
+    spec = target.flag(left.name) if left.kind == "xla_flag" else None
+    return same(spec, left.value, right.value) if spec is not None else bool(left.value == right.value)
+
+
+def _named(losers: list[Wish]) -> str:
+    return "; wins over " + ", ".join(f"{shown(w)} ({w.source})" for w in losers) if losers else ""
+
+
+def shown(wish: Wish) -> str:
+    """A wish as a person would write it."""
+    prefix = "--" if wish.kind == "xla_flag" else ""
+    from ..base.secrets import shown_value
+
+    text = shown_value(wish.name, text_of(wish)) if wish.kind == "env" else wish.given or text_of(wish)
+    return f"{prefix}{wish.name}={text}"
+
+
+def text_of(wish: Wish) -> str | None:
+    """The text that is emitted for a wish's value."""
+    if wish.value is None or isinstance(wish.value, str):
+        return wish.value
+    if isinstance(wish.value, bool):
+        return "true" if wish.value else "false"
+    return str(wish.value)

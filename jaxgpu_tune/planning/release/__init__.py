@@ -1,0 +1,1 @@
+"""One release's own words: what a build accepts, and the same intent said for it."""

@@ -1,0 +1,168 @@
+"""What the build to plan for accepts: the intersection of jaxlib and the CUDA plugin, each at its own version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...knowledge import flags as known
+from ...knowledge.flags import FlagSpec
+from ...knowledge.versions import Resolved
+from ...model import Finding, Machine
+from ...values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...knowledge.options import OptionSpec
+
+__all__ = ["Target", "option_of", "target_of"]
+
+PLUGIN = "-pjrt"
+AT_LEAST_ONE = ("xla_force_host_platform_device_count",)
+"""Flags whose parser takes numbers with which no backend starts."""
+
+
+class Target(Value):
+    """The releases whose parsers will all read XLA_FLAGS; empty if no jaxlib is known.
+
+    ``refused`` and ``accepted``: names that the installed binaries themselves refused, and took though no table has them.
+    """
+
+    releases: tuple[str, ...]
+    jax_release: str | None = None
+    jaxlib: str | None = None
+    findings: tuple[Finding, ...] = ()
+    refused: frozenset[str] = frozenset()
+    accepted: frozenset[str] = frozenset()
+    unified_memory: bool = False
+
+    @property
+    def label(self) -> str:
+        """How the build is called in messages."""
+        return f"jaxlib {self.jaxlib}" if self.jaxlib else "an unknown jaxlib"
+
+    def flag(self, name: str) -> FlagSpec | None:
+        """The flag as the first release has it, if every one has it."""
+        specs = [known.flag(name, release) for release in self.releases]
+        if not specs or name in self.refused or any(spec is None for spec in specs):
+            return None
+        return specs[0]
+
+    def refusal(self, name: str, text: str | None) -> str | None:
+        """Why some parser would refuse this value of a flag that exists (a sentence), or None."""
+        if name in AT_LEAST_ONE and not _is_positive(text or ""):
+            return f"--{name}={text}: allowed are whole numbers of at least 1; with any other JAX finds no device."
+        for release, spec in self._specs(name):
+            if text is None and spec.type != "bool":
+                return f"--{name} needs a value (--{name}=…): without one XLA calls the flag unknown."
+            sentence = known.check_value(spec, "true" if text is None else text, release)
+            if sentence:
+                return sentence
+        return None
+
+    def is_taken_elsewhere(self, name: str, text: str) -> bool:
+        """Whether any release takes this value."""
+        having = (release for release in known.releases() if known.flag(name, release))
+        return any(self._replace(releases=(release,)).refusal(name, text) is None for release in having)
+
+    def is_default(self, name: str, text: str) -> bool:
+        """Whether every parser's options are the same without this flag."""
+        specs = [spec for _, spec in self._specs(name)]
+        return bool(specs) and all(known.is_default(spec, text) for spec in specs)
+
+    def _specs(self, name: str) -> Iterator[tuple[str, FlagSpec]]:
+        for release in self.releases:
+            spec = known.flag(name, release)
+            if spec is not None:
+                yield release, spec
+
+
+def _is_positive(text: str) -> bool:
+    plain = text.strip().removeprefix("+")
+    return plain.isascii() and plain.isdigit() and int(plain) > 0
+
+
+def same(spec: FlagSpec, left: str, right: str) -> bool:
+    """Whether two texts of a flag have the same effect."""
+    try:
+        return bool(known.canonical(spec, left) == known.canonical(spec, right))
+    except ValueError:
+        return False
+
+
+def option_of(name: str, jax: str | None) -> OptionSpec | None:
+    """The option as that jax has it; None where it has none of that name, or no jax is known."""
+    from ...knowledge.options import option
+
+    return option(name, jax) if jax else None
+
+
+def target_of(
+    machine: Machine,
+    refused: frozenset[str] = frozenset(),
+    accepted: frozenset[str] = frozenset(),
+    unified_memory: bool = False,
+) -> Target:
+    """The target for a machine's jaxlib and CUDA plugins; builds in no table count as both their neighbours."""
+    if machine.jaxlib is None:
+        return Target((), findings=(_no_jaxlib(),), unified_memory=unified_memory)
+    builds = {"jaxlib": machine.jaxlib, **_plugins(machine)}
+    resolved = {name: known.resolve(version) for name, version in builds.items()}
+    releases = tuple(dict.fromkeys(release for found in resolved.values() for release in _stand_ins(found)))
+    findings = tuple(_guess(name, builds[name], found) for name, found in resolved.items() if not found.exact)
+    return Target(
+        releases=releases,
+        jax_release=machine.jax or machine.jaxlib,
+        jaxlib=machine.jaxlib,
+        findings=findings + _skew(builds),
+        refused=refused,
+        accepted=accepted,
+        unified_memory=unified_memory,
+    )
+
+
+def _plugins(machine: Machine) -> dict[str, str]:
+    plugins: Any = machine.plugins or {}
+    return {name: version for name, version in plugins.items() if name.startswith("jax-cuda") and name.endswith(PLUGIN)}
+
+
+def _stand_ins(found: Resolved) -> tuple[str, ...]:
+    return (found.release,) if found.exact else found.neighbours
+
+
+def _no_jaxlib() -> Finding:
+    return Finding(
+        "no-jaxlib",
+        "warning",
+        "No jaxlib is installed here (or its version is unknown), so no XLA flag can be known to be accepted: none is set.",
+        "Install jax for your GPU, for example: pip install 'jax[cuda13]'.",
+    )
+
+
+def _guess(name: str, version: str, found: Resolved) -> Finding:
+    near = " and ".join(found.neighbours)
+    return Finding(
+        "unknown-build",
+        "warning",
+        f"{name} {version} is in no table; only what {near} accepts is set.",
+        "Update jaxgpu_tune, or pass probe=True to ask the installed binary itself.",
+    )
+
+
+def _skew(builds: dict[str, str]) -> tuple[Finding, ...]:
+    """R57: a segmentation fault at the first array."""
+    jaxlib = builds["jaxlib"].partition("+")[0]
+    others = {name: version for name, version in builds.items() if version.partition("+")[0] != jaxlib}
+    if not others:
+        return ()
+    named = ", ".join(f"{name} {version}" for name, version in others.items())
+    cudas = [name.split("-")[1] for name in others]
+    return (
+        Finding(
+            "version-skew",
+            "warning",
+            f"{named} does not match jaxlib {builds['jaxlib']}, which can end the process at the first array; both read XLA_FLAGS, so only flags that both accept are set.",
+            f"Install matching versions: pip install 'jax[{cudas[-1]}]=={jaxlib}'",
+        ),
+    )

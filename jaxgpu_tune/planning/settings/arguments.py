@@ -1,0 +1,232 @@
+"""The settings that the arguments of a call stand for; what is wrong with an argument is added to ``problems``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...errors import BadSetting
+from ...knowledge.tables import is_own
+from ...model import Finding, Setting
+from ..xla_flags.grammar import scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = [
+    "BUILD_DEFAULT",
+    "CACHE_OPTION",
+    "CUDA_GRAPHS_FLAG",
+    "GUARD_OPTIONS",
+    "THRESHOLD_FLAGS",
+    "bad",
+    "booleans",
+    "choice",
+    "texts",
+]
+
+GUARD_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+GUARD_OPTIONS = (
+    "jax_transfer_guard_host_to_device",
+    "jax_transfer_guard_device_to_device",
+    "jax_transfer_guard_device_to_host",
+)
+THRESHOLD_FLAGS = tuple(
+    f"xla_gpu_{collective}_combine_threshold_bytes" for collective in ("all_gather", "reduce_scatter", "all_reduce")
+)
+PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
+PROFILE_ENDINGS = (".pb", ".pbtxt")
+CACHE_OPTION = "jax_compilation_cache_dir"
+CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
+TEXT = "text that the environment can hold: no NUL, no half of a surrogate pair"
+BUILD_DEFAULT = "<the build's default>"
+"""Stands for the value the installed build has by itself; resolved where the build is known."""
+
+
+def texts(what: str, environ: Any) -> Mapping[str, str]:
+    """The mapping, if all of it is text that an environment can hold. Raises BadSetting."""
+    if not isinstance(environ, Mapping):
+        raise BadSetting.of([bad(what, environ, "a mapping of names to texts")])
+    wrong = {name: value for name, value in environ.items() if not (is_text(name) and is_text(value))}
+    if wrong:
+        raise BadSetting.of([bad(what, wrong, TEXT)])
+    return dict(environ)
+
+
+def is_text(value: object) -> bool:
+    """Whether it is text that an environment can hold."""
+    try:
+        return isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+
+
+def flag_text(value: Any) -> str | None:
+    """XLA's text of a Python value; None stays None. Raises TypeError for a type no flag takes."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return ",".join(str(flag_text(v)) for v in value)
+    raise TypeError(type(value).__name__)
+
+
+def flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
+    for key, value in _items("flags", flags, problems):
+        try:
+            text = flag_text(value)
+        except TypeError as wrong:
+            problems.append(
+                bad(f"flags[{key!r}]", value, f"bool, int, float, str, a list of str, or None, not {wrong}")
+            )
+            continue
+        if not is_text(text or ""):
+            problems.append(bad(f"flags[{key!r}]", value, TEXT))
+            continue
+        name = key.strip()
+        name = name.removeprefix("--")
+        yield Setting("xla_flag", name, text, "asked for", "argument flags")
+
+
+def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
+    for key, value in _items("env", env, problems):
+        if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike, type(None))):
+            problems.append(
+                bad(f"env[{key!r}]", value, "the variable's text (str, int or float), or None to remove it")
+            )
+        elif not is_text(str(value)):
+            problems.append(bad(f"env[{key!r}]", value, TEXT))
+        elif key == "XLA_FLAGS" and value is not None:
+            yield from _flags_of(str(value), problems)
+        elif not key or "=" in key or not is_text(key) or is_own(key):
+            problems.append(bad("env", key, "names of variables without '=', other than this library's own"))
+        else:
+            text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+            yield Setting("env", key, text, "asked for", "argument env")
+
+
+def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:
+    """XLA_FLAGS given as a variable: the same as its flags given by name."""
+    read = scan(text)
+    wrong = read.fatal or read.file or read.lost or next((t.text for t in read.tokens if t.name is None), None)
+    if wrong:
+        problems.append(bad("env['XLA_FLAGS']", text, "flags of the form --name=value, separated by blanks"))
+        return
+    for token in read.tokens:
+        value = "true" if token.value is None else token.value
+        yield Setting("xla_flag", token.name or "", value, "asked for", "argument env")
+
+
+def config_settings(options: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
+    for key, value in _items("jax_config", options, problems):
+        if isinstance(value, str) and not is_text(value):
+            problems.append(bad(f"jax_config[{key!r}]", value, TEXT))
+        yield Setting("jax_config", key, value, "asked for", "argument jax_config")
+
+
+def memory_settings(preallocate: Any, allocator: Any, problems: list[Finding]) -> Iterable[Setting]:
+    problems += booleans(preallocate=preallocate)
+    if isinstance(preallocate, bool):
+        text = "true" if preallocate else "false"
+        yield Setting("env", "XLA_PYTHON_CLIENT_PREALLOCATE", text, "asked for", "argument preallocate")
+    if allocator is not None and not isinstance(allocator, str):
+        problems.append(bad("allocator", allocator, "the name of an allocator"))
+    elif allocator is not None:
+        yield Setting("env", "XLA_PYTHON_CLIENT_ALLOCATOR", allocator, "asked for", "argument allocator")
+
+
+def guard_settings(level: Any, problems: list[Finding]) -> Iterable[Setting]:
+    if level is None:
+        return
+    problems += choice("transfer_guard", level, GUARD_LEVELS)
+    for option in GUARD_OPTIONS:
+        yield Setting("jax_config", option, level, "asked for", "argument transfer_guard")
+
+
+def cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
+    if cache is None:
+        return
+    if cache is False:
+        yield Setting("jax_config", "jax_enable_compilation_cache", False, "asked for", "argument compilation_cache")
+    elif cache is True or not isinstance(cache, (str, os.PathLike)) or not is_text(os.fspath(cache) or "\0"):
+        problems.append(bad("compilation_cache", cache, "the directory of the cache, or False"))
+    else:
+        yield Setting("jax_config", CACHE_OPTION, os.fspath(cache), "asked for", "argument compilation_cache")
+
+
+def expanded(setting: Setting) -> Setting:
+    """The cache's directory with ``~`` and ``$HOME`` replaced, which jax does not do; an address such as gs://… stays."""
+    text = setting.value
+    if setting.name.lower() != CACHE_OPTION or not isinstance(text, (str, os.PathLike)) or "://" in os.fspath(text):
+        return setting
+    return setting._replace(value=os.path.expandvars(os.path.expanduser(os.fspath(text))))
+
+
+def graph_settings(graphs: Any, problems: list[Finding]) -> Iterable[Setting]:
+    problems += booleans(cuda_graphs=graphs)
+    if isinstance(graphs, bool):
+        text = BUILD_DEFAULT if graphs else ""
+        yield Setting("xla_flag", CUDA_GRAPHS_FLAG, text, "asked for", "argument cuda_graphs")
+
+
+def pgle_settings(pgle: Any, problems: list[Finding]) -> Iterable[Setting]:
+    if pgle is None:
+        return
+    if pgle == "auto":
+        yield Setting("jax_config", "jax_enable_pgle", True, "asked for", "argument pgle")
+    elif pgle == "expect":
+        yield Setting("jax_config", "jax_compilation_cache_expect_pgle", True, "asked for", "argument pgle")
+        yield Setting("jax_config", "jax_enable_pgle", False, "profiles are expected, not made", "argument pgle")
+    elif not isinstance(pgle, (str, os.PathLike)):
+        problems.append(bad("pgle", pgle, "'auto', 'expect', or the path of a profile"))
+    else:
+        path = os.fspath(pgle)
+        if not os.path.isdir(path) and not (path.endswith(PROFILE_ENDINGS) and os.path.isfile(path)):
+            wanted = f"'auto', 'expect', an existing {' or '.join(PROFILE_ENDINGS)} file, or a directory of them"
+            problems.append(bad("pgle", os.fspath(pgle), f"{wanted} (XLA ignores every other path in silence)"))
+        yield Setting("xla_flag", PROFILE_FLAG, os.fspath(pgle), "asked for", "argument pgle")
+
+
+def platform_settings(platform: Any, problems: list[Finding]) -> Iterable[Setting]:
+    if platform is None:
+        return
+    problems += choice("platform", platform, ("cpu", "cuda"))
+    yield Setting("jax_config", "jax_platforms", platform, "asked for", "argument platform")
+
+
+def _items(name: str, mapping: Any, problems: list[Finding]) -> Iterable[tuple[str, Any]]:
+    if mapping is None:
+        return ()
+    if not isinstance(mapping, Mapping):
+        problems.append(bad(name, mapping, "a mapping of names to values"))
+        return ()
+    wrong = [key for key in mapping if not isinstance(key, str)]
+    problems += [bad(name, key, "names as str") for key in wrong]
+    return [(key, value) for key, value in mapping.items() if isinstance(key, str)]
+
+
+def booleans(**values: Any) -> list[Finding]:
+    return [
+        bad(name, v, "True, False or None") for name, v in values.items() if v is not None and not isinstance(v, bool)
+    ]
+
+
+def choice(name: str, value: Any, allowed: tuple[str, ...]) -> list[Finding]:
+    if value in allowed:
+        return []
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(value), allowed, 1)
+    meant = {"gpu": "cuda"}.get(str(value), near[0] if near else "")
+    return [bad(name, value, ", ".join(map(repr, allowed)), f"Did you mean {meant!r}?" if meant in allowed else "")]
+
+
+def bad(name: str, given: Any, allowed: str, hint: str = "") -> Finding:
+    return Finding("bad-argument", "error", f"{name}={given!r} is not valid; allowed: {allowed}.", hint)

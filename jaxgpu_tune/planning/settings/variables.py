@@ -1,0 +1,101 @@
+"""Whether the library that reads a variable can read its value, and whether its name is one that any reads.
+
+NCCL takes ``NCCL_NVLS_ENABLE=true`` for 0, and fails its first communicator on a member of NCCL_PROTO that it does not know.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...knowledge import options
+from ...knowledge.variables import VariableSpec, instead_of, misspelt, variable
+from ...model import Finding
+from ..base.stray import unwrapped
+from . import memory
+from .arguments import GUARD_OPTIONS
+from .memory import Checked
+
+__all__ = ["check", "name_finding"]
+
+READ_AS_IT_STANDS, SCHEDULERS = ("NCCL_", "XLA_", "CUDA_", "TF_"), "CUDA_VISIBLE_DEVICES"
+ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
+NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
+
+
+def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
+    """What its reader makes of one variable; variables of which nothing is known pass as they are."""
+    plain = unwrapped(value) if value and name.startswith(READ_AS_IT_STANDS) and name != SCHEDULERS else value
+    if plain != value:
+        found = check(name, plain, jaxlib, unified)
+        wrong = f"{name}={value!r} is read with what stands around the value; {found.value!r} is used."
+        return found if found.problem else found._replace(note=wrong)
+    spec = variable(name)
+    if spec is None or value is None or not value.strip():
+        return memory.check(name, value, jaxlib, unified)
+    return {"number": _number, "list": _list, "word": _word}[spec.reads](spec, value)
+
+
+def name_finding(name: str, jax: str | None) -> Finding | None:
+    """A finding if the name is close to that of a variable, but none that is read, or one of an option that jax reads no variable for."""
+    option, read = name.lower(), instead_of(name)
+    if read is not None:
+        return Finding("variable-without-reader", "warning", f"jaxlib does not read {name}.", f"It reads {read}.")
+    if name.startswith("JAX_") and options.known(option):
+        spec = options.option(option, jax)
+        return None if spec is None or spec.env else _without_reader(name, jax)
+    meant = misspelt(name, [known.upper() for known in options.names(jax)] if name.startswith("JAX_") else ())
+    if meant is None:
+        return None
+    message = f"No library is known to read {name}; {meant} is one that is read."
+    return Finding("unknown-variable", "warning", message, f"Did you mean {meant}?")
+
+
+def _without_reader(name: str, jax: str | None) -> Finding:
+    message = f"jax {jax or ''} does not read {name}: the option has no variable.".replace("  ", " ")
+    hint = f"Pass jax_config={{{name.lower()!r}: …}} to configure()."
+    if name.lower() in GUARD_OPTIONS:
+        message = f"{name} has no effect: jax sets the option to what JAX_TRANSFER_GUARD says, or to none."
+    return Finding("variable-without-reader", "warning", message, hint)
+
+
+def _number(spec: VariableSpec, value: str) -> Checked:
+    word = value.strip().lower()
+    if word in ON + OFF:
+        meant = "1" if word in ON else "0"
+        note = f"{spec.name}={value!r}: it is read as a number, and {value!r} is none; {meant} is used."
+        return Checked(meant, note=note)
+    if not re.fullmatch(NUMBER, value):
+        problem = f"{spec.name}={value!r} is not a whole number; what follows the digits is dropped, and no digits count as 0 or not at all."
+        return Checked(value, problem, f"Allowed: {_range(spec)}, without a unit.")
+    number = int(value, 16) if "x" in value.lower() else int(value)
+    if (spec.lowest is not None and number < spec.lowest) or (spec.highest is not None and number > spec.highest):
+        return Checked(value, f"{spec.name}={value} is out of range.", f"Allowed: {_range(spec)}.")
+    return Checked(value)
+
+
+def _range(spec: VariableSpec) -> str:
+    return "whole numbers" if spec.lowest is None else f"whole numbers from {spec.lowest} to {spec.highest}"
+
+
+def _list(spec: VariableSpec, value: str) -> Checked:
+    """Members in any case, all but those after a ^, and from NCCL 2.24 on per collective: ``allreduce:ring;broadcast:^tree``."""
+    close = re.sub(r"\s+", "", value)
+    known = {member.lower() for member in spec.values}
+    lists = [part.rsplit(":", 1)[-1].lstrip("^") for part in close.split(";")]
+    wrong = [member for part in lists for member in part.split(",") if member and member.lower() not in known]
+    if wrong:
+        shown = ", ".join(map(repr, wrong))
+        problem = f"{spec.name}={value!r}: NCCL knows no {shown} and fails its first communicator."
+        joined = "joined by commas, with ^ before the list: all but these"
+        return Checked(value, problem, f"Allowed: {', '.join(spec.values)}, {joined}.")
+    note = f"{spec.name}={value!r}: NCCL knows no name with a blank; {close!r} is used."
+    return Checked(close, note="" if close == value else note)
+
+
+def _word(spec: VariableSpec, value: str) -> Checked:
+    if value in spec.values:
+        return Checked(value)
+    if value.upper() in spec.values:
+        note = f"{spec.name}={value!r} is written {value.upper()}, which is used."
+        return Checked(value.upper(), note=note)
+    return Checked(value, f"{spec.name}={value!r} is not valid.", f"Allowed: {', '.join(spec.values)}.")

@@ -1,1 +1,0 @@
-"""XLA_FLAGS inside real files: where it is set, and the edits that restate its flags. Text in, edits out; no file is read."""

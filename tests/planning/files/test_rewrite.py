@@ -1,0 +1,299 @@
+"""XLA_FLAGS inside files: what is rewritten reads as was meant, and nothing else is touched."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxgpu_tune
+from jaxgpu_tune.planning.files.rewrite import kind_of, rewrite
+from jaxgpu_tune.render.patch import unified
+
+FILES = Path(__file__).parent / "samples"
+NAMES = sorted(path.name.removesuffix(".txt") for path in FILES.iterdir())
+OLD = {
+    "--xla_gpu_graph_level=0": "--xla_gpu_enable_command_buffer=",
+    "--xla_gpu_graph_level=1": "--xla_gpu_enable_command_buffer=FUSION",
+    "--xla_gpu_enable_async_collectives=true": "",
+    "--xla_gpu_enable_custom_fusions=true": "--xla_gpu_enable_dynamic_slice_fusion=true",
+    "--xla_gpu_enable_pipelined_collectives=true": (
+        "--xla_gpu_pipeline_all_gather=on --xla_gpu_pipeline_all_reduce=on --xla_gpu_pipeline_reduce_scatter=on"
+    ),
+}
+"""A flag, and what stands for it in 0.11.2."""
+SAME = ["--xla_gpu_autotune_level=2", "--xla_dump_to='/tmp/a b'", '--xla_dump_to="/tmp/é"', "--xla_no_such=\\x$y`z"]
+SHOW = "sh -c 'printf %s \"$XLA_FLAGS\"'"
+FLAGS = st.lists(st.sampled_from([*OLD, *SAME]), min_size=1, max_size=5)
+
+
+@cache
+def migrate(flag: str) -> jaxgpu_tune.Migration:
+    """For 0.11.2."""
+    return jaxgpu_tune.migrate(flag, "0.11.2")
+
+
+def rewritten(text: str, kind: str) -> str:
+    """The file's new text."""
+    return rewrite(text, kind, migrate).text
+
+
+def expected(flags: list[str]) -> list[str]:
+    """What a program has to find, blanks aside."""
+    return " ".join(OLD.get(flag, flag) for flag in flags).split()
+
+
+@pytest.mark.parametrize("mark", ["'", '"', "'''", '"""', "f'", 'f"', "join"])
+@settings(max_examples=25, deadline=None)
+@given(flags=FLAGS)
+def test_python_reads_what_was_meant(mark: str, flags: list[str]) -> None:
+    """In every kind of quotes, one literal or one a flag; Python itself reads it back."""
+    said = " ".join(flags)
+    quote = mark.removeprefix("f")
+    literal = said.replace("\\", "\\\\").replace(quote[0], f"\\{quote[0]}")
+    value = f"{mark}{literal}{quote}" if mark != "join" else f"' '.join({flags!r})"
+    source = f"import os\nos.environ['XLA_FLAGS'] = {value}  # stays\n"
+    new = rewritten(source, "python")
+    assign = ast.parse(new).body[1]
+    assert isinstance(assign, ast.Assign) and new.endswith("  # stays\n")
+    assert str(eval(ast.unparse(assign.value))).split() == expected(flags)
+
+
+@pytest.mark.parametrize(
+    "form", ["export XLA_FLAGS={}; " + SHOW, "XLA_FLAGS={} " + SHOW, "a=1; env XLA_FLAGS={} " + SHOW]
+)
+@settings(max_examples=25, deadline=None)
+@given(flags=FLAGS, double=st.booleans())
+def test_shells_read_what_was_meant(form: str, flags: list[str], double: bool) -> None:
+    """In both kinds of quotes."""
+    said = " ".join(flags)
+    quoted = '"' + re.sub(r'([\\"$`])', r"\\\1", said) + '"' if double else shlex.quote(said)
+    for kind in ("shell", "dockerfile"):
+        new = rewritten(f"# don't\n{form.format(quoted)} # stays\n", kind)
+        done = subprocess.run(["sh", "-c", new], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == expected(flags) and new.endswith(" # stays\n")
+
+
+@pytest.mark.parametrize("style", ["'", '"', "|", ">", None])
+@pytest.mark.parametrize("form", ["kubernetes", "map", "item"])
+@settings(max_examples=15, deadline=None)
+@given(flags=FLAGS.filter(lambda flags: not any("$" in flag for flag in flags)))
+def test_yaml_reads_what_was_meant(style: str | None, form: str, flags: list[str]) -> None:
+    """In every style of scalar, as PyYAML writes and reads them."""
+    said = " ".join(flags)
+    data: dict[str, object] = {
+        "kubernetes": {"env": [{"name": "XLA_FLAGS", "value": said}, {"name": "B", "value": "x"}]},
+        "map": {"environment": {"XLA_FLAGS": said, "B": "x"}},
+        "item": {"environment": [f"XLA_FLAGS={said}", "B=x"]},
+    }[form]
+
+    class Dumper(yaml.SafeDumper):
+        def represent(self, data: object) -> None:
+            super().represent(data)
+
+    def styled(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+        chosen = style if "--xla" in text and not (form == "item" and style in ("|", ">")) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=chosen)
+
+    Dumper.add_representer(str, styled)
+    source = yaml.dump(data, Dumper=Dumper, width=40, allow_unicode=True, sort_keys=False)
+    found = yaml.safe_load(rewritten(source, "yaml"))
+    values = {
+        "kubernetes": lambda: found["env"][0]["value"],
+        "map": lambda: found["environment"]["XLA_FLAGS"],
+        "item": lambda: found["environment"][0].removeprefix("XLA_FLAGS="),
+    }
+    assert (values[form]() or "").split() == expected(flags)
+
+
+@settings(max_examples=25, deadline=None)
+@given(flags=FLAGS, whole=st.booleans(), ascii_only=st.booleans())
+def test_notebooks_stay_notebooks(flags: list[str], whole: bool, ascii_only: bool) -> None:
+    """JSON around Python; nothing but the flags changes."""
+    lines = ["# a\n", "import os\n", f"os.environ['XLA_FLAGS'] = {' '.join(flags)!r}\n", "%time 'é😀'"]
+    cell = {
+        "cell_type": "code",
+        "source": "".join(lines) if whole else lines,
+        "outputs": [{"text": "--xla_gpu_graph_level=0"}],
+    }
+    new = json.loads(rewritten(json.dumps({"cells": [cell]}, indent=1, ensure_ascii=ascii_only), "notebook"))
+    source = "".join(new["cells"][0]["source"])
+    assert ast.literal_eval(source.split("\n")[2].split(" = ")[1]).split() == expected(flags)
+    assert source.split("\n")[3] == lines[3] and new["cells"][0]["outputs"] == cell["outputs"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_patch_applies_and_is_needed_once(name: str, tmp_path: Path) -> None:
+    """Both with patch and with git; what comes out needs no further change."""
+    text = (FILES / f"{name}.txt").read_text(encoding="utf-8")
+    kind = kind_of(name, text)
+    assert kind is not None
+    new = rewritten(text, kind)
+    patch = unified(name, text, new)
+    commands = [command for command in (["patch", "-p0"], ["git", "apply", "-p0", "-"]) if shutil.which(command[0])]
+    assert commands
+    for command in commands:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        subprocess.run(command, cwd=tmp_path, input=patch, text=True, encoding="utf-8", check=True, capture_output=True)
+        assert (tmp_path / name).read_text(encoding="utf-8") == new
+    assert rewrite(new, kind, migrate).changes == ()
+
+
+@pytest.mark.parametrize("name", ["my job.sh", "größer.sh", "tab\t.sh", 'q"\\.sh', "a b/c d.sh"])
+@pytest.mark.parametrize("command", [("patch", "-p0"), ("git", "apply", "-p0", "-")])
+def test_a_patch_finds_a_file_whatever_its_name(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
+    """Blanks end a name unless a tab does."""
+    old, new = "a\nXLA_FLAGS=--xla_gpu_graph_level=0\n", "a\nXLA_FLAGS=--xla_gpu_enable_command_buffer=\n"
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(old)
+    subprocess.run(command, cwd=tmp_path, input=unified(name, old, new).encode(), check=True, capture_output=True)
+    assert (tmp_path / name).read_text() == new
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("ending", ["\r\n", "\n", "\r"])
+def test_python_of_other_systems(ending: str, mark: str) -> None:
+    """Python reads each end of a line, and skips a byte order mark."""
+    text = mark + ending.join(["import os", "# a", 'os.environ["XLA_FLAGS"] = "--xla_gpu_graph_level=0"', ""])
+    assert rewritten(text, "python") == text.replace("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\n"])
+def test_the_ends_of_lines_stay(ending: str, tmp_path: Path) -> None:
+    """Also where the file does not end with one."""
+    text = ending.join(["FROM x", "ENV XLA_FLAGS=--xla_gpu_graph_level=0", "ENV A=1"])
+    new = rewritten(text, "dockerfile")
+    assert new == text.replace("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
+    (tmp_path / "Dockerfile").write_bytes(text.encode())
+    patch = unified("Dockerfile", text, new).encode()
+    subprocess.run(["git", "apply", "-p0", "-"], cwd=tmp_path, input=patch, check=True, capture_output=True)
+    assert (tmp_path / "Dockerfile").read_bytes() == new.encode()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_old_is_rewritten_or_named(name: str) -> None:
+    """Outside comments no flag of another time is passed over in silence, and comments stay as they are."""
+    text = (FILES / f"{name}.txt").read_text(encoding="utf-8")
+    kind = kind_of(name, text)
+    assert kind is not None
+    found = rewrite(text, kind, migrate)
+    told = {change.line for change in found.left}
+    for number, line in enumerate(found.text.split("\n"), 1):
+        if "graph_level" in line and not line.lstrip().startswith("#"):
+            assert number in told, line
+    comments = re.compile(r"#[^\n\"']*$", re.MULTILINE)
+    assert comments.findall(found.text) == comments.findall(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "why"),
+    [
+        ("python", "import os\nos.environ['XLA_FLAGS'] = f'--xla_gpu_graph_level={n}'\n", "only when the program runs"),
+        ("python", "import os\nos.environ['XLA_FLAGS'] = '--xla_gpu_graph' '_level=0'\n", "several parts"),
+        ("python", "import sys\nsys.argv.append('--xla_gpu_graph_level=0')\n", "cannot be told"),
+        ("shell", "ssh h 'XLA_FLAGS=--xla_gpu_graph_level=0 python'\n", "within quotes"),
+        ("shell", "XLA_FLAGS=--xla_gpu_no_such=1\n", "no XLA flag of jaxlib 0.11.2 has that name"),
+        ("shell", "cat <<E\nrun XLA_FLAGS=--xla_gpu_graph_level=0\nE\n", "here-document"),
+        ("shell", 'if [[ "$XLA_FLAGS" != *"--xla_gpu_graph_level="* ]]; then x; fi\n', "cannot be told"),
+    ],
+)
+def test_what_cannot_be_sure_is_left_and_named(kind: str, text: str, why: str) -> None:
+    """With its line."""
+    found = rewrite(text, kind, migrate)
+    assert found.text == text and found.changes == ()
+    (left,) = found.left
+    assert why in left.why and text.split("\n")[left.line - 1].count("xla_gpu")
+
+
+GRAPHS = "--xla_gpu_graph_level=0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("python", "import os\nos.environ['XLA_FLAGS'] = (os.getenv('XLA_FLAGS', '') + ' GRAPHS').strip()\n"),
+        (
+            "python",
+            "import os\nB = \"\"\"\nGRAPHS\n--xla_gpu_autotune_level=2\n\"\"\"\nos.environ['XLA_FLAGS'] = B.replace('\\n', ' ')\n",
+        ),
+        ("python", "flags = [\n    # one\n    'GRAPHS',\n]\nenv_vars['XLA_FLAGS'] += ' '.join(flags)\n"),
+        ("python", "job(env={'XLA_FLAGS': 'GRAPHS'}, XLA_FLAGS='GRAPHS')\n"),
+        ("python", "monkeypatch.setenv('XLA_FLAGS', 'GRAPHS' if a else f'{b} GRAPHS')\n"),
+        ("shell", 'out=$(XLA_FLAGS="GRAPHS" python x.py | grep y)\n'),
+        (
+            "shell",
+            'export XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=$((A/B))\n     GRAPHS\n  ${XLA_FLAGS:-}"\n',
+        ),
+        (
+            "shell",
+            "cat <<EOF > env.txt\nA=1\nXLA_FLAGS=--xla_gpu_autotune_level=1 \\\nGRAPHS \\\n--xla_dump_to=$D\nEOF\n",
+        ),
+        ("shell", "BASE='GRAPHS'\nALL=\"$BASE --xla_gpu_autotune_level=1\"\nXLA_FLAGS=$ALL python x.py\n"),
+        ("shell", "singularity exec --env XLA_FLAGS='GRAPHS' x.sif y\n"),
+        ("dockerfile", "FROM x\nARG XLA_FLAGS=GRAPHS\nENV A=b \\\n    # why\n    XLA_FLAGS='GRAPHS' \\\n    C=d\n"),
+        ("yaml", "data:\n  XLA_FLAGS: >-\n    GRAPHS\n\n    --xla_gpu_autotune_level=2\n  B: c\n"),
+        ("yaml", "env:\n- value: GRAPHS\n  name: XLA_FLAGS\n- name: B\n  value: x\n"),
+        ("yaml", "env:\n{{- if x }}\n  - name: \"XLA_FLAGS\"\n    value: '{{ y }} GRAPHS'\n"),
+    ],
+)
+def test_forms_that_people_write(kind: str, text: str) -> None:
+    """As seen in public scripts, recipes and charts; every flag is found, the rest stays."""
+    found = rewrite(text.replace("GRAPHS", GRAPHS), kind, migrate)
+    assert found.text == text.replace("GRAPHS", OLD[GRAPHS])
+    assert found.left == ()
+
+
+@pytest.mark.parametrize(
+    ("release", "value", "halves"),
+    [
+        ("0.6.2", "+WHILE,-FUSION", ("+WHILE", "-FUSION")),
+        ("0.11.2", "FUSION,CONDITIONALS", ("FUSION,CONDITIONAL,WHILE",)),
+        ("0.11.2", "+CONDITIONALS", ("+CONDITIONAL,+WHILE",)),
+    ],
+)
+def test_a_flag_that_keeps_its_name_is_said_as_the_text_form_says_it(
+    release: str, value: str, halves: tuple[str, ...]
+) -> None:
+    """What a shell puts before it holds on, so a change of a list stays a change."""
+    flag = "--xla_gpu_enable_command_buffer="
+    found = rewrite(f'XLA_FLAGS="$XLA_FLAGS {flag}{value}"\n', "shell", lambda one: jaxgpu_tune.migrate(one, release))
+    said = " ".join(flag + half for half in halves)
+    assert found.text == f'XLA_FLAGS="$XLA_FLAGS {said}"\n' and found.left == ()
+    assert jaxgpu_tune.migrate(f"{flag}{value}", release).xla_flags == said
+    assert "given again" not in "".join(change.why for change in found.changes)
+
+
+@pytest.mark.parametrize(
+    "text", ["os.environ['XLA_FLAGS'] = f'--xla_gpu_autotune_level={n}'\n", "# --xla_gpu_graph_level=0\n", ""]
+)
+def test_nothing_is_said_where_nothing_has_to_change(text: str) -> None:
+    """A value that is not known does not matter where the flag is still there."""
+    found = rewrite(text, "python", migrate)
+    assert (found.text, found.changes, found.left) == (text, (), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "kind"),
+    [
+        ("Dockerfile", "", "dockerfile"),
+        ("gpu.Dockerfile", "", "dockerfile"),
+        ("a/b.ipynb", "", "notebook"),
+        (".env.local", "", "dotenv"),
+        ("job", "#!/bin/bash", "shell"),
+        ("job", "#!/usr/bin/env python3", "python"),
+        ("job", "", None),
+    ],
+)
+def test_the_kind_of_a_file(name: str, first: str, kind: str | None) -> None:
+    """By its name, else by its first line."""
+    assert kind_of(name, f"{first}\n") == kind
