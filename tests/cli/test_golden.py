@@ -20,7 +20,7 @@ from jaxgpu_tune.cli.group import group
 GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).resolve().parents[2]
 MACHINES = ROOT / "tests" / "machines"
-FILES = ROOT / "tests" / "planning" / "files"
+FILES = ROOT / "tests" / "planning" / "files" / "samples"
 OURS = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "TF_", "CUDA_", "SLURM_", "OMPI_", "PMI", "LD_LIBRARY_PATH")
 HERE = "here.json"
 """Of the installed jaxlib: `run` changes nothing for another one."""
