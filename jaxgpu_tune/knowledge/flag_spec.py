@@ -20,8 +20,9 @@ class FlagSpec(Value):
     options that hold without the flag; None where no text does (``default`` may say "false" where stating it changes
     something). ``fields``: the fields of DebugOptions that it writes; none: it does nothing (``xla_fuel`` apart).
     ``compile_option``: ``jit(compiler_options=)`` takes it under this name, and there it acts.
-    ``refuses``: what the setter refuses: "<=0", "<0" or "true". ``unstable``: the setter of this release writes through
-    a stale pointer; it went well whenever tried inside jaxlib, which is luck.
+    ``refuses``: what the setter refuses: "<=0", "<0" or "true". ``undefined``: the setter of this release writes through
+    a pointer to memory that is no longer its own, so that what a value does is chance: ``effective`` is None then, and no
+    answer of the parser counts.
 
     For enums and lists: ``members`` as the flag spells them and ``names`` as ``compiler_options`` does; ``case``: "any"
     if that of letters does not count; ``prefix`` may stand before a member; ``empty``: an empty value passes.
@@ -53,7 +54,7 @@ class FlagSpec(Value):
     repeat: Literal["last", "append", "merge"] = "last"
     refuses: str = ""
     compile_option: bool = True
-    unstable: bool = False
+    undefined: bool = False
 
 
 class Rules(Value):

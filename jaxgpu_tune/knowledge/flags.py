@@ -274,5 +274,5 @@ def _spec(name: str, kind: str, state: Mapping[str, Any]) -> FlagSpec:
         repeat=values.get("repeat", "append" if values.get("form") == "ranges" else "last"),
         refuses=state.get("refuses") or "",
         compile_option=state.get("compile_option") is not False,
-        unstable=bool(state.get("unstable")),
+        undefined=bool(state.get("undefined")),
     )

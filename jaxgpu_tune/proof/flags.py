@@ -67,7 +67,7 @@ def _status(flag: Wanted, expected: Options, reading: Reading, options: Options 
     if unread:
         return "ignored", unread
     if holds is None:
-        return "unreadable", _unreadable(flag.name, options)
+        return "unreadable", _unreadable(flag.name, options, reading.target)
     return ("effective", "XLA's options hold it") if holds else _why_not(flag, expected, reading)
 
 
@@ -132,7 +132,7 @@ def _options_of(name: str, reading: Reading) -> Options | None:
 def _expected(flag: Wanted, values: tuple[str, ...], target: Target) -> Options:
     """The fields that it is to write, with their values; empty where that is not known. No values: the default's."""
     spec = target.flag(flag.name)
-    if spec is None or (not values and spec.effective is None):
+    if spec is None or spec.undefined or (not values and spec.effective is None):
         return {}
     try:
         return fields_written(flag.name, _together(spec, values), target)
@@ -147,7 +147,10 @@ def _together(spec: FlagSpec, values: tuple[str, ...]) -> str:
     return reduce(partial(on_top, spec), values) if spec.repeat == "last" else (spec.separator or ",").join(values)
 
 
-def _unreadable(name: str, options: Options | None) -> str:
+def _unreadable(name: str, options: Options | None, target: Target) -> str:
+    spec = target.flag(name)
+    if spec is not None and spec.undefined:
+        return f"{target.label} writes its value to a place in memory that is chance"
     if options is not None:
         return "no field of XLA's options is known to tell it"
     owner = "the CUDA plugin does not tell what it made of" if name in PROCESS_WIDE else "this jaxlib does not tell"

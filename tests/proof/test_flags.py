@@ -12,10 +12,11 @@ from jaxgpu_tune.knowledge.compile_surface import JAXLIB_SETS
 from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.release.compile_options import fields_written
-from jaxgpu_tune.planning.release.target import target_of
+from jaxgpu_tune.planning.release.target import Target, target_of
 from jaxgpu_tune.planning.xla_flags.grammar import quote
 from jaxgpu_tune.proof import wire, xla_options
-from jaxgpu_tune.proof.flags import agree
+from jaxgpu_tune.proof.flags import Reading, agree, verified_flag
+from jaxgpu_tune.proof.wanted import Wanted
 from oracle import Oracle
 
 UNTOLD = {
@@ -52,7 +53,7 @@ def samples(spec: FlagSpec) -> tuple[str, ...]:
 def cases() -> Iterator[tuple[FlagSpec, str]]:
     """(flag, value that this release takes)."""
     for name, spec in known.flags(RELEASE).items():
-        if spec.fields and name not in UNTOLD | JAXLIB_SETS and not spec.unstable:
+        if spec.fields and name not in UNTOLD | JAXLIB_SETS and not spec.undefined:
             yield from ((spec, text) for text in samples(spec) if TARGET.refusal(name, text) is None)
 
 
@@ -104,3 +105,13 @@ def test_the_text_that_xla_dumps_reads_as_the_message_does() -> None:
         "xla_dump_hlo_as_text": True,
     }
     assert xla_options.read_text("") is None
+
+
+@pytest.mark.parametrize(("release", "status"), [("0.8.1", "unreadable"), ("0.9.1", "effective")])
+def test_what_a_release_leaves_undefined_is_not_compared(release: str, status: str) -> None:
+    name, text = "xla_gpu_enable_while_loop_unrolling", "WHILE_LOOP_UNROLLING_FULL_UNROLL"
+    options, target = {name: text}, Target((release,))
+    reading = Reading(target, "cuda", options, options, lambda: options, {name: (text,)})
+    found = verified_flag(Wanted("xla_flag", name, (text,)), reading)
+    assert found.status == status
+    assert ("chance" in found.why) == (status == "unreadable")

@@ -90,3 +90,23 @@ def test_a_plugin_is_held_against_its_jaxlib() -> None:
     assert merge.differences({"1.0": read("true")}, {"1.0": read("true")}) == {}
     found = merge.differences({"1.0": read("true")}, {"1.0": read("false", "b")})
     assert found == {"1.0": {"a": {"default": "false"}, "b": {"default": "false"}}}
+
+
+@pytest.mark.parametrize("release", ["0.4.34", "0.8.1", "0.9.0.1"])
+@pytest.mark.parametrize("looked", [{"fields": []}, {"undefined": True}, {"fields": ["a"], "effective": "true"}, {}])
+def test_what_a_binary_leaves_undefined_is_never_a_fact(release: str, looked: dict[str, object]) -> None:
+    """However one run looked, by chance, the table says the same."""
+    found = by_name(merge.flags_text({release: unrolling(looked)}))["xla_gpu_enable_while_loop_unrolling"]
+    assert found["history"] == [[release, {"default": "AUTO", "effective": False, "undefined": True}]]
+
+
+@pytest.mark.parametrize("release", ["0.9.1", "0.12.0.1"])
+def test_what_is_defined_again_is_read(release: str) -> None:
+    found = by_name(merge.flags_text({release: unrolling({"fields": []})}))["xla_gpu_enable_while_loop_unrolling"]
+    assert found["history"] == [[release, {"default": "AUTO", "fields": []}]]
+
+
+def unrolling(looked: dict[str, object]) -> dict[str, object]:
+    name = "xla_gpu_enable_while_loop_unrolling"
+    flag = {"name": name, "type": "string", "default": "AUTO", "help": "", "fields": [name], "compile_option": True}
+    return {"flags": [flag | looked], "options": {name: "enum"}, "rules": {}}

@@ -92,8 +92,8 @@ def _strings(release: str, count: int) -> Iterator[Flags]:
 
 
 def _spoiled(flags: Flags, release: str) -> bool:
-    """Whether one of the flags may crash this process though it goes well in jaxlib's; see ``FlagSpec.unstable``."""
-    return any(spec is not None and spec.unstable for spec in (known.flag(name, release) for name, _ in flags))
+    """Whether one of the flags may crash this process though it goes well in jaxlib's; see ``FlagSpec.undefined``."""
+    return any(spec is not None and spec.undefined for spec in (known.flag(name, release) for name, _ in flags))
 
 
 def _claimed(release: str) -> set[str]:

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 _DATA = Path(__file__).parents[2] / "jaxgpu_tune" / "knowledge" / "data"
 _METHOD = "the table of tsl::Flag and the parser of each shared object, asked; see tools/read_flags"
 
+UNDEFINED = {"xla_gpu_enable_while_loop_unrolling": ("0.4.34", "0.9.0.1")}
+"""Flag -> first and last release in which what a value does is chance, as the binaries' source tells, never as one run looked.
+
+Up to then its setter holds a reference to an argument of the function that registers the flags, and writes through it long after
+that function returned: ``[&debug_options]`` in https://github.com/openxla/xla/blob/main/xla/debug_options_flags.cc of that time.
+"""
+
 Facts = dict[str, Any]
 History = list[list[Any]]
 
@@ -79,7 +86,7 @@ def differences(jaxlib: Mapping[str, Facts], plugin: Mapping[str, Facts]) -> Fac
     """Release -> flag -> what the plugin has otherwise than the jaxlib of the same release (null: has no such flag)."""
     out = {}
     for release, facts in plugin.items():
-        ours, theirs = _states(jaxlib[release]), _states(facts)
+        ours, theirs = _states(jaxlib[release], release), _states(facts, release)
         tried = {f["name"] for f in facts["flags"] if "fields" in f}
         found = {name: _other(ours.get(name), theirs.get(name), name in tried) for name in sorted({*ours, *theirs})}
         if changed := {name: other for name, other in found.items() if other != {}}:
@@ -95,7 +102,7 @@ def _other(ours: Facts | None, theirs: Facts | None, tried: bool) -> Facts | Non
 
 
 def _flags(jaxlib: Mapping[str, Facts]) -> dict[str, Facts]:
-    states = {release: _states(facts) for release, facts in jaxlib.items()}
+    states = {release: _states(facts, release) for release, facts in jaxlib.items()}
     types: dict[str, set[str]] = {}
     for facts in jaxlib.values():
         for flag in facts["flags"]:
@@ -108,8 +115,17 @@ def _flags(jaxlib: Mapping[str, Facts]) -> dict[str, Facts]:
     }
 
 
-def _states(facts: Facts) -> dict[str, Facts]:
-    return {flag["name"]: _state(flag, facts["options"]) for flag in facts["flags"]}
+def _states(facts: Facts, release: str) -> dict[str, Facts]:
+    return {flag["name"]: _state(_certain(flag, release), facts["options"]) for flag in facts["flags"]}
+
+
+def _certain(flag: Facts, release: str) -> Facts:
+    """The flag less what is chance: of one that is undefined, which texts pass is a fact, and what they do is none."""
+    first, last = UNDEFINED.get(flag["name"], (None, None))
+    known = first is not None and last is not None and order(first) <= order(release) <= order(last)
+    if not known and not flag.get("undefined"):
+        return flag
+    return flag | {"fields": [flag["name"]], "effective": None, "undefined": True, "compile_option": True}
 
 
 def _state(flag: Facts, options: Mapping[str, Any]) -> Facts:
@@ -117,9 +133,9 @@ def _state(flag: Facts, options: Mapping[str, Any]) -> Facts:
     name = flag["name"]
     own = [name] if name in options else []
     fields = own if flag.get("refuses") == "true" and not flag["fields"] else flag.get("fields", own)
-    usual: Facts = {"fields": [name], "compile_option": True, "refuses": None, "values": None, "unstable": None}
+    usual: Facts = {"fields": [name], "compile_option": True, "refuses": None, "values": None, "undefined": None}
     state = {"default": flag["default"], "fields": fields}
-    state |= {key: flag[key] for key in ("values", "refuses", "unstable", "compile_option") if key in flag}
+    state |= {key: flag[key] for key in ("values", "refuses", "undefined", "compile_option") if key in flag}
     if "effective" in flag:
         state["effective"] = False if flag["effective"] is None else flag["effective"]
     return {key: value for key, value in state.items() if usual.get(key, ...) != value}

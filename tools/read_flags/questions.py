@@ -96,7 +96,7 @@ def _string(asked: Questions, flag: dict[str, str]) -> Facts:
     name = flag["name"]
     junk = asked.given(name, _JUNK)
     facts = _free(asked, name, junk) if junk is not None else _choice(asked, flag)
-    if not facts.get("unstable") and asked.given(name, flag["default"]) != asked.base:
+    if not facts.get("undefined") and asked.given(name, flag["default"]) != asked.base:
         facts.update(_restating(asked, name, facts))
     return facts
 
@@ -131,33 +131,33 @@ def _choice(asked: Questions, flag: dict[str, str]) -> Facts:
     special = _special(asked, name)
     if special is not None:
         return special
+    names = values_of_enum(asked.binary.schema.enums[own.of]) if own and own.is_enum else []
+    if any(_crashes(asked, name, text) for text in names):
+        return _undefined(asked, name, names)
     for field, members in _enums(asked, [own] if own else asked.fields.values()):
         found = Members.find(lambda text: asked.given(name, text), asked.base, field, members)
         if found:
-            facts = {"fields": sorted(found.written), "values": _ways(asked, name, found)}
-            return facts | ({"unstable": True} if _crashes_later(asked, name, found.texts[-1]) else {})
-    return _unstable(asked, name)
+            return {"fields": sorted(found.written), "values": _ways(asked, name, found)}
+    raise UnreadableError(f"{name}: no value found that it takes")
 
 
-def _unstable(asked: Questions, name: str) -> Facts:
-    """A flag whose setter crashes here once a value has passed: members are what gets that far."""
-    own = asked.fields.get(name)
-    names = values_of_enum(asked.binary.schema.enums[own.of]) if own and own.is_enum else []
-    members = [text for text in names if _crashes(asked, name, text)]
-    if not members:
-        raise UnreadableError(f"{name}: no value found that it takes")
-    case = "any" if _crashes(asked, name, members[-1].swapcase()) else "exact"
-    values = {"form": "enum", "members": members, "case": case, "empty": False}
-    return {"fields": [name], "values": values, "unstable": True}
-
-
-def _crashes_later(asked: Questions, name: str, text: str) -> bool:
-    """Whether the setter crashes once other work was done on the stack: a message about another flag's bad value."""
-    return asked.binary.ask(f'--xla_gpu_enable_triton_gemm=abc --{name}="{text}"').crashed
+def _undefined(asked: Questions, name: str, names: list[str]) -> Facts:
+    """A flag whose setter writes where it should not: which texts pass is a fact, what comes of them is chance."""
+    members = [text for text in names if _passes(asked, name, text)]
+    case = "any" if _passes(asked, name, members[-1].swapcase()) else "exact"
+    values = {"form": "enum", "members": members, "case": case, "empty": _passes(asked, name, "")}
+    return {"fields": [name], "values": values, "undefined": True}
 
 
 def _crashes(asked: Questions, name: str, text: str) -> bool:
-    return asked.binary.ask(f'--{name}="{text}"').crashed
+    """Whether the setter crashes, at once or when other work was done on the stack: a message about another flag."""
+    before = ("", "--xla_gpu_enable_triton_gemm=abc ", "--xla_gpu_autotune_level=2 ")
+    return any(asked.binary.ask(f'{other}--{name}="{text}"').crashed for other in before)
+
+
+def _passes(asked: Questions, name: str, text: str) -> bool:
+    answer = asked.binary.ask(f'--{name}="{text}"')
+    return answer.crashed or answer.options is not None
 
 
 def _enums(asked: Questions, fields: Iterable[wire.Field]) -> Iterator[tuple[str, list[str]]]:

@@ -86,13 +86,13 @@ def _default(spec: FlagSpec | None) -> str | None:
 
 def _holds(spec: FlagSpec) -> str:
     """As _default; "unset" where setting it to the registered default changes something."""
-    return "unset" if spec.effective is None else spec.effective
+    return "unset" if spec.effective is None and not spec.undefined else str(_default(spec))
 
 
 def _meant(spec: FlagSpec) -> object:
     """The default as XLA understands it: another order or case of the same list is no change."""
     try:
-        return known.canonical(spec, spec.effective)
+        return known.canonical(spec, spec.default if spec.undefined else spec.effective)
     except ValueError:
         return None
 

@@ -40,7 +40,7 @@ def good_flags(seed: int, most: int) -> list[tuple[str, str]]:
         spec = known.flag(chooser.choice(NAMES), RELEASE)
         assert spec is not None
         text = random_text(spec, chooser)
-        if not spec.unstable and TARGET.refusal(spec.name, text) is None:
+        if not spec.undefined and TARGET.refusal(spec.name, text) is None:
             found.append((spec.name, text))
     return found
 
