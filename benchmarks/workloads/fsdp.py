@@ -18,7 +18,11 @@ from . import transformer
 from .common import AXIS, Built, Place, even, trained
 from .transformer import Cuts, Size
 
-CUTS = Cuts(embedding=1, qkv=2, out=2, up=2, down=2)
+CUTS = {
+    "last": Cuts(embedding=1, qkv=2, out=2, up=2, down=2),
+    "first": Cuts(embedding=0, qkv=1, out=1, up=1, down=1),
+}
+"""The dimension of each weight that is cut; NCCL gathers along the first, so that the last costs transposes."""
 RATES = {"comm": 2e-4, "compute": 2e-4, "unrolled": 5e-5}
 """Lower for the shallow model: a loss that a step halves would multiply what kernels round differently."""
 
@@ -35,14 +39,16 @@ def size_of(name: str, devices: int, kind: str = "comm") -> Size:
     }[kind]
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False, kind: str = "comm") -> Built:
-    """Training in bfloat16 with weights and Adam in float32."""
+def build(
+    devices: Sequence[jax.Device], size: Size, *, alone: bool = False, kind: str = "comm", cut: str = "last"
+) -> Built:
+    """Training in bfloat16 with weights and Adam in float32. ``cut``: the weights' ``last`` or ``first`` dimension."""
     place = Place(devices, alone=alone)
     loss = partial(
         transformer.loss_of,
-        whole=lambda _, weight: place.gathered(weight.astype(jnp.bfloat16), -1),
+        whole=lambda _, weight: place.gathered(weight.astype(jnp.bfloat16), -1 if cut == "last" else -2),
         kept=lambda x: place.kept(x, AXIS),
         unroll=kind == "unrolled" or 1,
     )
-    params = place.normal(transformer.shapes_of(size, CUTS))
+    params = place.normal(transformer.shapes_of(size, CUTS[cut]))
     return trained(loss, params, place.put(transformer.tokens(size), 0), RATES[kind])

@@ -1,0 +1,152 @@
+"""Where each millisecond of an FSDP step goes, with weights cut along their last or their first dimension, as JSON; and traces to keep.
+
+python -m benchmarks.step_parts [--out DIR] [--platform cpu --devices 2] [--only NAME ...]
+
+Each case runs in a process of its own: windows without the tracer first, then a few steps under it. The trace is kept beside
+the result, gzipped, so that it can be read again elsewhere; the small ones serve as what the tests read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jaxgpu_tune
+from benchmarks.outcome import cause
+from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
+from benchmarks.workloads import WORKLOADS
+
+ROOT = Path(__file__).resolve().parent.parent
+WARM, WINDOW, WINDOWS = 20, 20, 10
+
+
+class Case(NamedTuple):
+    """A workload under a preset (None: JAX's defaults); ``steps`` are traced; ``smaller`` replaces parts of the size."""
+
+    workload: str
+    preset: str | None = None
+    steps: int = 6
+    options: tuple[tuple[str, Any], ...] = ()
+    smaller: tuple[tuple[str, int], ...] = ()
+
+
+FIRST = (("cut", "first"),)
+CASES = {
+    "last": Case("fsdp_comm"),
+    "last-fsdp": Case("fsdp_comm", "fsdp"),
+    "first": Case("fsdp_comm", options=FIRST),
+    "first-fsdp": Case("fsdp_comm", "fsdp", options=FIRST),
+    "small-fsdp": Case("fsdp_comm", steps=3, smaller=(("layers", 3),)),
+    "graphs": Case("rl_scan", steps=3),
+    "decode": Case("decode", steps=3),
+}
+"""Four for the table, then what the tests keep."""
+
+
+def main() -> int:
+    """Run every case; exit code 1 if one fails."""
+    given = arguments()
+    if given.child:
+        print("\x01" + json.dumps(traced(CASES[given.child], given)))
+        return 0
+    if given.platform == "cuda" and not jaxgpu_tune.detect().gpus:
+        raise SystemExit("No NVIDIA GPU can be used here; --platform cpu traces tiny sizes on the CPU.")
+    given.out.mkdir(parents=True, exist_ok=True)
+    found = {name: in_child(given, name) for name in given.only}
+    machine = jaxgpu_tune.detect()
+    told = {"machine": machine.to_dict(), "cases": found}
+    path = given.out / "step-parts.json"
+    path.write_text(json.dumps(told, indent=1) + "\n")
+    failed = {name: one for name, one in found.items() if "error" in one}
+    for name, one in failed.items():
+        print(f"failed: {name}: {cause(one)}\n{one['error']}", file=sys.stderr)
+    print(f"written: {path.name}")
+    return 1 if failed else 0
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.step_parts", description=(__doc__ or "").split("\n")[0])
+    default = os.environ.get("OUT") or ROOT / "benchmarks" / "results"
+    parser.add_argument("--out", type=Path, default=Path(default))
+    parser.add_argument("--only", nargs="+", default=list(CASES), choices=list(CASES), metavar="NAME")
+    parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--devices", type=int, default=2, help="of the CPU")
+    parser.add_argument("--child", choices=list(CASES), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def in_child(given: argparse.Namespace, name: str) -> dict[str, Any]:
+    """What one case's process told, and its settings."""
+    case = CASES[name]
+    base = bare_environ() | {"PYTHONPATH": str(ROOT)}
+    if given.platform == "cpu":
+        base |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(given.devices)}
+    variant = Variant(case.preset or DEFAULT, case.preset)
+    asked = ["--child", name, "--platform", given.platform, "--out", str(given.out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.step_parts", *asked],
+        env=environ_of(variant, base),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line[1:] for line in done.stdout.splitlines() if line.startswith("\x01")]
+    result = json.loads(told[-1]) if told else {"error": done.stderr[-1500:]}
+    return {"workload": case.workload, "settings": settings_of(variant, base), **result}
+
+
+def traced(case: Case, given: argparse.Namespace) -> dict[str, Any]:
+    """Milliseconds a step in windows without the tracer, and under it; the trace lies in ``--out``."""
+    import jax
+
+    step, state, batch = built(case, "tiny" if given.platform == "cpu" else "full")
+
+    def steps(number: int) -> float:
+        nonlocal state
+        begun = time.perf_counter()
+        for _ in range(number):
+            state, loss = step(state, batch)
+        jax.block_until_ready(loss)
+        return 1e3 * (time.perf_counter() - begun) / number
+
+    steps(WARM)
+    times = [steps(WINDOW) for _ in range(WINDOWS)]
+    with tempfile.TemporaryDirectory() as folder:
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level, options.host_tracer_level = 0, 2
+        jax.profiler.start_trace(folder, profiler_options=options)
+        under = steps(case.steps)
+        jax.profiler.stop_trace()
+        kept(next(Path(folder).rglob("*.xplane.pb")), given.out / f"{given.child}.xplane.pb.gz")
+    return {"step_ms": times, "traced_ms": under, "jax": jax.__version__, "device": jax.devices()[0].device_kind}
+
+
+def built(case: Case, size_name: str) -> Any:
+    """The step, its state and its batch."""
+    import jax
+
+    workload = WORKLOADS[case.workload]
+    module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)
+    devices = jax.devices()[: 1 if workload.devices == "one" else None]
+    size = module.size_of(size_name, len(devices), **options)._replace(**dict(case.smaller))
+    return module.build(devices, size, **options, **dict(case.options))
+
+
+def kept(trace: Path, path: Path) -> None:
+    """The trace, gzipped so that equal traces make equal files."""
+    path.write_bytes(gzip.compress(trace.read_bytes(), 9, mtime=0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
