@@ -1,0 +1,80 @@
+"""The period of a loop from the stamps of its calls, whatever way the program runs ahead of its device."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxgpu_tune.measure.clock import percentile, period
+
+DISPATCH = 30e-6
+QUEUE = 32
+
+
+def loop(
+    step: float, calls: int, every: int = 1, noise: float = 0.02, pauses: dict[int, float] | None = None
+) -> list[float]:
+    """When a host calls a step that takes the device ``step`` seconds, and waits for it at every ``every``-th call.
+
+    The device takes at most QUEUE calls ahead, as JAX's GPU client does. ``pauses``: seconds spent elsewhere after a call.
+    """
+    dice = random.Random(calls)
+    now, free, ends, stamps = 0.0, 0.0, [0.0] * QUEUE, []
+    for call in range(calls):
+        now = max(now, ends[-QUEUE])
+        stamps.append(now)
+        free = max(now, free) + step * dice.gauss(1, noise)
+        ends.append(free)
+        now += DISPATCH * dice.uniform(0.8, 2)
+        if (call + 1) % every == 0:
+            now = max(now, free)
+        now += (pauses or {}).get(call, 0.0)
+    return stamps
+
+
+@given(st.sampled_from([0.002, 0.02, 0.3]), st.sampled_from([1, 2, 5, 10, 25, 100, 10**9]), st.integers(0, 99))
+def test_period_is_the_steps_however_often_it_synchronises(step: float, every: int, offset: int) -> None:
+    """Within 1 % of the truth, when the stamps begin anywhere."""
+    calls = 300 if every <= 10 else 1500 if every <= 100 else 400
+    found = period(loop(step, calls, every)[offset:])
+    assert found is not None and found.sure
+    assert found.seconds == pytest.approx(step, rel=0.01)
+    assert found.error < 0.01
+
+
+@given(st.sampled_from([1, 10]), st.floats(0.5, 8))
+def test_pauses_are_taken_out_and_told(every: int, pause: float) -> None:
+    """A checkpoint every hundred steps is no part of the step."""
+    found = period(loop(0.02, 600, every, pauses={99: pause, 199: pause, 299: pause, 399: pause, 499: pause}))
+    assert found is not None and found.sure
+    assert found.seconds == pytest.approx(0.02, rel=0.02)
+    assert found.pauses == 5
+    assert found.paused_seconds == pytest.approx(5 * pause, rel=0.3)
+
+
+def test_few_bursts_are_not_sure() -> None:
+    """Three bursts are counted whole, and said to be few."""
+    found = period(loop(0.02, 35, 10))
+    assert found is not None and not found.sure
+    assert found.seconds == pytest.approx(0.02, rel=0.02)
+
+
+def test_too_few_calls_have_no_period() -> None:
+    """Nothing is guessed."""
+    assert period([]) is None and period([1.0, 2.0, 3.0]) is None
+
+
+def test_equal_stamps_do_not_divide_by_zero() -> None:
+    """A clock that stands still has a period of nothing."""
+    found = period([1.0] * 10)
+    assert found is not None and found.seconds == 0
+
+
+def test_percentile_is_the_nearest_rank() -> None:
+    """Of a hundred values the 99th; of few the largest."""
+    assert percentile(range(1, 101), 99) == 99
+    assert percentile([3.0, 1.0, 2.0], 99) == 3.0
+    assert percentile([3.0, 1.0, 2.0], 50) == 2.0
