@@ -6,6 +6,7 @@ them. So gaps are cut into bursts, and only whole bursts count: from the first c
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median, pstdev
 from typing import NamedTuple
@@ -95,25 +96,25 @@ def _period(pieces: list[list[float]], pauses: list[float]) -> Period | None:
 
 
 def _gaps(stamps: Sequence[float]) -> list[float]:
-    return [after - before for before, after in zip(stamps, stamps[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(stamps)]
 
 
 def _cut(stamps: list[float], longest: float) -> list[list[float]]:
     """The stamps, cut at the gaps that are longer."""
     ends = [0, *(number + 1 for number, gap in enumerate(_gaps(stamps)) if gap > longest), len(stamps)]
-    return [stamps[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    return [stamps[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 def _whole(bursts: list[list[float]]) -> list[tuple[float, int]]:
     """Seconds from the first call to the next burst's, and calls, of all bursts but the first and the last, of which a part may be missing."""
-    return [(after[0] - burst[0], len(burst)) for burst, after in zip(bursts[1:], bursts[2:], strict=False)]
+    return [(after[0] - burst[0], len(burst)) for burst, after in itertools.pairwise(bursts)]
 
 
 def _waits(runs: list[list[float]], longest: float) -> bool:
     """Whether each call waits for the device: most time is inside the bursts, and few calls after a long gap ran ahead."""
     gaps = [gap for run in runs for gap in run]
     usual, inside = _usual(gaps), sum(gap for gap in gaps if gap <= longest)
-    after = [next_one for run in runs for gap, next_one in zip(run, run[1:], strict=False) if gap > longest]
+    after = [later for run in runs for gap, later in itertools.pairwise(run) if gap > longest]
     return inside >= MOSTLY * sum(gaps) and sum(gap < AHEAD * usual for gap in after) * 2 <= len(after)
 
 
