@@ -59,5 +59,5 @@ def told(code: str, **options: Any) -> Any:
 def free_port() -> int:
     """A port of this host that was free a moment ago."""
     with socket.socket() as probe:
-        probe.bind(("localhost", 0))
+        probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

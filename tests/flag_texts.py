@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from jaxgpu_tune.planning.xla_flags.grammar import Token, quote
-from oracle import Oracle
+from tests.oracle import Oracle
 
 __all__ = ["BOOLS", "GOOD", "VALUED", "Build", "build_of", "flag_text", "good_pairs", "render", "text"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flag_texts import Build
 from jaxgpu_tune.planning.base.wish import InheritedFlag, Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import Scan, Token, quote, scan, scan_file_text
 from jaxgpu_tune.planning.xla_flags.repair import repair
-from oracle import Answer, Oracle
+from tests.flag_texts import Build
+from tests.oracle import Answer, Oracle
 
 __all__ = ["Verdict", "read_as_meant", "repairs", "scans", "scans_files"]
 

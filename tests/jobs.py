@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from child import clean_environ
+from tests.child import clean_environ, free_port
 
 PRELUDE = """
 import json, sys
@@ -23,14 +22,6 @@ def part():
     from jax._src.distributed import global_state
     global_state.client.wait_at_barrier("end", 60_000)
 """
-
-
-def free_port() -> int:
-    """A port that nothing uses just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def job(code: str, environs: Sequence[dict[str, str]], *, timeout: float = 120) -> list[Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from child import ROOT, clean_environ, free_port, told
+from tests.child import ROOT, clean_environ, free_port, told
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SMALL = ("--layers", "2", "--width", "64", "--batch", "2", "--sequence", "32", "--steps", "8")

@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 import jaxgpu_tune
-from child import told
+from tests.child import told
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"

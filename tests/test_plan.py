@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from child import ROOT
 from jaxgpu_tune import Machine, plan
+from tests.child import ROOT
 from tests.fleet import codes, decision, machine
 
 THRESHOLD = "xla_gpu_all_gather_combine_threshold_bytes"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from child import ROOT, clean_environ
 from jaxgpu_tune.comms.choice import TESTED_JAXLIBS
 from jaxgpu_tune.knowledge.presets import load_preset
+from tests.child import ROOT, clean_environ
 
 
 @pytest.mark.slow

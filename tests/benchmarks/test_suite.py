@@ -18,7 +18,7 @@ from benchmarks.jobs import Job, batches, distinct, in_order, pending
 from benchmarks.step_trace import busy
 from benchmarks.variants import DEFAULT, bare_environ, variants_of
 from benchmarks.workloads import WORKLOADS
-from child import ROOT, clean_environ
+from tests.child import ROOT, clean_environ
 
 MACHINE = str(ROOT / "tests" / "machines" / "h200x2_captured.json")
 

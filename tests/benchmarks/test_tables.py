@@ -17,8 +17,8 @@ from benchmarks import tables
 from benchmarks.outcome import Row, outcome_of, outcomes, without_root
 from benchmarks.variants import DEFAULT
 from benchmarks.workloads import WORKLOADS
-from child import ROOT, clean_environ
 from jaxgpu_tune.knowledge.presets import load_preset
+from tests.child import ROOT, clean_environ
 
 
 def run(variant: str, step_ms: float, *, machine: int = 0, alone: bool = False) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.workloads import WORKLOADS
-from child import told
+from tests.child import told
 
 TRAIN = """
 import jax

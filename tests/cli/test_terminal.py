@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from child import ROOT, clean_environ
+from tests.child import ROOT, clean_environ
 
 NO_GPU = str(ROOT / "tests" / "machines" / "no_gpu.json")
 COMMAND = [sys.executable, "-m", "jaxgpu_tune"]

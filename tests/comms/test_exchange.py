@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs import job
+from tests.jobs import job
 
 CODE = """
 join()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from child import ROOT, told
+from tests.child import ROOT, told
 
 SETUP = """
 import jax, jax.numpy as jnp, numpy as np

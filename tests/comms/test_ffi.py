@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from child import told
 from jaxgpu_tune.comms import AllReduce, ffi
 from jaxgpu_tune.comms.exchange import Exchange
 from jaxgpu_tune.comms.kept import kept
 from jaxgpu_tune.comms.launch import Setup
 from jaxgpu_tune.comms.shapes import Shape
+from tests.child import told
 
 
 @pytest.fixture(autouse=True)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from absent_gpus import toolkit
-from child import ROOT, told
 from jaxgpu_tune.comms import launch
 from jaxgpu_tune.comms.ffi import find_compiler
+from tests.absent_gpus import toolkit
+from tests.child import ROOT, told
 
 CODE = """
 import re, sys
 import decode, jax, jax.numpy as jnp, numpy as np
-from absent_gpus import devices
+from tests.absent_gpus import devices
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from jaxgpu_tune.comms import AllReduce
 from jaxgpu_tune.comms.ffi import load_launcher

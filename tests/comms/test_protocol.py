@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comms.protocol import Machine, Rules, explore, walk
+from tests.comms.protocol import Machine, Rules, explore, walk
 
 KERNELS = Path(__file__).parents[2] / "jaxgpu_tune" / "comms" / "kernels.cu"
 RULES = Rules()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from child import run
 from jaxgpu_tune import BadSetting, Machine
 from jaxgpu_tune.host.detect import MACHINE_FILE, detect_machine
+from tests.child import run
 
 MACHINES = sorted((Path(__file__).parent.parent / "machines").glob("*.json"))
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from child import told
-from host.fake_nvml import GIB, BrokenNvml, Card, FakeNvml
 from jaxgpu_tune.host import gpus as module
 from jaxgpu_tune.host.gpus import Found, find_gpus
+from tests.child import told
+from tests.host.fake_nvml import GIB, BrokenNvml, Card, FakeNvml
 
 
 def switched(count: int) -> list[Card]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from child import run
+from tests.child import run
 
 ASK = "from jaxgpu_tune.host.phase import phase, live_config\n"
 

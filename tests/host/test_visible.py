@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.measured import MEASURED, A, B
 from jaxgpu_tune.host.visible import Device, visible
+from tests.host.measured import MEASURED, A, B
 
 GPUS = (Device(A), Device(B))
 CUT = Device(A, cut=True)

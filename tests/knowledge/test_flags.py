@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from effects import meaning
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.versions import version_key
-from oracle import Oracle
+from tests.effects import meaning
+from tests.oracle import Oracle
 from tools.read_flags.texts import random_text
 
 if TYPE_CHECKING:

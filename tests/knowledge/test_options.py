@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import child
 from jaxgpu_tune.knowledge import flags, options
+from tests import child
 
 NEWEST = options.releases()[-1]
 DATA: dict[str, Any] = json.loads((Path(options.__file__).parent / "data" / "jax_options.json").read_text())

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from absent_gpus import toolkit
-from child import ROOT, told
 from jaxgpu_tune.knowledge.hazards import hazards
 from jaxgpu_tune.knowledge.versions import matches
+from tests.absent_gpus import toolkit
+from tests.child import ROOT, told
 
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
 CODE = """
 import jax, jax.numpy as jnp, jaxlib, numpy as np
-from absent_gpus import devices
+from tests.absent_gpus import devices
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 ring, chain = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 1), (1, 2), (2, 3)]

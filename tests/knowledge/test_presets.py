@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from child import told
 from jaxgpu_tune import plan
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.knowledge import flags, presets, tables
@@ -16,6 +15,7 @@ from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_
 from jaxgpu_tune.knowledge.translations import translate
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 from jaxgpu_tune.planning.base.conditions import Facts, all_met
+from tests.child import told
 from tests.fleet import machine
 
 if TYPE_CHECKING:

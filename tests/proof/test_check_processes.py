@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from child import run, told
-from jobs import job
+from tests.child import run, told
+from tests.jobs import job
 
 CHECK = """
 import time

@@ -17,7 +17,7 @@ from jaxgpu_tune.planning.xla_flags.grammar import quote
 from jaxgpu_tune.proof import wire, xla_options
 from jaxgpu_tune.proof.flags import Reading, agree, verified_flag
 from jaxgpu_tune.proof.wanted import Wanted
-from oracle import Oracle
+from tests.oracle import Oracle
 
 UNTOLD = {
     "xla_cpu_collective_call_warn_stuck_timeout_seconds",

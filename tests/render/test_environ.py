@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from environ_readers import READERS, compose, here
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.render.environ import FORMATS, render_environ
+from tests.environ_readers import READERS, compose, here
 
 PIECES = "ab01 =-_,:.#'\"`$\\!%&*()[]{}<>|;~?^@\n\r\t\x01\x1b\x7f\x85é–‘’“„\u2028\ufeff😀"
 PIECES_OF_WORDS = ["$HOME", "${HOME}", "$(HOME)", "$$", "$(id)", "`id`", "\\'", "''", " #", "%HOME%", "--xla_a=1"]

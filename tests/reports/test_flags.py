@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import jaxgpu_tune
-from child import told
-from fleet import codes, decision, machine
 from jaxgpu_tune import plan
+from tests.child import told
+from tests.fleet import codes, decision, machine
 
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
 

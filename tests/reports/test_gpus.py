@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
-from child import run
-from fleet import codes, decision, machine
 from jaxgpu_tune import Machine, plan
 from jaxgpu_tune.knowledge.flags import flags
+from tests.child import run
+from tests.fleet import codes, decision, machine
 
 MACHINES = Path(__file__).resolve().parent.parent / "machines"
 PRESETS = [preset.name for preset in jaxgpu_tune.presets()]

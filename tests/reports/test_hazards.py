@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import jaxgpu_tune
-from fleet import codes, decision, machine
 from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge.flags import releases
 from jaxgpu_tune.knowledge.hazards import hazards
+from tests.fleet import codes, decision, machine
 
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
 SCHEDULER = "xla_gpu_enable_latency_hiding_scheduler"

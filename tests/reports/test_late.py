@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from child import told
+from tests.child import told
 
 FLAG = "{'xla_gpu_autotune_level': 2}"
 

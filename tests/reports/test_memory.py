@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxgpu_tune
-from child import told
-from fleet import GIB, codes, decision, machine
-from host.fake_nvml import Card, FakeNvml
 from jaxgpu_tune import BadSetting, Finding, Machine, plan
 from jaxgpu_tune.host.gpus import find_gpus
+from tests.child import told
+from tests.fleet import GIB, codes, decision, machine
+from tests.host.fake_nvml import Card, FakeNvml
 
 MACHINES = Path(__file__).resolve().parent.parent / "machines"
 OLD, NEW = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from child import told
-from fleet import codes, decision, machine
+from tests.child import told
+from tests.fleet import codes, decision, machine
 
 HOST, DEVICE, BACK = (f"jax_transfer_guard_{way}" for way in ("host_to_device", "device_to_device", "device_to_host"))
 GUARDS = f"{{'{HOST}': 'log', '{BACK}': 'disallow'}}"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from fleet import codes, decision, machine
 from jaxgpu_tune import plan
 from jaxgpu_tune.host.surroundings import surroundings
 from jaxgpu_tune.knowledge.tables import read_table
 from jaxgpu_tune.planning.findings.diagnose import diagnose
+from tests.fleet import codes, decision, machine
 
 
 def plugins(cuda: int, version: str, pjrt: str | None = None) -> dict[str, str]:

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxgpu_tune
-from child import told
-from fleet import codes, machine
-from host.fake_nvml import Card, FakeNvml
 from jaxgpu_tune.host.gpus import find_gpus
 from jaxgpu_tune.host.processes import find_processes, own_devices
 from jaxgpu_tune.knowledge.versions import matches
-from jobs import job
+from tests.child import told
+from tests.fleet import codes, machine
+from tests.host.fake_nvml import Card, FakeNvml
+from tests.jobs import job
 
 STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "n1", "SLURM_NODEID": "0"}
 PRESETS = [preset.name for preset in jaxgpu_tune.presets()]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from child import told
-from fleet import codes, decision, machine
+from tests.child import told
+from tests.fleet import codes, decision, machine
 
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
 SEEDS = ("NCCL_LL128_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_PROTO")

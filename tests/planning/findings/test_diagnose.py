@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet import machine
 from jaxgpu_tune import Machine
 from jaxgpu_tune.host.surroundings import try_start
 from jaxgpu_tune.planning.base.secrets import masked
 from jaxgpu_tune.planning.findings.diagnose import Started, Surroundings, diagnose
+from tests.fleet import machine
 
 HERE = Surroundings(device_nodes=True, shared_memory_bytes=2**34)
 PLUGINS = {"jax-cuda13-plugin": "0.11.2", "jax-cuda13-pjrt": "0.11.2"}

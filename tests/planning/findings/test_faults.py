@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from child import clean_environ, told
-from fleet import decision, machine
 from jaxgpu_tune import Finding, Machine, Report, plan
 from jaxgpu_tune.host.packages import installed_versions
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.installs import FAULT, Fault, faults
 from jaxgpu_tune.knowledge.vocabulary import when_problems
+from tests.child import clean_environ, told
+from tests.fleet import decision, machine
 
 CODE = "nccl-too-old-for-kernels"
 KERNEL, VMM = "xla_gpu_unsupported_use_cross_host_one_shot_kernel", "xla_gpu_experimental_vmm_disabled"

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxgpu_tune
-from fleet import machine
 from jaxgpu_tune.planning.settings.memory import (
     ALLOCATOR,
     COLLECTIVE_POOL,
@@ -20,7 +19,8 @@ from jaxgpu_tune.planning.settings.memory import (
     PREALLOCATE,
     UNIFIED,
 )
-from pool_reader import Reader, installed_reader, reader_in
+from tests.fleet import machine
+from tests.pool_reader import Reader, installed_reader, reader_in
 from tools.read_flags.wheels import Wheel, download
 
 OTHERS = ("XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE", "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT")

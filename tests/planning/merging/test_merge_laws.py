@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flag_texts import render
 from jaxgpu_tune import detect, plan
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 from jaxgpu_tune.planning.release.target import target_of
 from jaxgpu_tune.planning.xla_flags.grammar import quote, scan
 from tests.effects import meaning
+from tests.flag_texts import render
 from tests.fleet import machine
 from tests.oracle import Oracle
 from tools.read_flags.texts import random_text

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from child import told
-from fleet import codes, decision, machine
+from tests.child import told
+from tests.fleet import codes, decision, machine
 
 DAMAGED = [
     '"cpu"',

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from flag_texts import Build, build_of, render, text
-from grammar import scans, scans_files
 from jaxgpu_tune.planning.xla_flags.grammar import quote, scan, scan_file_text
-from oracle import Oracle
+from tests.flag_texts import Build, build_of, render, text
+from tests.grammar import scans, scans_files
+from tests.oracle import Oracle
 
 VALUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 AWKWARD = st.text("ab\"'\\ \n\t\r=-,;#\xa0\u2013\u201c").filter(lambda value: "\0" not in value)

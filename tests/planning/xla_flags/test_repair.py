@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, render, text
-from grammar import repairs
 from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 from jaxgpu_tune.planning.xla_flags.repair import repair
-from oracle import Oracle
+from tests.flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, render, text
+from tests.grammar import repairs
+from tests.oracle import Oracle
 
 LHS, DUMP = "xla_gpu_enable_latency_hiding_scheduler", "xla_dump_hlo_as_text"
 LEVEL, TO, PASSES = "xla_gpu_autotune_level", "xla_dump_to", "xla_disable_hlo_passes"
