@@ -54,10 +54,14 @@ def in_order(variants: Mapping[str, list[Variant]], rounds: int) -> list[Job]:
     jobs: list[Job] = []
     for worth in (1, 2, LATER):
         if worth == 2:
-            jobs += [Job(name, NOTHING, 0, True, worth) for name in variants if WORKLOADS[name].devices == "all"]
+            jobs += [Job(name, NOTHING, 0, True, worth) for name in variants if _shared(WORKLOADS[name])]
         for name, these in variants.items():
             jobs += _turns(name, [one for one in these if one.worth == worth], rounds if worth == 1 else 1, worth)
     return jobs
+
+
+def _shared(workload: Workload) -> bool:
+    return workload.devices == "all" and not workload.of_a_library
 
 
 def _turns(name: str, variants: list[Variant], rounds: int, worth: int) -> Iterator[Job]:

@@ -9,7 +9,6 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import jax
@@ -29,11 +28,12 @@ def main() -> None:
         sys.exit("who started this has ended")
     started = time.perf_counter()
     workload = WORKLOADS[job["workload"]]
-    module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)
+    module, options = workload.loaded(), dict(workload.options)
     count = job["devices"] or jax.device_count()
     size = module.size_of(job["size"], count, **options)
     devices = jax.devices() * count if job["alone"] else jax.devices()
-    step, state, batch = module.build(devices[:count], size, alone=job["alone"], **options)
+    alone = {"alone": True} if job["alone"] else {}
+    step, state, batch = module.build(devices[:count], size, **alone, **options)
     jax.block_until_ready(state)
     ready = time.perf_counter()
     state, first, losses = first_steps(step, state, batch)

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +88,7 @@ def traced(name: str, size_name: str) -> dict[str, Any]:
     import jax
 
     workload = WORKLOADS[name]
-    module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)
+    module, options = workload.loaded(), dict(workload.options)
     devices = jax.devices()[: 1 if workload.devices == "one" else None]
     size = module.size_of(size_name, len(devices), **options)
     step, state, batch = module.build(devices, size, **options)

@@ -81,8 +81,11 @@ def train(size: Size) -> Result:
 
 
 def sharding_of(shape: Sequence[int], mesh: Mesh) -> NamedSharding:
-    """One dimension, the last that divides, split over all devices; the others whole."""
-    for axis in reversed(range(len(shape))):
+    """A matrix's first dimension split over all devices, else its last; the others whole.
+
+    NCCL gathers along the first one; shards along another would have to be transposed after each gather.
+    """
+    for axis in range(max(0, len(shape) - 2), len(shape)):
         if shape[axis] % mesh.size == 0:
             return NamedSharding(mesh, PartitionSpec(*(None,) * axis, "data"))
     return NamedSharding(mesh, PartitionSpec())

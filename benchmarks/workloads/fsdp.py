@@ -27,7 +27,7 @@ RATES = {"comm": 2e-4, "compute": 2e-4, "unrolled": 5e-5}
 """Lower for the shallow model: a loss that a step halves would multiply what kernels round differently."""
 
 
-def size_of(name: str, devices: int, kind: str = "comm") -> Size:
+def size_of(name: str, devices: int, kind: str = "comm", cut: str = "last") -> Size:  # noqa: ARG001 - of the same size
     """``tiny`` or ``full``; the full one's rows grow with the devices."""
     if name == "tiny":
         return Size(layers=4, width=even(128, devices, HEAD_WIDTH), rows=even(8, devices), length=16)
