@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,7 +136,7 @@ def built(case: Case, size_name: str) -> Any:
     import jax
 
     workload = WORKLOADS[case.workload]
-    module, options = import_module(f"benchmarks.workloads.{workload.module}"), dict(workload.options)
+    module, options = workload.loaded(), dict(workload.options)
     devices = jax.devices()[: 1 if workload.devices == "one" else None]
     size = module.size_of(size_name, len(devices), **options)._replace(**dict(case.smaller))
     return module.build(devices, size, **options, **dict(case.options))

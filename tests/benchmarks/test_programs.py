@@ -43,7 +43,9 @@ def test_a_program_learns(program: str) -> None:
     """Its loss is printed every ten steps, and the number that it is for is right at the end."""
     said = printed(program, "--steps", str(ENOUGH[program]))
     losses = [float(loss) for loss in re.findall(r"^step \d+ loss (\S+)$", said, re.MULTILINE)]
-    assert len(losses) == ENOUGH[program] // 10 and (losses[-1] < losses[0] or program == "mcmc"), "samples do not descend"
+    assert len(losses) == ENOUGH[program] // 10 and (losses[-1] < losses[0] or program == "mcmc"), (
+        "samples do not descend"
+    )
     assert re.search(r"^check: .*: yes$", said, re.MULTILINE), said
 
 
