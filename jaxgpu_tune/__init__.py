@@ -26,6 +26,7 @@ from .errors import (
     ProbeFailed,
     TooEarly,
     TooLate,
+    UnknownArgument,
     UnknownFlag,
     UnknownPreset,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "Report",
     "TooEarly",
     "TooLate",
+    "UnknownArgument",
     "UnknownFlag",
     "UnknownPreset",
     "Verification",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 
+from .arguments import Arguments, Unpack
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
-from .host.detect import MACHINE_FILE, detect_machine
+from .host.detect import MACHINE_FILE, detect_machine, machine_of_file
 from .host.marker import marked
 from .host.observe import observe
 from .host.packages import installed_versions
@@ -18,7 +20,7 @@ from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
-from .planning.request import Request, chosen_preset, is_off, make_request
+from .planning.request import Request, chosen_preset, is_off, make_request, raise_problems
 from .planning.settings.arguments import bad, texts
 
 TYPE_CHECKING = False
@@ -50,14 +52,29 @@ FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 
 
-def configure(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Report:
-    """Decide, and set up this process, before JAX touches the GPU. See DESIGN for the arguments; all but the preset by name.
+def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Arguments]) -> Report:
+    """Decide what serves this machine and workload, and set up this process, before JAX touches the GPU.
 
-    Raises UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags or BadSetting for wrong arguments (all
-    ValueError), and TooLate (RuntimeError) if the backend has started and something could no longer take effect.
+    Args:
+        preset: The name of a preset, several joined by ``+`` (``"fsdp+reproducible"``), or the path of a TOML file.
+        **arguments: See :class:`jaxgpu_tune.arguments.Arguments`: flags, env, jax_config, memory_fraction (0 to 1, or
+            ``"auto"``), preallocate, allocator, processes_per_gpu, transfer_guard, compilation_cache, cuda_graphs, pgle,
+            layer_bytes (bytes), platform, devices, prefer, strict, probe, late, machine.
+
+    Returns:
+        The report: one decision with its reason for each setting, and what else should be known. ``print(report)``.
+
+    Raises:
+        UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: An argument is wrong (all are ValueError).
+            Several problems come as one BadSetting, which is a TypeError too if a name of an argument is wrong.
+        TooLate: JAX's backend has started, and something could no longer take effect (a RuntimeError).
+
+    Example:
+        >>> report = jaxgpu_tune.configure("fsdp", memory_fraction=0.9)
+        >>> import jax
     """
     chosen, overruled = chosen_preset(os.environ, preset)
-    request = make_request(chosen, **arguments)
+    request = _request(chosen, arguments)
     observation = observe(os.environ, request.machine, visible=request.visible)
     report = with_findings(plan_here(request, observation), overruled)
     foreign = _foreign(observation.machine, request)
@@ -74,19 +91,52 @@ def plan(
     *,
     environ: Mapping[str, str] | None = None,
     jaxlib: str | None = None,
-    **arguments: Any,
+    **arguments: Unpack[Arguments],
 ) -> Report:
-    """The same decisions for a fresh process, applying nothing. ``jaxlib``: plan for that release instead of the installed one."""
-    request = make_request(preset, **arguments)
+    """The same decisions as ``configure()`` for a fresh process, applying nothing.
+
+    Args:
+        preset, **arguments: As for ``configure()``.
+        environ: The environment of that process, instead of the one here.
+        jaxlib: Plan for this release instead of the installed one, such as ``"0.5.1"``.
+
+    Returns:
+        The report, with ``applied`` False.
+
+    Raises:
+        UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
+    """
+    request = _request(preset, arguments)
     given = os.environ if environ is None else texts("environ", environ)
     return plan_here(request, _observe_fresh(request, given, jaxlib))
 
 
 def environ(
-    preset: str | os.PathLike[str] = "auto", *, base: Mapping[str, str] | None = None, **arguments: Any
+    preset: str | os.PathLike[str] = "auto",
+    *,
+    base: Mapping[str, str] | None = None,
+    jaxlib: str | None = None,
+    **arguments: Unpack[Arguments],
 ) -> dict[str, str]:
-    """The complete environment of a fresh process: for subprocess, srun, a Ray runtime_env. ``base``: os.environ by default."""
-    report, final = fresh_environ(preset, os.environ if base is None else texts("base", base), **arguments)
+    """The complete environment of a fresh process: for subprocess, srun, or a Ray runtime_env.
+
+    Args:
+        preset, **arguments: As for ``configure()``.
+        base: The environment to start from; by default ``os.environ``.
+        jaxlib: For this release instead of the installed one.
+
+    Returns:
+        Every variable that the process is to have, not only what changed.
+
+    Raises:
+        UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
+
+    Example:
+        >>> subprocess.run(["python", "train.py"], env=jaxgpu_tune.environ("fsdp"))
+    """
+    report, final = fresh_environ(
+        preset, os.environ if base is None else texts("base", base), jaxlib=jaxlib, **arguments
+    )
     writer.announce(report.findings, report.machine.processes)
     return final
 
@@ -97,14 +147,14 @@ def fresh_environ(
     *,
     here: bool = False,
     jaxlib: str | None = None,
-    **arguments: Any,
+    **arguments: Unpack[Arguments],
 ) -> tuple[Report, dict[str, str]]:
     """The report, and the environment of a fresh process: ``base`` as it is under JAXGPU_TUNE=off, there or here.
 
     ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either;
     ``jaxlib``: plan for that release instead of the installed one.
     """
-    request = make_request(preset, **arguments)
+    request = _request(preset, arguments)
     observation = _observe_fresh(request, base, jaxlib)
     report = plan_here(request, observation)
     foreign = _foreign(observation.machine, request) if here else ()
@@ -113,15 +163,31 @@ def fresh_environ(
     return report, marked(observation.environ, report.environ)
 
 
-def configured(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> Callable[[Function], Function]:
+def configured(
+    preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Arguments]
+) -> Callable[[Function], Function]:
     """Decorator for a training entry point, plain or async: configures when the function is called, not when decorated.
 
-    Above or below ``@staticmethod`` and ``@classmethod``. Raises TypeError for what cannot be called.
+    It stands above or below ``@staticmethod`` and ``@classmethod``.
+
+    Args:
+        preset, **arguments: As for ``configure()``.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        UnknownPreset, BadSetting: An argument is wrong; told at decoration where it can be told without looking at the machine.
+        TypeError: What is decorated cannot be called.
+
+    Example:
+        >>> @jaxgpu_tune.configured("fsdp")
+        ... def main(): ...
     """
     from functools import wraps
     from inspect import iscoroutinefunction
 
-    make_request(preset, **arguments)
+    raise_problems(_request(preset, arguments).problems)
 
     def decorate(function: Function) -> Function:
         if isinstance(function, (classmethod, staticmethod)):
@@ -207,18 +273,32 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
     return findings
 
 
-def compiler_options(preset: str | os.PathLike[str] = "auto", **arguments: Any) -> dict[str, Any]:
+def compiler_options(
+    preset: str | os.PathLike[str] = "auto", *, jaxlib: str | None = None, **arguments: Unpack[Arguments]
+) -> dict[str, Any]:
     """What of the plan acts per compile, for ``jax.jit(compiler_options=)``, in that surface's own names and values.
 
-    Process-wide settings and what is set already are left out. Empty before jaxlib 0.4.36, whose jit takes none, and
-    under JAXGPU_TUNE=off. For another machine it does not matter that JAX runs on the CPU here: it may compile for absent GPUs.
-    As there is no report, warnings and errors go to the logger.
+    Process-wide settings and what is set already are left out. For another machine it does not matter that JAX runs on
+    the CPU here: it may compile for absent GPUs. As there is no report, warnings and errors go to the logger.
+
+    Args:
+        preset, **arguments: As for ``configure()``.
+        jaxlib: For this release instead of the installed one.
+
+    Returns:
+        The options by name. Empty before jaxlib 0.4.36, whose jit takes none, and under JAXGPU_TUNE=off.
+
+    Raises:
+        UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
+
+    Example:
+        >>> step = jax.jit(train_step, compiler_options=jaxgpu_tune.compiler_options("fsdp"))
     """
     from .planning.release.compile_options import compile_options
 
-    request = make_request(preset, **arguments)
+    request = _request(preset, arguments)
     here = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
-    observation = _observe_fresh(request, here if _is_described(request) else os.environ, None)
+    observation = _observe_fresh(request, here if _is_described(request) else os.environ, jaxlib)
     report = plan_here(request, observation)
     writer.announce(report.findings, report.machine.processes)
     return {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
@@ -271,9 +351,31 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     return found
 
 
-for _call in (configure, configured, compiler_options):
-    # help() and editors show the arguments, which are make_request's
-    vars(_call)["__wrapped__"] = make_request
+def _spell_out(function: Callable[..., Any]) -> None:
+    """Let ``help()``, editors and notebooks show each argument by its name and type, and not only ``**arguments``."""
+    shown = signature(function)
+    *own, _ = shown.parameters.values()
+    named = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Request, name, None), annotation=hint.__forward_arg__)
+        for name, hint in Arguments.__annotations__.items()
+    ]
+    vars(function)["__signature__"] = shown.replace(parameters=[*own, *named])
+
+
+for _function in (configure, plan, environ, compiler_options, configured):
+    _spell_out(_function)
+
+
+def _request(preset: Any, arguments: Mapping[str, Any]) -> Request:
+    """The call as a value; a machine file that is named is read."""
+    path = arguments.get("machine")
+    if not isinstance(path, (str, os.PathLike)):
+        return make_request(preset, arguments)
+    try:
+        machine = machine_of_file(os.fspath(path), f"machine={os.fspath(path)!r}")
+    except BadSetting as error:
+        return make_request(preset, {**arguments, "machine": None}, error.findings)
+    return make_request(preset, {**arguments, "machine": machine})
 
 
 def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:

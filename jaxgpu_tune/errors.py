@@ -23,6 +23,7 @@ __all__ = [
     "ProbeFailed",
     "TooEarly",
     "TooLate",
+    "UnknownArgument",
     "UnknownFlag",
     "UnknownPreset",
 ]
@@ -64,6 +65,10 @@ class BadXlaFlags(JaxGpuTuneError, ValueError):
 
 class BadSetting(JaxGpuTuneError, ValueError):
     """An argument, variable or option is wrong; also problems of several classes at once."""
+
+
+class UnknownArgument(BadSetting, TypeError):
+    """The call has an argument that does not exist; a TypeError as well, as of every Python function."""
 
 
 class TooEarly(JaxGpuTuneError, RuntimeError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag
+from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag, UnknownPreset
 from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
 from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
@@ -22,7 +22,7 @@ from .planning.merging.inherit import inherit, read_flags, unlisted_flags
 from .planning.merging.merge import merge
 from .planning.release.adapt import adapt, mistakes
 from .planning.release.target import Target, target_of
-from .planning.request import Request, check_switch
+from .planning.request import Request, check_switch, raise_problems
 from .planning.select import advised, compose, facts_of, select
 from .planning.settings import memory
 from .planning.settings.arguments import CACHE_OPTION
@@ -137,7 +137,7 @@ def make_plan(
     facts = facts_of(machine, request)
     target = target_of(machine, refused, accepted, _unified(request, environ))
     faults = _faults(request, machine, facts)
-    preset = preset or compose(request.preset)
+    request, preset = (request, preset) if preset else _composed(request)
     avoiding = [setting for fault in faults if looks_around for setting in fault.settings]
     fraction = preset_fraction(preset, request, observation, facts)
     preset = preset._replace(settings=(*preset.settings, *_settings(fraction), *avoiding))
@@ -171,6 +171,15 @@ def make_plan(
     )
 
 
+def _composed(request: Request) -> tuple[Request, Preset]:
+    """The request's preset; one that cannot be had is a problem of the request, told with its others."""
+    try:
+        return request, compose(request.preset)
+    except (UnknownPreset, BadSetting) as wrong:
+        found = (Problem(finding, type(wrong)) for finding in wrong.findings if request.preset)
+        return request._replace(problems=(*request.problems, *found)), Preset(request.preset, "", "user")
+
+
 def _merged(
     request: Request,
     observation: Observation,
@@ -193,7 +202,7 @@ def _merged(
             *adapt(_settings(asked), "argument", target),
         )
     )
-    _raise(stated.problems)
+    raise_problems((*request.problems, *stated.problems))
     sensible = collect(refused_here(stated.wishes, facts, observation, request.prefer))
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
@@ -273,15 +282,9 @@ def _settings(items: Iterable[object]) -> Iterable[Setting]:
     return (item for item in items if isinstance(item, Setting))
 
 
-def _raise(problems: tuple[Problem, ...]) -> None:
-    classes = {problem.error for problem in problems}
-    if problems:
-        raise (classes.pop() if len(classes) == 1 else BadSetting).of(problem.finding for problem in problems)
-
-
 def _raise_strict(findings: Iterable[Finding]) -> None:
     wrong = [finding for finding in findings if finding.severity == "error" or finding.code in CONFLICTS]
-    _raise(tuple(Problem(finding, STRICT_ERRORS.get(finding.code, BadSetting)) for finding in wrong))
+    raise_problems(Problem(finding, STRICT_ERRORS.get(finding.code, BadSetting)) for finding in wrong)
 
 
 def with_findings(report: Report, findings: Iterable[Finding]) -> Report:

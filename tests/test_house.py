@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
 
 LAYERS = (
-    {"values", "errors", "model", "machine_file"},
+    {"values", "errors", "model", "machine_file", "arguments"},
     {"knowledge"},
     {"planning"},
     {"host", "render"},
@@ -63,7 +63,7 @@ TEST = 'python -m venv v && v/bin/pip install ".[cpu,dev]" && v/bin/python -m py
 
 SURFACE = {
     *("BadFlagValue", "BadSetting", "BadXlaFlags", "JaxGpuTuneError", "ProbeFailed", "TooEarly", "TooLate"),
-    *("UnknownFlag", "UnknownPreset"),
+    *("UnknownArgument", "UnknownFlag", "UnknownPreset"),
     *("Decision", "Explanation", "Finding", "Gpu", "Machine", "Migration", "Preset", "Report", "Verification"),
     *("check", "check_processes", "compiler_options", "configure", "configured", "detect", "environ", "explain"),
     *("migrate", "plan", "presets", "verify"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from ..errors import BadSetting, UnknownPreset
+from ..arguments import Arguments
+from ..errors import BadSetting, UnknownArgument, UnknownPreset
 from ..model import NOTHING, Finding, Machine, Setting, jsonable
 from ..values import Value
+from .base.wish import Problem
 from .settings import arguments as given_as
 from .settings.arguments import bad, booleans, choice
 from .settings.memory import meant_fraction
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Request", "check_switch", "chosen_preset", "is_off", "make_request"]
+__all__ = ["Request", "check_switch", "chosen_preset", "is_off", "make_request", "raise_problems"]
 
 MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
 """Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
@@ -26,7 +28,7 @@ OFF, ON = ("off", "0", "false", "no"), ("", "on", "1", "true", "yes")
 
 
 class Request(Value):
-    """What a call asks for. ``settings`` are the explicit ones, in the order of the arguments."""
+    """What a call asks for. ``settings`` are the explicit ones, in the order of the arguments; ``problems`` what is wrong."""
 
     preset: str = "auto"
     settings: tuple[Setting, ...] = ()
@@ -41,6 +43,7 @@ class Request(Value):
     late: str = "raise"
     machine: Machine | None = None
     arguments: Mapping[str, Any] = NOTHING
+    problems: tuple[Problem, ...] = ()
 
     @property
     def visible(self) -> str | None:
@@ -49,62 +52,50 @@ class Request(Value):
 
 
 def make_request(
-    preset: str | os.PathLike[str] = "auto",
-    *,
-    flags: Mapping[str, Any] | None = None,
-    env: Mapping[str, Any] | None = None,
-    jax_config: Mapping[str, Any] | None = None,
-    memory_fraction: float | str | None = None,
-    preallocate: bool | None = None,
-    allocator: str | None = None,
-    processes_per_gpu: int | None = None,
-    transfer_guard: str | None = None,
-    compilation_cache: str | os.PathLike[str] | bool | None = None,
-    cuda_graphs: bool | None = None,
-    pgle: str | os.PathLike[str] | None = None,
-    layer_bytes: int | None = None,
-    platform: str | None = None,
-    devices: int | None = None,
-    prefer: str = "existing",
-    strict: bool = False,
-    probe: bool | None = None,
-    late: str = "raise",
-    machine: Machine | Mapping[str, Any] | None = None,
+    preset: Any = "auto", arguments: Mapping[str, Any] = NOTHING, wrong: Iterable[Finding] = ()
 ) -> Request:
-    """Check the arguments' own form. Raises BadSetting that lists every problem."""
-    arguments = {name: value for name, value in locals().items() if name != "machine"}
-    problems: list[Finding] = []
+    """The arguments of ``configure()`` as a value, with everything that is wrong with their own form.
+
+    ``wrong``: what is known already to be wrong. What is wrong is left out of the value, so that the plan can tell what else is.
+    """
+    problems = [*wrong]
+    unknown = [Problem(_unknown(name), UnknownArgument) for name in arguments if name not in Arguments.__annotations__]
+    given = {name: arguments.get(name) for name in Arguments.__annotations__}
     settings = (
-        *given_as.flag_settings(flags, problems),
-        *given_as.env_settings(env, problems),
-        *given_as.guard_settings(transfer_guard, problems),
-        *given_as.config_settings(jax_config, problems),
-        *given_as.memory_settings(preallocate, allocator, problems),
-        *given_as.cache_settings(compilation_cache, problems),
-        *given_as.graph_settings(cuda_graphs, problems),
-        *given_as.pgle_settings(pgle, problems),
-        *given_as.platform_settings(platform, problems),
+        *given_as.flag_settings(given["flags"], problems),
+        *given_as.env_settings(given["env"], problems),
+        *given_as.guard_settings(given["transfer_guard"], problems),
+        *given_as.config_settings(given["jax_config"], problems),
+        *given_as.memory_settings(given["preallocate"], given["allocator"], problems),
+        *given_as.cache_settings(given["compilation_cache"], problems),
+        *given_as.graph_settings(given["cuda_graphs"], problems),
+        *given_as.pgle_settings(given["pgle"], problems),
+        *given_as.platform_settings(given["platform"], problems),
     )
-    problems += [
-        *_counts(processes_per_gpu=processes_per_gpu, layer_bytes=layer_bytes, devices=devices),
-        *_fraction(memory_fraction, processes_per_gpu),
-        *choice("prefer", prefer, ("existing", "preset")),
-        *choice("late", late, ("raise", "warn", "reexec")),
-        *booleans(strict=strict, probe=probe),
-    ]
-    planned_for, name = _machine(machine, problems), _preset(preset, problems)
-    if problems:
-        raise BadSetting.of(problems)
-    plain = {name: arguments[name] for name in Request._fields if name in arguments}
+    plain = {
+        name: _sound(name, value, problems) for name, value in given.items() if name in CHECKS and value is not None
+    }
+    wrong_fraction = list(_fraction(given["memory_fraction"], given["processes_per_gpu"]))
+    problems += wrong_fraction
+    planned_for, name = _machine(given["machine"], problems), _preset(preset, problems)
     return Request(
-        **{
-            **plain,
-            "preset": name,
-            "settings": tuple(map(given_as.expanded, settings)),
-            "machine": planned_for,
-            "arguments": {k: jsonable(v) for k, v in arguments.items() if v is not None},
-        }
+        **plain,
+        preset=name,
+        settings=tuple(map(given_as.expanded, settings)),
+        memory_fraction=None if wrong_fraction else given["memory_fraction"],
+        machine=planned_for,
+        arguments={"preset": name} | {k: jsonable(v) for k, v in given.items() if v is not None and k != "machine"},
+        problems=(*unknown, *(Problem(finding, BadSetting) for finding in problems)),
     )
+
+
+def raise_problems(problems: Iterable[Problem]) -> None:
+    """Raise all of them as one error: of their class where they have one, else BadSetting. Nothing is wrong: nothing happens."""
+    found = tuple(problems)
+    classes = {problem.error for problem in found}
+    if found:
+        mixed = UnknownArgument if UnknownArgument in classes else BadSetting
+        raise (classes.pop() if len(classes) == 1 else mixed).of(problem.finding for problem in found)
 
 
 def chosen_preset(environ: Mapping[str, str], preset: Any) -> tuple[Any, tuple[Finding, ...]]:
@@ -174,9 +165,36 @@ def _fraction(value: Any, processes_per_gpu: Any) -> Iterable[Finding]:
         )
 
 
-def _counts(**values: Any) -> Iterable[Finding]:
-    for name, value in values.items():
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST[name]
-        ):
-            yield bad(name, value, f"a whole number from 1 to {MOST[name]}")
+def _unknown(name: str) -> Finding:
+    """The finding for an argument that does not exist, with the nearest that does."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, Arguments.__annotations__, 1)
+    hint = f"Did you mean {near[0]}=?" if near else f"The arguments are: {', '.join(Arguments.__annotations__)}."
+    return Finding("unknown-argument", "error", f"There is no argument {name!r}.", hint)
+
+
+def _sound(name: str, value: Any, problems: list[Finding]) -> Any:
+    """The value of an argument that is used as it is; its default where it is wrong."""
+    found = list(CHECKS[name](name, value))
+    problems += found
+    return getattr(Request, name) if found else value
+
+
+def _count(name: str, value: Any) -> Iterable[Finding]:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST[name]:
+        yield bad(name, value, f"a whole number from 1 to {MOST[name]}")
+
+
+def _either(name: str, value: Any) -> Iterable[Finding]:
+    return booleans(**{name: value})
+
+
+CHECKS: Mapping[str, Callable[[str, Any], Iterable[Finding]]] = {
+    **dict.fromkeys(MOST, _count),
+    **dict.fromkeys(("strict", "probe"), _either),
+    "platform": lambda *_: (),  # told with the setting that it stands for
+    "prefer": lambda name, value: choice(name, value, ("existing", "preset")),
+    "late": lambda name, value: choice(name, value, ("raise", "warn", "reexec")),
+}
+"""What checks each argument that is used as it is."""

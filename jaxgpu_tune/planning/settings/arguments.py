@@ -145,8 +145,9 @@ def memory_settings(preallocate: Any, allocator: Any, problems: list[Finding]) -
 def guard_settings(level: Any, problems: list[Finding]) -> Iterable[Setting]:
     if level is None:
         return
-    problems += choice("transfer_guard", level, GUARD_LEVELS)
-    for option in GUARD_OPTIONS:
+    wrong = choice("transfer_guard", level, GUARD_LEVELS)
+    problems += wrong
+    for option in () if wrong else GUARD_OPTIONS:
         yield Setting("jax_config", option, level, "asked for", "argument transfer_guard")
 
 
@@ -191,14 +192,17 @@ def pgle_settings(pgle: Any, problems: list[Finding]) -> Iterable[Setting]:
         if not os.path.isdir(path) and not (path.endswith(PROFILE_ENDINGS) and os.path.isfile(path)):
             wanted = f"'auto', 'expect', an existing {' or '.join(PROFILE_ENDINGS)} file, or a directory of them"
             problems.append(bad("pgle", os.fspath(pgle), f"{wanted} (XLA ignores every other path in silence)"))
+            return
         yield Setting("xla_flag", PROFILE_FLAG, os.fspath(pgle), "asked for", "argument pgle")
 
 
 def platform_settings(platform: Any, problems: list[Finding]) -> Iterable[Setting]:
     if platform is None:
         return
-    problems += choice("platform", platform, ("cpu", "cuda"))
-    yield Setting("jax_config", "jax_platforms", platform, "asked for", "argument platform")
+    wrong = choice("platform", platform, ("cpu", "cuda"))
+    problems += wrong
+    if not wrong:
+        yield Setting("jax_config", "jax_platforms", platform, "asked for", "argument platform")
 
 
 def _items(name: str, mapping: Any, problems: list[Finding]) -> Iterable[tuple[str, Any]]:
