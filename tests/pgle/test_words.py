@@ -1,0 +1,79 @@
+"""What is concluded from XLA's words; the lines are those that the GPU compiler of jaxlib 0.12.0.1 wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.pgle.words import INFO, Use, findings_of, main_use, uses_in
+
+LOG = (Path(__file__).parent / "files" / "fsdp_missing.log").read_text().splitlines()
+HEAD = "I1128 21:46:04.400022   13661 gpu_hlo_schedule.cc:"
+READ = f"{HEAD}392] Using PGLE profile from /p.pbtxt"
+SMALL = f"{HEAD}537] Found profile for module input_reduce_fusion, using profile guided latency estimator"
+WHOLE = f"{HEAD}537] Found profile for module jit_f, using profile guided latency estimator"
+ESTIMATOR = "W1128 21:46:05.675163   13661 profile_guided_latency_estimator.cc:"
+SOME = [
+    f"{ESTIMATOR}192] Found 79 instructions from the profile.",
+    f"{ESTIMATOR}194] Missing 1 instructions from the profile.",
+]
+GATHER = f"{ESTIMATOR}197]   all-gather-start"
+
+
+def codes(lines: list[str]) -> list[str]:
+    return [finding.code for finding in findings_of(lines)]
+
+
+def test_nothing_missing_is_told_by_the_program_alone() -> None:
+    """Small programs that XLA compiles to try its kernels are not the user's."""
+    lines = ["mine", READ, SMALL, READ, WHOLE, f"{HEAD[:-19]}latency_hiding_scheduler.cc:1] other"]
+    assert main_use(uses_in(lines)[0]) == Use("jit_f")
+    (finding,) = findings_of(lines)
+    assert finding.code == "pgle-used" and "jit_f" in finding.message and "none" in finding.message
+
+
+def test_a_missing_collective_is_named() -> None:
+    found = findings_of([READ, SMALL, WHOLE, *SOME, GATHER])
+    assert [one.code for one in found] == ["pgle-used", "pgle-collectives-missing"]
+    assert "79 of 80 instructions of jit_f" in found[0].message and "all-gather-start" in found[1].message
+
+
+def test_warnings_alone_are_enough() -> None:
+    """JAX hides what is below; releases before 0.7 do not name the program."""
+    assert main_use(uses_in([*SOME, GATHER])[0]) == Use("", 79, ("all-gather-start",))
+    old = f"{HEAD}1] Found profile, using profile guided latency estimator"
+    assert main_use(uses_in([old, *SOME, GATHER])[0]) == Use("", 79, ("all-gather-start",))
+
+
+def test_a_profile_of_another_program() -> None:
+    assert codes(LOG) == ["pgle-little-match", "pgle-collectives-missing"]
+
+
+def test_ends_of_asynchronous_operations_run_nothing() -> None:
+    (use,), _ = uses_in(LOG)
+    assert set(use.missing) - set(use.measurable) == {name for name in use.missing if "done" in name} != set()
+    assert set(use.collectives) < set(use.measurable)
+
+
+def test_threads_of_the_compiler_do_not_mix() -> None:
+    other = [line.replace("  13661 ", "  99 ") for line in (WHOLE.replace("jit_f", "jit_g"), *SOME)]
+    uses, _ = uses_in([WHOLE, other[0], *other[1:], other[0].replace("jit_g", "jit_h")])
+    assert [use.module for use in uses] == ["jit_f", "jit_g", "jit_h"] and uses[1].found == 79
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([], ["pgle-not-used"]),
+        (["step 1", SMALL], ["pgle-not-used"]),
+        ([f"E{HEAD[1:]}1] PGLE profile file does not exist: /p.pb"], ["pgle-unreadable"]),
+        ([f"E{HEAD[1:]}1] Tried but failed to parse PGLE proto from text file"] * 3, ["pgle-unreadable"]),
+    ],
+)
+def test_what_speaks_against_it(lines: list[str], told: list[str]) -> None:
+    assert codes(lines) == told
+
+
+def test_lines_that_jax_hides_by_default_are_known() -> None:
+    assert INFO.match(READ.encode()) and not INFO.match(SOME[0].encode()) and not INFO.match(b"I128 steps")
