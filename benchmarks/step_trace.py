@@ -1,4 +1,4 @@
-"""Where a step's time goes: what each GPU ran in ten steps of a workload, by variant, as JSON.
+"""Where a step's time goes: what each GPU ran in a mean step of a workload, by variant, as JSON.
 
 python -m benchmarks.step_trace decode [--variants default decode] [--out DIR] [--platform cpu --devices 2]
 """
@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,14 @@ import jaxgpu_tune
 from benchmarks.outcome import cause
 from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune.measure.trace.reading import read_trace, trace_files
+from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
+from jaxgpu_tune.model import jsonable
 
 ROOT = Path(__file__).resolve().parent.parent
-STEPS, WARM, WINDOWS = 10, 20, 5
+STEPS, WARM, WINDOWS = 11, 20, 5
 LONGEST = 25
-"""So many kernels are told, those first that take most of a step."""
+"""So many rows of kernels are told, those first that take most of a step."""
 
 
 def main() -> int:
@@ -106,41 +108,18 @@ def traced(name: str, size_name: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             steps(STEPS)
-        ran = {device: a_step_of(events) for device, events in kernels(Path(folder))}
-    return {"size": size._asdict(), "jax": jax.__version__, "step_ms": times, "devices": ran}
-
-
-def kernels(folder: Path) -> Iterator[tuple[str, list[Any]]]:
-    """(GPU, what ran on its streams) of every profile in a folder."""
-    from jax.profiler import ProfileData
-
-    for file in folder.rglob("*.xplane.pb"):
-        for plane in ProfileData.from_file(str(file)).planes:
-            if plane.name.startswith("/device:GPU"):
-                streams = [line for line in plane.lines if line.name.startswith("Stream")]
-                yield plane.name, [event for line in streams for event in line.events]
-
-
-def a_step_of(events: list[Any]) -> dict[str, Any]:
-    """Kernels, milliseconds in which at least one ran, and (name, how often, microseconds each) of the longest."""
-    by_name: dict[str, list[float]] = {}
-    for event in events:
-        by_name.setdefault(event.name, []).append(event.duration_ns / 1e3)
-    longest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:LONGEST]
+        found = reduce_trace(read_trace(trace_files(folder)[-1]))
     return {
-        "kernels": len(events) / STEPS,
-        "busy_ms": busy([(event.start_ns, event.start_ns + event.duration_ns) for event in events]) / 1e6 / STEPS,
-        "longest": [(name, len(took) / STEPS, sum(took) / len(took)) for name, took in longest],
+        "size": size._asdict(),
+        "jax": jax.__version__,
+        "step_ms": times,
+        "devices": {gpu.gpu: told(gpu) for gpu in found.gpus},
     }
 
 
-def busy(spans: list[tuple[float, float]]) -> float:
-    """The length of the union of spans."""
-    total, end = 0.0, float("-inf")
-    for first, last in sorted(spans):
-        total += max(0.0, last - max(first, end))
-        end = max(end, last)
-    return total
+def told(gpu: GpuStep) -> dict[str, Any]:
+    """A mean step of one GPU; of its kernels those that take most."""
+    return {**jsonable(gpu._replace(kernels=gpu.kernels[:LONGEST])), "edges": len(gpu.edges)}
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from benchmarks.step_trace import kernels
 from jaxgpu_tune.comms import AllReduce
+from jaxgpu_tune.measure.trace.reading import read_trace, trace_files
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))  # decode.py is an example, too
 
@@ -103,8 +103,8 @@ def variants(b: Bench) -> dict[str, dict[str, str]]:
 def kernel_times(folder: str) -> dict[str, list[float]]:
     """(number, median, p10, p90 in microseconds) by kernel name, of what the GPUs ran often in a profile."""
     times: dict[str, list[float]] = {}
-    for _, events in kernels(Path(folder)):
-        for event in events:
+    for trace in map(read_trace, trace_files(folder)):
+        for event in (event for gpu in trace.gpus() for event in trace.on(gpu)):
             times.setdefault(event.name, []).append(event.duration_ns / 1e3)
     return {name: _spread(sorted(values)) for name, values in times.items() if len(values) >= 100}
 

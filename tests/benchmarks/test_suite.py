@@ -15,7 +15,6 @@ import pytest
 
 import jaxgpu_tune
 from benchmarks.jobs import Job, batches, distinct, in_order, pending
-from benchmarks.step_trace import busy
 from benchmarks.variants import DEFAULT, bare_environ, variants_of
 from benchmarks.workloads import WORKLOADS
 from tests.child import ROOT, clean_environ
@@ -218,12 +217,6 @@ def test_every_preset_is_measured_somewhere() -> None:
     measured = {variant.preset for workload in WORKLOADS.values() for variant in variants_of(workload)}
     left = {preset.name for preset in jaxgpu_tune.presets()} - measured
     assert left == {"debug", "reproducible", "jax-toolbox-user-buffers", "pgle-nsight-profile"}
-
-
-def test_time_with_something_running_is_the_union_of_spans() -> None:
-    """Kernels on several streams count once, gaps not at all."""
-    assert busy([(0, 10), (5, 8), (9, 12), (20, 21)]) == 13
-    assert busy([]) == 0
 
 
 def test_what_cannot_be_traced_is_told(tmp_path: Path) -> None:

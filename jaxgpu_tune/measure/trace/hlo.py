@@ -1,0 +1,240 @@
+"""The programs that a trace holds: of each instruction what it is, how many bytes it takes and gives, and the line it comes from.
+
+Field numbers: https://github.com/openxla/xla/blob/main/xla/service/hlo.proto and https://github.com/openxla/xla/blob/main/xla/xla_data.proto
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ...proof.wire import entries, sub_message, varint
+
+__all__ = ["COLLECTIVES", "Instruction", "Module", "collective_kind", "module_of"]
+
+HLO_MODULE = 1
+MODULE_NAME, COMPUTATIONS, STACK_FRAMES = 1, 3, 17
+COMPUTATION_INSTRUCTIONS, COMPUTATION_ID = 2, 5
+NAME, OPCODE, SHAPE, METADATA, TARGET, ID, OPERANDS, CALLED = 1, 2, 3, 7, 28, 35, 36, 38
+OP_NAME, SOURCE_FILE, SOURCE_LINE, STACK_FRAME = 2, 3, 4, 15
+ELEMENT_TYPE, SIZES, TUPLE = 2, 3, 4
+FILES, LOCATIONS, FRAMES = 1, 3, 4
+
+TYPES = {
+    1: ("pred", 8),
+    2: ("s8", 8),
+    3: ("s16", 16),
+    4: ("s32", 32),
+    5: ("s64", 64),
+    6: ("u8", 8),
+    7: ("u16", 16),
+    8: ("u32", 32),
+}
+TYPES |= {
+    9: ("u64", 64),
+    10: ("f16", 16),
+    11: ("f32", 32),
+    12: ("f64", 64),
+    15: ("c64", 64),
+    16: ("bf16", 16),
+    18: ("c128", 128),
+}
+TYPES |= {19: ("f8e5m2", 8), 20: ("f8e4m3fn", 8), 21: ("s4", 4), 22: ("u4", 4), 23: ("f8e4m3b11fnuz", 8)}
+"""The number of an element type -> its name and bits; others (tokens, the newest small floats) count as no bytes."""
+
+COLLECTIVES = (
+    "all-gather",
+    "all-reduce",
+    "reduce-scatter",
+    "all-to-all",
+    "ragged-all-to-all",
+    "collective-permute",
+    "collective-broadcast",
+    "send",
+    "recv",
+)
+COUNTING = frozenset({"pred", "s32", "s64", "u32", "u64"})
+SCALAR = 8
+"""Bytes of the largest scalar."""
+CALLERS = ("fusion", "call", "async-start")
+NESTED_DEPTH = 8
+"""Fusions and asynchronous wrappers call computations, which call others; deeper ones are not followed."""
+
+
+class Instruction(NamedTuple):
+    """One instruction: ``does`` are the opcodes of all that it calls (a fusion's insides), its own without any; a custom call's target.
+
+    What only counts (scalars of whole numbers: where a slice begins) is left out of ``does``.
+
+    ``operand_bytes`` and ``result_bytes`` of an asynchronous start are those of the operation; ``scope`` is JAX's name stack,
+    ``source`` "file.py:12" (empty: not known); ``types`` the element types of its operands.
+    """
+
+    name: str
+    opcode: str
+    does: frozenset[str]
+    operand_bytes: int = 0
+    result_bytes: int = 0
+    types: tuple[str, ...] = ()
+    scope: str = ""
+    source: str = ""
+
+
+class Module(NamedTuple):
+    """A compiled program: its instructions by name."""
+
+    name: str
+    instructions: Mapping[str, Instruction] = MappingProxyType({})
+
+
+class _Raw(NamedTuple):
+    """An instruction as it is stored: ``parts`` are the (type, bytes) of its shape's leaves, ``halves`` the bytes of each member of a tuple."""
+
+    name: str
+    opcode: str
+    number: int
+    operands: tuple[int, ...]
+    called: tuple[int, ...]
+    types: tuple[str, ...]
+    size: int
+    target: str
+    members: tuple[int, ...]
+    metadata: Mapping[int, Any]
+
+
+def collective_kind(opcode: str) -> str:
+    """The collective that an opcode or an instruction's name stands for (``all-gather-start.1``: all-gather); empty: none."""
+    plain = opcode.lower().replace("_", "-")
+    return next(
+        (
+            kind
+            for kind in COLLECTIVES
+            if plain == kind or plain.startswith((f"{kind}-start", f"{kind}-done", f"{kind}."))
+        ),
+        "",
+    )
+
+
+def module_of(proto: bytes) -> Module:
+    """Read a serialized HloProto."""
+    body = _fields(sub_message(proto, HLO_MODULE))
+    computations = {}
+    for data in body.get(COMPUTATIONS, ()):
+        parts = _fields(data)
+        computations[_last(parts, COMPUTATION_ID, 0)] = [_raw(one) for one in parts.get(COMPUTATION_INSTRUCTIONS, ())]
+    by_number = {one.number: one for several in computations.values() for one in several}
+    sources = _sources(_last(body, STACK_FRAMES, b""))
+    found = (_instruction(one, by_number, computations, sources) for one in by_number.values())
+    return Module(_last(body, MODULE_NAME, b"").decode(), {one.name: one for one in found})
+
+
+def _fields(data: bytes) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for number, _, value, _ in entries(data):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def _last(parts: Mapping[int, list[Any]], number: int, absent: Any) -> Any:
+    return parts[number][-1] if number in parts else absent
+
+
+def _raw(data: bytes) -> _Raw:
+    parts = _fields(data)
+    shape = _last(parts, SHAPE, b"")
+    leaves = list(_leaves(shape))
+    members = tuple(sum(size for _, size in _leaves(one)) for one in _fields(shape).get(TUPLE, ()))
+    return _Raw(
+        name=_last(parts, NAME, b"").decode(),
+        opcode=_last(parts, OPCODE, b"").decode(),
+        number=_last(parts, ID, 0),
+        operands=_numbers(parts.get(OPERANDS, ())),
+        called=_numbers(parts.get(CALLED, ())),
+        types=tuple(kind for kind, _ in leaves),
+        size=sum(size for _, size in leaves),
+        target=_last(parts, TARGET, b"").decode(errors="replace"),
+        members=members,
+        metadata={number: values[-1] for number, values in _fields(_last(parts, METADATA, b"")).items()},
+    )
+
+
+def _leaves(shape: bytes) -> Iterator[tuple[str, int]]:
+    """(element type, bytes) of each array in a shape."""
+    parts = _fields(shape)
+    for member in parts.get(TUPLE, ()):
+        yield from _leaves(member)
+    kind, bits = TYPES.get(_last(parts, ELEMENT_TYPE, 0), ("", 0))
+    if kind:
+        count = 1
+        for size in _numbers(parts.get(SIZES, ())):
+            count *= size
+        yield kind, count * bits // 8
+
+
+def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
+    """Repeated numbers, packed into one field or one by one."""
+    return tuple(number for value in values for number in (_unpacked(value) if isinstance(value, bytes) else (value,)))
+
+
+def _unpacked(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        number, at = varint(data, at)
+        yield number
+
+
+def _instruction(
+    raw: _Raw, by_number: Mapping[int, _Raw], computations: Mapping[int, list[_Raw]], sources: Mapping[int, str]
+) -> Instruction:
+    operands = [by_number[number] for number in raw.operands if number in by_number]
+    taken, given = sum(one.size for one in operands), raw.size
+    if raw.opcode.endswith("-start") and len(raw.members) >= 2 and collective_kind(raw.opcode) != "all-reduce":
+        taken, given = raw.members[0], raw.members[1]  # (operands, results, …)
+    return Instruction(
+        name=raw.name,
+        opcode=raw.opcode,
+        does=frozenset(_does(raw, computations, NESTED_DEPTH)),
+        operand_bytes=taken,
+        result_bytes=given,
+        types=tuple(kind for one in operands for kind in one.types),
+        scope=_text(raw.metadata.get(OP_NAME)),
+        source=_source(raw.metadata, sources),
+    )
+
+
+def _does(raw: _Raw, computations: Mapping[int, list[_Raw]], depth: int) -> Iterator[str]:
+    inside = [one for number in raw.called for one in computations.get(number, ())]
+    if not inside or depth == 0 or raw.opcode not in CALLERS:
+        yield raw.target or raw.opcode
+        return
+    for one in inside:
+        if one.size > SCALAR or not COUNTING.issuperset(one.types):
+            yield from _does(one, computations, depth - 1)
+
+
+def _source(metadata: Mapping[int, Any], sources: Mapping[int, str]) -> str:
+    """Where it was written: said by the instruction, in newer releases by the number of a stack frame."""
+    file = _text(metadata.get(SOURCE_FILE))
+    if file:
+        return f"{_short(file)}:{metadata.get(SOURCE_LINE, 0)}"
+    return sources.get(metadata.get(STACK_FRAME, 0), "")
+
+
+def _sources(index: bytes) -> dict[int, str]:
+    """The number of each stack frame -> "file.py:12"; all numbers count from 1."""
+    parts = _fields(index)
+    files = [_short(name.decode(errors="replace")) for name in parts.get(FILES, ())]
+    places = [_fields(place) for place in parts.get(LOCATIONS, ())]
+    lines = [f"{files[_last(place, 1, 1) - 1]}:{_last(place, 3, 0)}" for place in places if files]
+    frames = [_last(_fields(frame), 1, 0) for frame in parts.get(FRAMES, ())]
+    return {number: lines[place - 1] for number, place in enumerate(frames, 1) if 0 < place <= len(lines)}
+
+
+def _short(path: str) -> str:
+    """The last two parts of a path, which tell a person where to look."""
+    return "/".join(path.split("/")[-2:])
+
+
+def _text(value: Any) -> str:
+    return str(value.decode(errors="replace")) if isinstance(value, bytes) else ""

@@ -1,0 +1,130 @@
+"""What each thing that a GPU ran is: computing, communication, a copy or a layout change, or a CUDA graph that shows no kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from .events import Event, Trace
+from .hlo import Instruction, collective_kind
+
+__all__ = ["Kind", "Work", "works_on"]
+
+Kind = Literal["computing", "copies", "communication", "graph"]
+
+MOVES = {"transpose", "copy", "convert", "reduce-precision", "bitcast-convert", "slice", "dynamic-slice"}
+MOVES |= {"dynamic-update-slice", "concatenate", "pad", "reshape", "reverse", "copy-start", "slice-start"}
+"""Opcodes that move or re-shape numbers without computing with them."""
+AROUND = frozenset(("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "iota"))
+"""Opcodes that cost nothing beside those."""
+TURNS = frozenset(("transpose", "copy"))
+NCCL = re.compile(r"nccl(Dev)?Kernel|^nccl|nvshmem", re.IGNORECASE)
+COPY = re.compile(r"^(Memcpy|Memset)")
+PEER = "MemcpyP2P"
+MOVING_NAME = re.compile(
+    r"^(loop_|input_|wrapped_)?(transpose|copy|convert|slice|dynamic_slice|dynamic_update_slice|concatenate|pad)(_(transpose|copy|convert))*(_fusion)?([._]\d+)*$"
+)
+"""Names that XLA gives to kernels which only move numbers: the fallback where the program is not in the trace."""
+GRAPH_EXEC, GRAPH = "cuda_graph_exec_id", "cuda_graph_id"
+
+
+class Work(NamedTuple):
+    """Something that a GPU ran, from ``start`` to ``end`` (nanoseconds of the trace).
+
+    ``op``: the instruction's name (the kernel's where there is none); ``collective``: its kind; ``turns``: a transposition;
+    ``whole``: all of a CUDA graph as one event.
+    """
+
+    start: float
+    end: float
+    kind: Kind
+    op: str
+    event: Event
+    instruction: Instruction | None = None
+    collective: str = ""
+    turns: bool = False
+    whole: bool = False
+
+    @property
+    def module(self) -> str:
+        """The compiled program that it belongs to; empty: not known."""
+        return str(self.event.stats.get("hlo_module", ""))
+
+    @property
+    def source(self) -> str:
+        """The line it comes from ("file.py:12"); empty: not known."""
+        return self.instruction.source if self.instruction else ""
+
+    @property
+    def scope(self) -> str:
+        """JAX's name stack; empty: not known."""
+        said = self.instruction.scope if self.instruction else ""
+        return said or str(self.event.stats.get("tf_op") or "")
+
+
+def works_on(trace: Trace, gpu: str) -> tuple[Work, ...]:
+    """What one GPU ran, by start; and each CUDA graph of which kernels are seen, from its first to its last."""
+    works = [_work(event, trace) for event in trace.on(gpu) if event.duration_ns > 0]
+    return tuple(sorted((*works, *_graph_spans(works)), key=lambda work: (work.start, -work.end, work.op)))
+
+
+def _work(event: Event, trace: Trace) -> Work:
+    stats = event.stats
+    op = str(stats.get("hlo_op") or event.name)
+    module = trace.modules.get(str(stats.get("hlo_module", "")))
+    instruction = module.instructions.get(op) if module else None
+    collective = _collective(event, op, instruction)
+    whole = GRAPH_EXEC in stats
+    kind = _kind(event, op, instruction, collective, whole=whole)
+    return Work(
+        event.start_ns, event.end_ns, kind, op, event, instruction, collective, _turns(op, instruction, kind), whole
+    )
+
+
+def _collective(event: Event, op: str, instruction: Instruction | None) -> str:
+    """The kind of collective, of the instruction or else by the kernel's name; empty: none."""
+    opcodes = {instruction.opcode, *instruction.does} if instruction else {op}
+    found = next(filter(None, map(collective_kind, sorted(opcodes))), "") or collective_kind(op)
+    if found:
+        return found
+    if NCCL.search(event.name):
+        return _nccl_kind(event.name)
+    return "peer-copy" if event.name == PEER else ""
+
+
+def _nccl_kind(kernel: str) -> str:
+    """``ncclDevKernel_AllGather_RING_LL``: all-gather."""
+    name = kernel.partition("_")[2].partition("_")[0] or kernel
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+    return "send-recv" if plain.startswith("send") else collective_kind(plain) or "collective"
+
+
+def _kind(event: Event, op: str, instruction: Instruction | None, collective: str, *, whole: bool) -> Kind:
+    if whole:
+        return "graph"
+    if collective:
+        return "communication"
+    if COPY.match(event.name):
+        return "copies"
+    if instruction is None:
+        return "copies" if MOVING_NAME.match(op) else "computing"
+    return "copies" if instruction.does & MOVES and instruction.does <= MOVES | AROUND else "computing"
+
+
+def _turns(op: str, instruction: Instruction | None, kind: Kind) -> bool:
+    if kind != "copies":
+        return False
+    return bool(instruction.does & TURNS) if instruction else "transpose" in op
+
+
+def _graph_spans(works: list[Work]) -> Iterator[Work]:
+    """A graph's run is one launch: from the first to the last of its kernels it may run others that are not shown."""
+    runs: dict[tuple[object, object], list[Work]] = {}
+    for work in works:
+        stats: Mapping[str, object] = work.event.stats
+        if GRAPH in stats and not work.whole:
+            runs.setdefault((stats[GRAPH], stats.get("correlation_id")), []).append(work)
+    for (graph, _), inside in runs.items():
+        first, end = min(inside, key=lambda work: work.start), max(work.end for work in inside)
+        yield Work(first.start, end, "graph", f"CUDA graph {graph}", first.event)

@@ -1,0 +1,192 @@
+"""A trace reduced to where a step goes: pure, from events to milliseconds of which each has one owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from .collectives import Collective, Occurrence, collectives_of, waits
+from .events import Event, Trace
+from .idle import Host, causes, host_of
+from .kernels import Kernel, kernels_of
+from .kinds import GRAPH, Work, works_on
+from .steps import Steps, host_calls, steps_on
+from .sweep import Span, spans
+
+__all__ = ["PARTS", "GpuStep", "Graphs", "Reduction", "reduce_trace"]
+
+PARTS = ("computing", "copies", "exposed_communication", "cuda_graphs", "idle_host", "idle_launches", "idle_peer")
+"""The parts of a step; each millisecond belongs to exactly one."""
+PART_OF = {
+    "computing": "computing",
+    "copies": "copies",
+    "communication": "exposed_communication",
+    "graph": "cuda_graphs",
+}
+NS = 1e-6
+"""Milliseconds of a nanosecond."""
+CLOSE = 1e-6
+"""So many milliseconds the parts may miss the step by rounding."""
+
+
+class Graphs(NamedTuple):
+    """What CUDA graphs hide in a step: ``launches``, milliseconds shown as one event (``whole_ms``), kernels that carry a graph's number."""
+
+    launches: float = 0.0
+    whole_ms: float = 0.0
+    kernels: float = 0.0
+
+
+class GpuStep(NamedTuple):
+    """The mean step of one GPU, in milliseconds: ``parts`` add up to ``step_ms``.
+
+    ``steps``: how many whole ones were seen (0: nothing repeated, all that ran counts as one); ``by``: what marks their beginning.
+    ``communicating_ms``: while any communication ran, of which ``hidden_ms`` beside other work and ``waiting_ms`` (of the exposed)
+    for a peer that had not begun; ``transposes_ms``, ``conversions_ms`` of all copies, whoever owns the moment; ``launches``: kernels and copies.
+    """
+
+    gpu: str
+    device: str
+    steps: int
+    by: str
+    module: str
+    step_ms: float
+    parts: Mapping[str, float]
+    communicating_ms: float
+    hidden_ms: float
+    waiting_ms: float
+    transposes_ms: float
+    conversions_ms: float
+    float32_products_ms: float
+    launches: float
+    graphs: Graphs
+    collectives: tuple[Collective, ...]
+    kernels: tuple[Kernel, ...]
+    edges: tuple[float, ...]
+
+
+class Reduction(NamedTuple):
+    """All GPUs that ran something, and for each jitted function how often the host called it and every how many milliseconds."""
+
+    gpus: tuple[GpuStep, ...]
+    silent_gpus: tuple[str, ...]
+    host: Mapping[str, tuple[int, float | None]]
+
+
+def reduce_trace(trace: Trace, *, peers: int | None = None) -> Reduction:
+    """Where the steps in a trace went. ``peers``: the GPUs of the whole job (default: those of this trace that ran something)."""
+    works = {gpu: works_on(trace, gpu) for gpu in trace.gpus()}
+    busy = {gpu: found for gpu, found in works.items() if found}
+    calls = host_calls(trace)
+    late = waits(busy)
+    count = peers or len(busy)
+    steps = tuple(_gpu_step(trace, gpu, found, steps_on(found, calls), late[gpu], count) for gpu, found in busy.items())
+    return Reduction(
+        steps, tuple(gpu for gpu in works if gpu not in busy), {name: _pace(c) for name, c in calls.items()}
+    )
+
+
+def _pace(calls: Sequence[Event]) -> tuple[int, float | None]:
+    """How many calls, and the milliseconds from one to the next; None: one only."""
+    if len(calls) < 2:
+        return len(calls), None
+    return len(calls), (calls[-1].start_ns - calls[0].start_ns) * NS / (len(calls) - 1)
+
+
+def _gpu_step(
+    trace: Trace, gpu: str, works: Sequence[Work], steps: Steps, late: Mapping[int, float], peers: int
+) -> GpuStep:
+    start, end = steps.edges[0], steps.edges[-1]
+    number = max(steps.number, 1)
+    inside = [work for work in works if start <= work.start < end]
+    owned = list(spans(works, start, end))
+    parts = _parts(owned, works, host_of(trace, gpu))
+    parts = {name: parts.get(name, 0.0) * NS / number for name in PARTS}
+    step_ms = (end - start) * NS / number
+    assert abs(sum(parts.values()) - step_ms) < CLOSE * max(1.0, step_ms), "the parts of a step add up to it"
+    occurrences = _occurrences(owned, late)
+    per = NS / number
+    return GpuStep(
+        gpu=gpu,
+        device=str(trace.planes.get(gpu, {}).get("gpu_device_name", "")),
+        steps=steps.number if steps.by else 0,
+        by=steps.by,
+        module=steps.module,
+        step_ms=step_ms,
+        parts=parts,
+        communicating_ms=per
+        * sum(s.end - s.start for s in owned if s.hidden or (s.owner and s.owner.kind == "communication")),
+        hidden_ms=per * sum(s.end - s.start for s in owned if s.hidden),
+        waiting_ms=per * sum(one.waiting for one in occurrences),
+        transposes_ms=per * _time(work for work in inside if work.turns),
+        conversions_ms=per * _time(work for work in inside if work.kind == "copies" and _converts(work)),
+        float32_products_ms=per * _time(work for work in inside if work.kind == "computing" and _float32_product(work)),
+        launches=sum(work.kind != "graph" or work.whole for work in inside) / number,
+        graphs=_graphs(inside, number),
+        collectives=collectives_of(occurrences, number, peers),
+        kernels=kernels_of(owned, number),
+        edges=steps.edges,
+    )
+
+
+def _parts(owned: Iterable[Span], works: Sequence[Work], host: Host) -> dict[str, float]:
+    """Nanoseconds of each part."""
+    found: dict[str, float] = {}
+    before: Work | None = None
+    starts = {}
+    for work in reversed(works):
+        starts[work.start] = work
+    for span in owned:
+        if span.owner is not None:
+            part = PART_OF[span.owner.kind]
+            found[part] = found.get(part, 0.0) + span.end - span.start
+            before = span.owner
+            continue
+        for cause, length in causes(span.start, span.end, before, starts.get(span.end), host):
+            found[f"idle_{cause}"] = found.get(f"idle_{cause}", 0.0) + length
+    return found
+
+
+def _occurrences(owned: Iterable[Span], late: Mapping[int, float]) -> list[Occurrence]:
+    """Each communication that ran, with what it was exposed, hidden, and exposed while a peer had not begun."""
+    found: dict[int, Occurrence] = {}
+    for span in owned:
+        exposed = span.owner is not None and span.owner.kind == "communication"
+        work = span.owner if exposed else span.hidden
+        if work is None:
+            continue
+        one = found.get(id(work)) or Occurrence(work, late.get(id(work), work.start))
+        length = span.end - span.start
+        waiting = max(0.0, min(span.end, one.joined) - span.start) if exposed else 0.0
+        found[id(work)] = one.grown(
+            exposed=length if exposed else 0.0, hidden=0.0 if exposed else length, waiting=waiting
+        )
+    return list(found.values())
+
+
+def _time(works: Iterator[Work] | Iterable[Work]) -> float:
+    return sum(work.end - work.start for work in works)
+
+
+def _converts(work: Work) -> bool:
+    does = work.instruction.does if work.instruction else {"convert"} if "convert" in work.op else set()
+    return "convert" in does and not work.turns
+
+
+def _float32_product(work: Work) -> bool:
+    """A product of matrices of 32-bit floats."""
+    known = work.instruction
+    if known is None:
+        return False
+    product = any(
+        name in ("dot", "convolution") or "gemm" in name or "conv" in name.lower().split("$")[-1][:4]
+        for name in known.does
+    )
+    return product and bool(known.types) and set(known.types) <= {"f32"}
+
+
+def _graphs(inside: Sequence[Work], steps: int) -> Graphs:
+    whole = [work for work in inside if work.whole]
+    seen = [work for work in inside if work.kind == "graph" and not work.whole]
+    kernels = sum(GRAPH in work.event.stats and work.kind != "graph" for work in inside)
+    return Graphs((len(whole) + len(seen)) / steps, _time(whole) * NS / steps, kernels / steps)
