@@ -34,16 +34,14 @@ class Case(NamedTuple):
     workload: str
     preset: str | None = None
     steps: int = 6
-    options: tuple[tuple[str, Any], ...] = ()
     smaller: tuple[tuple[str, int], ...] = ()
 
 
-FIRST = (("cut", "first"),)
 CASES = {
     "last": Case("fsdp_comm"),
     "last-fsdp": Case("fsdp_comm", "fsdp"),
-    "first": Case("fsdp_comm", options=FIRST),
-    "first-fsdp": Case("fsdp_comm", "fsdp", options=FIRST),
+    "first": Case("fsdp_first"),
+    "first-fsdp": Case("fsdp_first", "fsdp"),
     "small-fsdp": Case("fsdp_comm", steps=3, smaller=(("layers", 3),)),
     "graphs": Case("rl_scan", steps=3),
     "decode": Case("decode", steps=3),
@@ -139,7 +137,7 @@ def built(case: Case, size_name: str) -> Any:
     module, options = workload.loaded(), dict(workload.options)
     devices = jax.devices()[: 1 if workload.devices == "one" else None]
     size = module.size_of(size_name, len(devices), **options)._replace(**dict(case.smaller))
-    return module.build(devices, size, **options, **dict(case.options))
+    return module.build(devices, size, **options)
 
 
 def kept(trace: Path, path: Path) -> None:
