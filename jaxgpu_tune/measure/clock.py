@@ -24,6 +24,8 @@ AHEAD = 1 / 3
 """A gap below this share of the usual one is a call that ran ahead of the device."""
 MOSTLY = 0.15
 """Where this share of the time is spent inside bursts, the program does not run ahead, and the long gaps are pauses."""
+RARE = 50
+"""What comes more often than once in so many calls is part of the loop, no pause."""
 
 
 class Period(NamedTuple):
@@ -107,14 +109,16 @@ def _cut(stamps: list[float], longest: float) -> list[list[float]]:
 
 def _whole(bursts: list[list[float]]) -> list[tuple[float, int]]:
     """Seconds from the first call to the next burst's, and calls, of all bursts but the first and the last, of which a part may be missing."""
-    return [(after[0] - burst[0], len(burst)) for burst, after in itertools.pairwise(bursts)]
+    return [(after[0] - burst[0], len(burst)) for burst, after in itertools.pairwise(bursts[1:])]
 
 
 def _waits(runs: list[list[float]], longest: float) -> bool:
-    """Whether each call waits for the device: most time is inside the bursts, and few calls after a long gap ran ahead."""
+    """Whether each call waits for the device and long gaps are rare pauses: most time is inside the bursts, and few calls after a gap ran ahead."""
     gaps = [gap for run in runs for gap in run]
     usual, inside = _usual(gaps), sum(gap for gap in gaps if gap <= longest)
     after = [later for run in runs for gap, later in itertools.pairwise(run) if gap > longest]
+    if len(after) * RARE > len(gaps):
+        return False
     return inside >= MOSTLY * sum(gaps) and sum(gap < AHEAD * usual for gap in after) * 2 <= len(after)
 
 

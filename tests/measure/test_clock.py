@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.clock import percentile, period
@@ -35,16 +35,18 @@ def loop(
     return stamps
 
 
+@settings(deadline=None)
 @given(st.sampled_from([0.002, 0.02, 0.3]), st.sampled_from([1, 2, 5, 10, 25, 100, 10**9]), st.integers(0, 99))
 def test_period_is_the_steps_however_often_it_synchronises(step: float, every: int, offset: int) -> None:
-    """Within 1 % of the truth, when the stamps begin anywhere."""
+    """Within 1 % of the truth and what a dispatch takes, when the stamps begin anywhere."""
     calls = 300 if every <= 10 else 1500 if every <= 100 else 400
     found = period(loop(step, calls, every)[offset:])
     assert found is not None and found.sure
-    assert found.seconds == pytest.approx(step, rel=0.01)
-    assert found.error < 0.01
+    assert found.seconds == pytest.approx(step, rel=0.01, abs=2 * DISPATCH)
+    assert found.error < 0.02
 
 
+@settings(deadline=None)
 @given(st.sampled_from([1, 10]), st.floats(0.5, 8))
 def test_pauses_are_taken_out_and_told(every: int, pause: float) -> None:
     """A checkpoint every hundred steps is no part of the step."""
@@ -53,6 +55,14 @@ def test_pauses_are_taken_out_and_told(every: int, pause: float) -> None:
     assert found.seconds == pytest.approx(0.02, rel=0.02)
     assert found.pauses == 5
     assert found.paused_seconds == pytest.approx(5 * pause, rel=0.3)
+
+
+def test_what_comes_often_is_part_of_the_loop() -> None:
+    """A log line that takes time at every tenth step counts, whether the steps are waited for or not."""
+    for every in (1, 10):
+        found = period(loop(0.002, 400, every, pauses=dict.fromkeys(range(9, 400, 10), 0.03)))
+        assert found is not None and found.sure and found.pauses == 0
+        assert found.seconds == pytest.approx(0.005, rel=0.02)
 
 
 def test_few_bursts_are_not_sure() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.statistics import coverage, futile, order, ratios, verdict
@@ -13,6 +13,7 @@ from jaxgpu_tune.measure.statistics import coverage, futile, order, ratios, verd
 RATIO = st.floats(0.5, 2.0)
 
 
+@settings(deadline=None)
 @given(st.lists(RATIO, min_size=1, max_size=9))
 def test_the_reciprocal_says_the_opposite(found: list[float]) -> None:
     """Who is reference does not matter to what is shown."""
@@ -20,6 +21,7 @@ def test_the_reciprocal_says_the_opposite(found: list[float]) -> None:
     assert verdict([1 / ratio for ratio in found]).word == opposite[verdict(found).word] or len(found) % 2 == 0
 
 
+@settings(deadline=None)
 @given(st.lists(RATIO, min_size=6, max_size=9))
 def test_one_that_disagrees_is_enough(found: list[float]) -> None:
     """And then more pairs cannot help."""

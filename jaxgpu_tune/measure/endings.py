@@ -1,0 +1,136 @@
+"""How a run ended, told from its exit code, its last words and what its processes reported. Pure."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+
+from .processes import Process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Status = Literal[
+        "ok", "not-started", "refused", "compile-error", "out-of-memory", "nan", "hang", "died", "interrupted"
+    ]
+else:
+    Status = str
+
+__all__ = ["Status", "ending", "losses", "numbers", "silence"]
+
+NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?))\b"
+LOSS = rf"(?i)\bloss\b[^\w\n+.-]{{0,4}}{NUMBER}"
+"""What nearly every training script prints."""
+PATTERNS: tuple[tuple[Status, str], ...] = (
+    ("refused", r"Unknown flags? in XLA_FLAGS|parse_flags_from_env|Flag .* (?:could not be parsed|has invalid value)"),
+    ("refused", r"No such compile option|Unknown compile option|INVALID_ARGUMENT: .*option"),
+    ("out-of-memory", r"RESOURCE_EXHAUSTED|CUDA_ERROR_OUT_OF_MEMORY|[Oo]ut of memory|std::bad_alloc|^MemoryError"),
+    (
+        "compile-error",
+        r"ptxas|LLVM ERROR|[Aa]utotuning failed|[Ff]ailed to compile|[Cc]ompilation fail|NoRegisterAlloc",
+    ),
+    ("nan", r"FloatingPointError: invalid value \(nan\)"),
+)
+CLEAN = {
+    "env": ("-i", "-", "--ignore-environment"),
+    "sudo": (),
+    "docker": (),
+    "podman": (),
+    "apptainer": (),
+    "singularity": (),
+    "ssh": (),
+    "kubectl": (),
+    "ray": (),
+}
+"""Commands that start others without this environment: always, or with one of these options."""
+ISOLATED = re.compile(r"-[a-zA-Z]*[IES]")
+"""Options of Python with which it reads no PYTHONPATH or no sitecustomize."""
+AGAIN = 10
+"""More recompilations of the step than this: it never becomes steady."""
+LAST = 400
+
+
+def ending(code: int | None, words: str, error: str | None) -> tuple[Status, str]:
+    """The status and its cause in a sentence. ``code``: exit code, negative for a signal; ``error``: the Python exception."""
+    if code == 0:
+        return "ok", ""
+    told = f"{error or ''}\n{words}"
+    for status, pattern in PATTERNS:
+        found = re.search(f"(?m){pattern}", told)
+        if found:
+            return status, _line(told, found.start())
+    if code == -signal.SIGKILL:
+        return "out-of-memory", "killed by the system (SIGKILL), as it does when the host's memory is full"
+    return "died", f"{_how(code)}: {error or _last_line(words) or 'it said nothing'}"[:LAST]
+
+
+def numbers(pattern: str, text: str) -> tuple[float, ...]:
+    """Each number that the pattern finds, in order: its first group, or all of it where it has none."""
+    found = (match[1] if match.re.groups else match[0] for match in re.finditer(pattern, text))
+    return tuple(number for number in map(_number, found) if number is not None)
+
+
+def losses(text: str) -> tuple[float, ...]:
+    """The losses that a program printed, where it writes "loss" before each."""
+    return numbers(LOSS, text)
+
+
+def silence(command: Sequence[str], processes: Sequence[Process]) -> str:
+    """Why no step was seen: a sentence with the likely cause, empty where one was."""
+    if any(one.period for one in processes if not len(one.recompiled) > AGAIN):
+        return ""
+    again = max((len(one.recompiled) for one in processes), default=0)
+    if again > AGAIN:
+        return f"The step was compiled again {again} times: the shape or a static argument changes; there is no steady state."
+    if any(one.compilations for one in processes):
+        calls = max(one.steps for one in processes)
+        return (
+            f"JAX compiled something, but no function was called often enough to tell a steady state ({calls} calls)."
+        )
+    if any(one.jax for one in processes):
+        return "jax was imported, but nothing was compiled: does the program stop before its first step?"
+    if processes:
+        return f"{len(processes)} Python process(es) ran and none imported jax."
+    return f"No Python process of the command could be watched: {_likely(command)}"
+
+
+def _likely(command: Sequence[str]) -> str:
+    names = [word.rpartition("/")[2] for word in command]
+    for name, options in CLEAN.items():
+        if name in names and (not options or set(options) & set(command)):
+            return f"`{name}` starts it without this environment; hand PYTHONPATH and JAXGPU_TUNE_OBSERVE on."
+    python = next((n for n, name in enumerate(names) if name.startswith("python")), None)
+    isolated = [] if python is None else [w for w in command[python + 1 : python + 4] if ISOLATED.fullmatch(w)]
+    if isolated:
+        return (
+            f"Python was started with {isolated[0]}, with which it ignores PYTHONPATH or sitecustomize; leave it out."
+        )
+    return (
+        "either it starts no Python, or with -I, -E or -S, or with a clean environment (env -i, a container, ssh), or "
+        "another sitecustomize comes first on its path."
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _line(text: str, at: int) -> str:
+    begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    return text[begin : end if end >= 0 else None].strip()[:LAST]
+
+
+def _last_line(words: str) -> str:
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"ended by {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"ended by signal {-code}"
+    return f"exit code {code}"

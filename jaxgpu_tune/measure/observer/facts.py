@@ -1,0 +1,51 @@
+"""What a watched process can tell of itself without disturbing it: its place in the job, its devices, how it ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+__all__ = ["devices", "ending", "pgle", "place"]
+
+RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
+LONGEST = 4000
+
+
+def place() -> dict[str, Any]:
+    """Rank and number of processes as jax.distributed has them, else as a launcher tells."""
+    state: Any = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
+    if getattr(state, "client", None) is not None:
+        return {"rank": state.process_id, "processes": state.num_processes}
+    told = next((os.environ[name] for name in RANKS if os.environ.get(name, "").isdigit()), None)
+    return {"rank": None if told is None else int(told), "processes": None}
+
+
+def devices() -> list[dict[str, Any]]:
+    """This process's devices with their peak memory in bytes; none before the backend has started, which is not done for it."""
+    jax = sys.modules.get("jax")
+    if jax is None or not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+        return []
+    return [_device(device) for device in jax.local_devices()]
+
+
+def _device(device: Any) -> dict[str, Any]:
+    memory = device.memory_stats() or {}
+    return {
+        "id": device.id,
+        "kind": device.device_kind,
+        "platform": device.platform,
+        "peak_bytes": memory.get("peak_bytes_in_use"),
+        "limit_bytes": memory.get("bytes_limit"),
+    }
+
+
+def pgle() -> bool:
+    """Whether AutoPGLE is on."""
+    return bool(getattr(getattr(sys.modules.get("jax"), "config", None), "jax_enable_pgle", False))
+
+
+def ending() -> str | None:
+    """The exception that ended the program, if Python has shown one."""
+    error = getattr(sys, "last_value", None)
+    return None if error is None else f"{type(error).__name__}: {error}"[:LONGEST]

@@ -1,0 +1,253 @@
+"""A thread that waits for the steady state, measures it, records a trace if one is asked for, and goes away.
+
+What is asked comes in ``request.json``: ``seconds`` of steady state to measure, the name of a ``function`` to go by,
+``trace`` (``steps`` of it, ``options`` of the profiler). Each state is written down, so that a program that is killed has told it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+from time import perf_counter
+from typing import Any
+
+from ..clock import Period, period
+from . import facts, marks, tracing
+from .calls import Calls
+from .compiles import Compiles
+from .notes import Notes
+
+__all__ = ["Watch"]
+
+LOOK = 0.25
+WRITE = 1.0
+SETTLE = 0.5
+"""Seconds after a compilation that are no steady state yet."""
+PATIENCE = 10
+"""How many times the asked seconds it is waited for enough whole bursts before few are taken."""
+FEW_BURSTS = 3
+SEARCH = 2.0
+"""Seconds without any call seen after which they are looked for everywhere."""
+LONGEST_TRACE = 20.0
+MOST_FUNCTIONS = 8
+
+
+class Watch:
+    """The observer of one process."""
+
+    def __init__(self, folder: str, notes: Notes, started: float, words: dict[str, Any]) -> None:
+        self.folder, self.notes, self.started, self.words = folder, notes, started, words
+        self.request = _request(folder)
+        self.state = "waiting"
+        self.calls = Calls()
+        self.compiles = Compiles(self.calls.called_from)
+        self.found: Period | None = None
+        self.clock, self.function = "", ""
+        self.window: list[float] = []
+        self.first_step: float | None = None
+        self.trace: dict[str, Any] = {}
+        self._next_try = self._provided = 0.0
+        self._searching = 0.0
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Listen from now on."""
+        self.compiles.listen()
+        if not self.calls.start():
+            self.notes.log("sys.monitoring: not in this Python, or all its tools are taken")
+        atexit.register(self.finish)
+        threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True).start()
+
+    def forked(self, notes: Notes) -> None:
+        """In a forked child, which has no thread but its own: begin anew, with a report of its own."""
+        self.notes, self.state, self.found = notes, "waiting", None
+        self.words = {**self.words, "pid": os.getpid(), "forked": True}
+        marks.stamps.clear()
+        self.calls.stamps.clear()
+        self.calls.counts.clear()
+        self.compiles.all.clear()
+        self._stop = threading.Event()
+        threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True).start()
+
+    def finish(self) -> None:
+        """At the end of the program: what was seen, steady or not."""
+        self._stop.set()
+        try:
+            if self.state in ("waiting", "measuring"):
+                self._take_what_there_is()
+            self.state = "ended" if self.state in ("waiting", "measuring", "ended") else self.state
+            self.notes.write({**self.report(), "ended": True, "error": facts.ending()})
+        except Exception as error:  # noqa: BLE001 - the program ends as it would without us
+            self.notes.log(repr(error))
+
+    def _run(self) -> None:
+        written = 0.0
+        while not self._stop.wait(LOOK):
+            try:
+                before = self.state
+                self._look()
+                self._provide()
+                if self.state != before or perf_counter() - written > WRITE:
+                    self.notes.write(self.report())
+                    written = perf_counter()
+            except Exception as error:  # noqa: BLE001 - the program goes on without being watched
+                self.notes.log(repr(error))
+                return
+            if self.state == "done":
+                return
+
+    def _look(self) -> None:
+        self.compiles.listen()
+        now = perf_counter()
+        self._search(now)
+        if self.state == "measured":
+            self._record()
+        elif now >= self._next_try and self._is_steady(now):
+            self.state = "measuring"
+            self._measure(now)
+
+    def _search(self, now: float) -> None:
+        """Calls that are not seen where something was compiled are looked for everywhere, for a moment, less and less often."""
+        if self._searching and (self.calls.stamps or now > self._searching + SEARCH / 2):
+            self.calls.everywhere(False)
+            self._searching = -now
+        quiet = now - self.compiles.last
+        unseen = self.compiles.all and not self.calls.stamps and not marks.stamps
+        if unseen and self._searching <= 0 and quiet > SEARCH and now + 2 * self._searching > quiet - SEARCH:
+            self.calls.everywhere(True)
+            self._searching = now
+
+    def _is_steady(self, now: float) -> bool:
+        """Nothing was compiled for as long as is to be measured; AutoPGLE has compiled the function again."""
+        if not (self.compiles.all or marks.stamps) or now < self._begin() + self.seconds:
+            return False
+        again = sum(one.name == self._best()[1] for one in self.compiles.all)
+        return not facts.pgle() or again > 1
+
+    @property
+    def seconds(self) -> float:
+        """How much of the steady state is to be measured."""
+        return float(self.request.get("seconds", 3.0))
+
+    def _begin(self) -> float:
+        return max(self.compiles.last, self.started) + SETTLE
+
+    def _measure(self, now: float) -> None:
+        clock, function, stamps = self._best()
+        window = [stamp for stamp in stamps if stamp >= self._begin()]
+        found = period(window)
+        self._next_try = now + max(LOOK, (now - self._begin()) / 5)
+        if found is None:
+            return
+        late = now > self._begin() + PATIENCE * self.seconds and found.bursts >= FEW_BURSTS
+        if (found.sure and window[-1] - window[0] >= self.seconds * 0.8) or late:
+            self._keep(clock, function, found, window)
+            self.state = "measured" if self.request.get("trace") else "done"
+            if self.state == "done":
+                self.calls.stop()
+
+    def _keep(self, clock: str, function: str, found: Period, window: list[float]) -> None:
+        self.clock, self.function, self.found = clock, function, found
+        self.window = [window[0] - self.started, window[-1] - self.started]
+
+    def _best(self) -> tuple[str, str, list[float]]:
+        """The program's own marks; else the function with the most calls, each weighed by how much there was to compile."""
+        if len(marks.stamps) > 1:
+            return "marks", "", list(marks.stamps)
+        wanted = self.request.get("function")
+        keys = [key for key in list(self.calls.stamps) if wanted in (None, key[0])]
+        if not keys:
+            return "", "", []
+        key = max(keys, key=self._weight)
+        stamps = list(self.calls.stamps[key])
+        if self.first_step is None:
+            compiled = min((one.at for one in self.compiles.all if one.name == key[0]), default=0.0)
+            self.first_step = next((stamp for stamp in stamps if stamp > compiled), None)
+        return "calls", key[0], stamps
+
+    def _weight(self, key: tuple[str, int]) -> float:
+        return self.calls.counts.get(key, 0) * (self.compiles.work.get(key[0], 0.0) + 1e-6)
+
+    def _provide(self) -> None:
+        """Now and then what there is so far, in case the program is ended before it is steady."""
+        age = perf_counter() - self.started
+        if self.state in ("waiting", "measuring") and age > self._provided * 1.5 + 5:
+            self._provided = age
+            self._take_what_there_is()
+
+    def _take_what_there_is(self) -> None:
+        """The longest stretch without compilation, if there is one; else all calls, compilations between them included."""
+        clock, function, stamps = self._best()
+        ends = [0.0, *sorted(one.at for one in self.compiles.all), float("inf")]
+        parts = [[s for s in stamps if begin < s <= end] for begin, end in zip(ends, ends[1:])]  # noqa: B905, RUF007
+        longest = max(parts, key=len, default=[])
+        found = period([stamp for stamp in longest if stamp >= self._begin()]) or period(longest) or period(stamps)
+        self.function = function
+        if found is not None:
+            self._keep(clock, function, found, longest)
+
+    def _record(self) -> None:
+        """The trace that is asked for, once the program's own is over."""
+        wanted = self.request["trace"]
+        if tracing.session_of_the_program():
+            self.trace = {"why_not": "the program's own profiler session is running"}
+            return
+        assert self.found is not None
+        seconds = min(LONGEST_TRACE, max(0.2, (wanted.get("steps", 5) + 1) * self.found.seconds))
+        begin = perf_counter()
+        try:
+            content, cut = tracing.record(seconds, wanted.get("options", {}))
+        except Exception as error:  # noqa: BLE001 - whatever the profiler raises is told
+            self.trace = {"why_not": f"{type(error).__name__}: {error}"[:500]}
+        else:
+            path = self.notes.write_file("trace.xplane.pb", content)
+            took = perf_counter() - begin
+            self.trace = {"path": path, "begin_s": begin - self.started, "seconds": took, "cut": cut}
+        self.calls.stop()
+        self.state = "done"
+
+    def report(self) -> dict[str, Any]:
+        """All that was seen so far, JSON-ready; times in seconds since the start of the process."""
+        jax = sys.modules.get("jax")
+        return {
+            **self.words,
+            **facts.place(),
+            "state": self.state,
+            "jax": getattr(jax, "__version__", None),
+            "clock": self.clock,
+            "function": self.function,
+            "period": None if self.found is None else self.found._asdict(),
+            "window_s": self.window,
+            "functions": self._functions(),
+            "first_step_s": self._first_step(),
+            "steps": len(marks.stamps) or max(self.calls.counts.values(), default=0),
+            "compiles": [[one.name, one.at - self.started, one.seconds, one.cached] for one in self.compiles.all],
+            "devices": facts.devices(),
+            "pgle": facts.pgle(),
+            "xla_flags": os.environ.get("XLA_FLAGS"),
+            "trace": self.trace,
+            "now_s": perf_counter() - self.started,
+        }
+
+    def _first_step(self) -> float | None:
+        first = marks.stamps[0] if marks.stamps else self.first_step
+        return None if first is None else first - self.started
+
+    def _functions(self) -> list[dict[str, Any]]:
+        """The heaviest, with their periods over the time since the last compilation."""
+        keys = sorted(self.calls.stamps, key=self._weight, reverse=True)[:MOST_FUNCTIONS]
+        return [
+            {"name": key[0], "calls": self.calls.counts.get(key, 0), "work_s": self.compiles.work.get(key[0], 0.0)}
+            for key in keys
+        ]
+
+
+def _request(folder: str) -> dict[str, Any]:
+    try:
+        with open(os.path.join(folder, "request.json"), encoding="utf-8") as file:
+            return dict(json.load(file))
+    except (OSError, ValueError):
+        return {}

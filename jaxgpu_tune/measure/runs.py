@@ -1,0 +1,269 @@
+"""Start a program with the observer inside, wait for what is asked, end it with all its processes, say what came of it.
+
+    outcome = run_watched(["python", "train.py", "--out", "{run}"], environ=arm, folder="runs/001")
+    outcome.status, outcome.seconds_a_step, outcome.cause
+
+``profile``, ``compare``, ``tune``, ``bisect`` and ``pgle`` are built on this.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ..values import Value
+from .endings import Status, ending, losses, numbers, silence
+from .processes import DONE, Process, leading, read_processes
+from .stopping import end_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Seen = Callable[[tuple[Process, ...]], None]
+
+
+__all__ = ["Asked", "Limits", "Outcome", "run_watched"]
+
+OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
+PATH = Path(__file__).resolve().parent / "observer" / "path"
+"""What goes first on PYTHONPATH."""
+LOOK = 0.1
+OTHERS = 3.0
+"""Seconds that the other ranks get to be done once rank 0 is."""
+TAIL = 200_000
+"""As many of the last bytes of the output are read."""
+ENOUGH_NUMBERS = 5
+
+
+class Asked(Value):
+    """What is to be seen of a program.
+
+    ``seconds`` of steady state to measure; ``whole``: let the program run to its end instead of ending it once all is measured;
+    ``function``: go by the calls of this jitted function; ``trace``: record a device trace after the measurement, as
+    {"steps": 5, "options": {name: value of jax's ProfileOptions}} (None: no trace); ``metric``: a regular expression for a number
+    in the output (its first group), of which five must have come before the run is complete.
+    """
+
+    seconds: float = 3.0
+    whole: bool = False
+    function: str | None = None
+    trace: Mapping[str, Any] | None = None
+    metric: str | None = None
+
+
+class Limits(Value):
+    """When a run is given up, in seconds. ``timeout``: for all of it; ``stall``: without a step, a compilation or output, once steps were seen.
+
+    ``grace``: between SIGTERM and SIGKILL.
+    """
+
+    timeout: float | None = None
+    stall: float | None = None
+    grace: float = 10.0
+
+
+class Outcome(Value):
+    """What came of a run.
+
+    ``status``: "ok" (ended well, or measured and ended by us), "not-started", "refused" (XLA or JAX accept a setting or a value not),
+    "compile-error", "out-of-memory", "nan", "hang" (a limit was reached), "died". ``cause``: a sentence, empty if ok.
+    ``exit_code``: the command's own, negative for a signal; ``seconds``: from start to end; ``complete``: all that was asked was seen;
+    ``processes``: one for each Python that reported; ``silent``: why no step was seen, or empty; ``metric`` and ``losses``: numbers found in the
+    captured output, in order; ``output``: its file (None: not captured); ``folder``: all that the run left; ``files``: the program's own folder, {run}.
+    """
+
+    status: Status
+    cause: str
+    command: tuple[str, ...]
+    folder: str
+    files: str
+    exit_code: int | None = None
+    seconds: float = 0.0
+    complete: bool = False
+    processes: tuple[Process, ...] = ()
+    silent: str = ""
+    metric: tuple[float, ...] = ()
+    losses: tuple[float, ...] = ()
+    output: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended well."""
+        return self.status == "ok"
+
+    @property
+    def leader(self) -> Process | None:
+        """The process whose clock counts: rank 0, or of several without ranks the slowest that has a period."""
+        timed = [one for one in leading(self.processes) if one.period is not None]
+        return max(timed, key=lambda one: one.period.seconds if one.period else 0.0, default=None)
+
+    @property
+    def seconds_a_step(self) -> float | None:
+        """The leader's period."""
+        leader = self.leader
+        return leader.period.seconds if leader is not None and leader.period is not None else None
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """The largest peak memory of a device in any process."""
+        return max((one.peak_bytes for one in self.processes if one.peak_bytes), default=None)
+
+    @property
+    def compile_seconds(self) -> float:
+        """Real compilations of the leader, or of whoever compiled longest."""
+        leader = self.leader
+        return leader.compile_seconds if leader else max((one.compile_seconds for one in self.processes), default=0.0)
+
+
+def run_watched(
+    command: Sequence[str],
+    *,
+    folder: str | os.PathLike[str],
+    environ: Mapping[str, str] | None = None,
+    asked: Asked = Asked(),  # noqa: B008 - a frozen value
+    limits: Limits = Limits(),  # noqa: B008
+    capture: bool = True,
+    seen: Seen | None = None,
+) -> Outcome:
+    """Run ``command`` (any: a Python, a shell script, srun) and watch each Python in it. Its failure is an outcome, never an exception.
+
+    ``folder``: made if need be; empty, so that no earlier run is read. ``environ``: by default this process's own. ``capture``: output goes to a file and
+    the command gets a process group of its own; else output, input and terminal are this process's own. ``seen``: called
+    about ten times a second with what the processes reported so far; what it raises ends the run and comes through, as Ctrl-C does.
+    "{run}" in the command and JAXGPU_TUNE_RUN_DIR stand for an empty folder of the run's own.
+    """
+    place = _prepared(Path(folder).absolute(), asked)
+    words = tuple(word.replace("{run}", str(place / "files")) for word in command)
+    output = place / "output.txt" if capture else None
+    begin = time.monotonic()
+    try:
+        child = _start(words, _environ(os.environ if environ is None else environ, place, capture), output)
+    except OSError as error:
+        cause = f"{words[0]}: {error.strerror}"
+        return Outcome("not-started", cause, words, str(place), str(place / "files"))
+    why = "interrupted"
+    try:
+        why = _wait(child, place, asked, limits, seen)
+    finally:
+        if why != "exit" or capture:
+            end_all(child, {OBSERVE: str(place / "observed")}, limits.grace if why != "interrupted" else 1.0)
+    return _outcome(child, place, words, asked, why, time.monotonic() - begin)
+
+
+def _prepared(place: Path, asked: Asked) -> Path:
+    for name in ("observed", "files"):
+        (place / name).mkdir(parents=True, exist_ok=True)
+    request = {
+        "seconds": asked.seconds,
+        "function": asked.function,
+        "trace": dict(asked.trace) if asked.trace else None,
+    }
+    (place / "observed" / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    return place
+
+
+def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:
+    rest = [part for part in given.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(PATH)]
+    more = {"PYTHONUNBUFFERED": "1"} if capture else {}  # what was printed before the end is there to be read
+    ours = {OBSERVE: str(place / "observed"), RUN_DIR: str(place / "files")}
+    return {**more, **given, **ours, "PYTHONPATH": os.pathsep.join([str(PATH), *rest])}
+
+
+def _start(words: tuple[str, ...], environ: dict[str, str], output: Path | None) -> subprocess.Popen[bytes]:
+    if output is None:
+        return subprocess.Popen(words, env=environ)
+    with output.open("wb") as file:
+        return subprocess.Popen(
+            words, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+
+
+def _wait(child: subprocess.Popen[bytes], place: Path, asked: Asked, limits: Limits, seen: Seen | None) -> str:
+    """Why the waiting is over: "exit", "complete", "timeout" or "stall"."""
+    begin = moved = time.monotonic()
+    last: Any = None
+    complete = 0.0
+    while child.poll() is None:
+        processes, now = read_processes(place / "observed"), time.monotonic()
+        if seen is not None:
+            seen(processes)
+        progress = _progress(processes, place)
+        moved, last = (now, progress) if progress != last else (moved, last)
+        if limits.timeout is not None and now - begin > limits.timeout:
+            return "timeout"
+        if limits.stall is not None and leading(processes) and now - moved > limits.stall:
+            return "stall"
+        if not asked.whole and _is_complete(processes, place, asked):
+            complete = complete or now
+            if now - complete > OTHERS or all(one.state == DONE for one in processes if one.steps):
+                return "complete"
+        _sleep(child, LOOK)
+    return "exit"
+
+
+def _sleep(child: subprocess.Popen[bytes], seconds: float) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(seconds)
+
+
+def _progress(processes: tuple[Process, ...], place: Path) -> Any:
+    output = place / "output.txt"
+    written = output.stat().st_size if output.exists() else 0
+    return written, tuple((one.steps, len(one.compilations), one.state) for one in processes)
+
+
+def _is_complete(processes: tuple[Process, ...], place: Path, asked: Asked) -> bool:
+    deciding = leading(processes)
+    if not deciding or any(one.state != DONE for one in deciding):
+        return False
+    return asked.metric is None or len(numbers(asked.metric, _words(place))) >= ENOUGH_NUMBERS
+
+
+def _words(place: Path) -> str:
+    """The end of the captured output."""
+    path = place / "output.txt"
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        return file.read().decode(errors="replace")
+
+
+def _outcome(
+    child: subprocess.Popen[bytes], place: Path, words: tuple[str, ...], asked: Asked, why: str, seconds: float
+) -> Outcome:
+    processes, text = read_processes(place / "observed"), _words(place)
+    error = next((one.error for one in processes if one.error), None)
+    status, cause = _status(why, child.returncode, text, error, seconds)
+    found, metric = losses(text), numbers(asked.metric, text) if asked.metric else ()
+    if status == "ok" and _ends_in_nan(metric or found):
+        status, cause = "nan", "the last number that it printed is not finite"
+    done = [one for one in leading(processes) if one.period is not None]
+    return Outcome(
+        *(status, cause, words, str(place), str(place / "files"), child.returncode, seconds),
+        complete=bool(done) and all(one.state == DONE for one in done),
+        processes=processes,
+        silent=silence(words, processes),
+        metric=metric,
+        losses=found,
+        output=str(place / "output.txt") if (place / "output.txt").exists() else None,
+    )
+
+
+def _status(why: str, code: int | None, text: str, error: str | None, seconds: float) -> tuple[Status, str]:
+    if why == "complete":
+        return "ok", ""
+    if why in ("timeout", "stall"):
+        what = "it was not done" if why == "timeout" else "nothing moved any more"
+        return "hang", f"{what} after {seconds:.0f} s, so it was ended"
+    return ending(code, text, error)
+
+
+def _ends_in_nan(found: Sequence[float]) -> bool:
+    return bool(found) and not abs(found[-1]) < float("inf")

@@ -1,0 +1,78 @@
+"""End a command with all that it started: its process group, and whoever left the group but carries its mark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["carriers", "end_all", "members"]
+
+LOOK = 0.05
+
+
+def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> None:
+    """SIGTERM to all, SIGKILL to those that are left after ``grace`` seconds. ``mark``: variables that its processes carry."""
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
+        left = _left(child, mark)
+        for pid in left:
+            _send(pid, number)
+        end = time.monotonic() + patience
+        while _left(child, mark) and time.monotonic() < end:
+            time.sleep(LOOK)
+        if not _left(child, mark):
+            break
+    child.poll()
+
+
+def carriers(mark: Mapping[str, str]) -> set[int]:
+    """The processes of this host, but this one, whose environment at their start held these variables (Linux)."""
+    wanted = [f"{name}={value}".encode() for name, value in mark.items()]
+    return {
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/environ")
+        if int(path.parent.name) != os.getpid() and _holds(path, wanted) and not _is_dead(path.parent)
+    }
+
+
+def members(group: int) -> set[int]:
+    """The living processes of that process group; none where the group is this process's own."""
+    if group == os.getpgrp():
+        return set()
+    places = [path.parent for path in Path("/proc").glob("[0-9]*/stat")]
+    return {int(place.name) for place in places if _stat(place)[2:3] == [str(group)] and not _is_dead(place)}
+
+
+def _left(child: subprocess.Popen[bytes], mark: Mapping[str, str]) -> set[int]:
+    own = {child.pid} if child.poll() is None else set()
+    return own | members(child.pid) | carriers(mark)
+
+
+def _holds(path: Path, wanted: list[bytes]) -> bool:
+    try:
+        found = path.read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return all(one in found for one in wanted)
+
+
+def _is_dead(process: Path) -> bool:
+    """A zombie waits for its parent only."""
+    return _stat(process)[:1] in ([], ["Z"], ["X"])
+
+
+def _stat(process: Path) -> list[str]:
+    """State, parent, process group and so on; empty where the process is gone (man 5 proc)."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _send(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

@@ -1,0 +1,24 @@
+"""A loop in equinox, with marks of its own every second step."""
+
+from __future__ import annotations
+
+import sys
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+import jaxgpu_tune
+
+model = eqx.nn.MLP(16, 16, 64, 2, key=jax.random.key(0))
+
+
+@eqx.filter_jit
+def make_step(model, x):
+    gradient = eqx.filter_grad(lambda m: (jax.vmap(m)(x) ** 2).mean())(model)
+    return jax.tree.map(lambda p, g: p - 0.01 * g if eqx.is_array(p) else p, model, gradient)
+
+
+for _ in jaxgpu_tune.steps(range(100_000)) if "marks" in sys.argv else range(100_000):
+    model = make_step(model, jnp.ones((32, 16)))
+    jax.block_until_ready(jax.tree.leaves(eqx.filter(model, eqx.is_array)))

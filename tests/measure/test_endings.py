@@ -1,0 +1,72 @@
+"""How runs end, by their last words; and why nothing was seen of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxgpu_tune.measure.endings import ending, losses, numbers, silence
+from jaxgpu_tune.measure.processes import Compilation, Process
+
+UNKNOWN = "F0000 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_nope=1"
+MEMORY = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes."
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "error", "status", "cause"),
+    [
+        (0, "Out of memory? no, all is well", None, "ok", ""),
+        (-6, UNKNOWN, None, "refused", "--xla_gpu_nope=1"),
+        (1, f"Traceback\n{MEMORY}\n", None, "out-of-memory", "17179869184"),
+        (1, "", "XlaRuntimeError: INTERNAL: ptxas exited with 1", "compile-error", "ptxas"),
+        (-9, "step 3", None, "out-of-memory", "SIGKILL"),
+        (-11, "step 3\n", None, "died", "SIGSEGV: step 3"),
+        (3, "", None, "died", "exit code 3: it said nothing"),
+        (1, "x\n", "KeyError: 'y'", "died", "KeyError: 'y'"),
+    ],
+)
+def test_the_ending_is_told_from_the_last_words(
+    code: int, words: str, error: str | None, status: str, cause: str
+) -> None:
+    """The line that says it is the cause."""
+    found = ending(code, words, error)
+    assert found[0] == status and cause in found[1]
+
+
+def test_losses_are_found_as_scripts_print_them() -> None:
+    """With a colon, an equals sign, a bracket, in a dict, as nan."""
+    text = "loss: 2.5\nstep 3 loss = 1e-3\n{'loss': 0.5}\nLoss=nan\nlossless 7\nval_loss 0.1 train loss 4"
+    found = losses(text)
+    assert found[:3] == (2.5, 1e-3, 0.5) and found[3] != found[3] and found[4:] == (4.0,)
+
+
+def test_numbers_takes_the_first_group_or_all() -> None:
+    """What is no number is left out."""
+    assert numbers(r"ips=(\S+)", "ips=12.5 ips=x ips=13") == (12.5, 13.0)
+    assert numbers(r"\d+", "1 2") == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["python", "-I", "t.py"], "-I"),
+        (["/usr/bin/env", "-i", "python", "t.py"], "`env`"),
+        (["docker", "run", "x"], "`docker`"),
+        (["./start.sh"], "another sitecustomize"),
+    ],
+)
+def test_silence_names_its_likely_cause(command: list[str], words: str) -> None:
+    """Isolation, a clean environment, or the list of all."""
+    assert words in silence(command, ())
+
+
+def test_silence_of_processes_that_did_report() -> None:
+    """No jax, no compilation, too few calls, a new compilation each time; nothing where a period was found."""
+    again = tuple(Compilation("f", float(number), 0.1, cached=False) for number in range(20))
+    states = {
+        "none imported jax": Process(1, ""),
+        "nothing was compiled": Process(1, "", jax="0.11.2"),
+        "often enough": Process(1, "", jax="0.11.2", function="f", compilations=again[:1], steps=2),
+        "again 19 times": Process(1, "", jax="0.11.2", function="f", compilations=again, steps=20),
+    }
+    for words, process in states.items():
+        assert words in silence(["python"], [process])

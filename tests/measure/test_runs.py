@@ -1,0 +1,175 @@
+"""Programs run with the observer inside: real ones, well-behaved and not, each as its user would start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from child import clean_environ
+from jaxgpu_tune.measure.processes import Process
+from jaxgpu_tune.measure.runs import Asked, Limits, Outcome, run_watched
+from jaxgpu_tune.measure.stopping import carriers
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+ENDLESS = "1000000"
+
+
+def watched(tmp_path: Path, *command: str, seconds: float = 0.4, timeout: float = 100, **more: object) -> Outcome:
+    """The outcome of a command, a run of its own below ``tmp_path``."""
+    asked = Asked(seconds=seconds, **{name: more.pop(name) for name in ("trace", "whole", "metric") if name in more})
+    limits = Limits(timeout, more.pop("stall", None), more.pop("grace", 1.0))
+    return run_watched(command, folder=tmp_path / "run", environ=clean_environ(**more), asked=asked, limits=limits)
+
+
+def python(program: str, *words: str) -> tuple[str, ...]:
+    """A program of the tests."""
+    return (sys.executable, str(PROGRAMS / f"{program}.py"), *words)
+
+
+def leader(outcome: Outcome) -> Process:
+    """The process whose clock counts."""
+    assert outcome.leader is not None, (outcome.cause, outcome.silent)
+    return outcome.leader
+
+
+def truth(outcome: Outcome) -> float:
+    """Seconds a step in the loop itself, from the first to the last wait within the window that was measured."""
+    waits = json.loads((Path(outcome.files) / "truth.json").read_text())
+    begin, end = leader(outcome).window_s
+    inside = [(step, at) for step, at in waits if begin <= at <= end]
+    return float((inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0]))
+
+
+def test_a_shell_script_that_starts_a_program_that_forks(tmp_path: Path) -> None:
+    """Found through the shell, measured, traced, ended with its forked child; the user's own sitecustomize still runs."""
+    (tmp_path / "sitecustomize.py").write_text("print('theirs runs', __name__)\n")
+    script = tmp_path / "start.sh"
+    script.write_text(f'export PYTHONPATH="$PYTHONPATH:{tmp_path}"\necho {{run}} $1\n"$@"\n')
+    outcome = watched(tmp_path, "sh", str(script), *python("plain", ENDLESS, "10", "fork"), trace={"steps": 3})
+    found = leader(outcome)
+    assert outcome.ok and outcome.complete and outcome.exit_code == -15
+    assert (found.clock, found.function, found.state) == ("calls", "train_step", "done")
+    assert found.period is not None and found.period.sure
+    assert found.trace is not None and b"/host:CPU" in Path(found.trace).read_bytes()
+    assert found.first_step_s is not None and 0 < found.first_step_s < found.seconds
+    assert found.compile_seconds > 0 and not found.recompiled
+    assert len(found.devices) == 2 and found.devices[0]["platform"] == "cpu"
+    assert any(loss < 1 for loss in outcome.losses)
+    assert "theirs runs sitecustomize" in Path(outcome.output or "").read_text()
+    assert carriers({"JAXGPU_TUNE_OBSERVE": str(tmp_path / "run" / "observed")}) == set()
+
+
+def test_a_deaf_program_that_hangs_is_killed(tmp_path: Path) -> None:
+    """It ignores SIGINT and SIGTERM and does not move any more; its own group goes with it."""
+    code = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)\nprint('deaf')\ntime.sleep(99)"
+    begin = time.monotonic()
+    outcome = watched(tmp_path, "sh", "-c", '"$0" -c "$1"; sleep 99', sys.executable, code, timeout=1, grace=0.5)
+    assert outcome.status == "hang" and "it was not done after" in outcome.cause
+    assert time.monotonic() - begin < 50
+    assert outcome.silent == "1 Python process(es) ran and none imported jax."
+    assert carriers({"JAXGPU_TUNE_OBSERVE": str(tmp_path / "run" / "observed")}) == set()
+
+
+def test_outcomes_of_commands_that_fail(tmp_path: Path) -> None:
+    """Not found, refused before it began, not to be watched: values, no exceptions."""
+    assert watched(tmp_path, "no-such-command").status == "not-started"
+    isolated = watched(tmp_path / "2", sys.executable, "-I", "-c", "print('loss: nan')")
+    assert isolated.status == "nan" and "-I" in isolated.silent
+    broken = watched(tmp_path / "3", sys.executable, "-c", "raise MemoryError('no room')")
+    assert broken.status == "out-of-memory" and broken.exit_code == 1
+
+
+def test_run_directory_and_metric(tmp_path: Path) -> None:
+    """{run} and the variable name the run's own empty folder; numbers come from the output."""
+    code = "import os, sys; print(os.environ['JAXGPU_TUNE_RUN_DIR'] == sys.argv[1], os.listdir(sys.argv[1]), 'ips=3.5 ips=4')"
+    outcome = watched(tmp_path, sys.executable, "-c", code, "{run}", metric=r"ips=([\d.]+)")
+    assert Path(outcome.output or "").read_text().startswith("True [] ")
+    assert outcome.metric == (3.5, 4.0) and outcome.command[-1] == outcome.files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", ["1", "10"])
+def test_the_clock_is_within_two_percent_of_the_loops_own(tmp_path: Path, every: str) -> None:
+    """Synchronised at every step and at every tenth."""
+    outcome = watched(tmp_path, *python("plain", ENDLESS, every), seconds=3)
+    found = leader(outcome)
+    assert found.period is not None and found.period.sure
+    waited = found.period.paused_seconds / (found.period.calls + found.period.pauses)
+    assert found.period.seconds + waited == pytest.approx(truth(outcome), rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "function"), [("nnx", "update"), ("eqx", "make_step")])
+def test_programs_of_peoples_libraries(tmp_path: Path, program: str, function: str) -> None:
+    """The step is found in flax and in equinox, which call the jitted function from a wrapper of their own."""
+    found = leader(watched(tmp_path, *python(program)))
+    assert (found.clock, found.function) == ("calls", function)
+
+
+@pytest.mark.slow
+def test_marks_are_preferred(tmp_path: Path) -> None:
+    """The program says itself what a step is."""
+    outcome = watched(tmp_path, *python("eqx", "marks"))
+    assert leader(outcome).clock == "marks"
+
+
+@pytest.mark.slow
+def test_a_program_that_never_becomes_steady_is_told(tmp_path: Path) -> None:
+    """Each step compiles anew."""
+    outcome = watched(tmp_path, *python("plain", "60", "1", "recompile"))
+    assert outcome.ok and not outcome.complete
+    assert "compiled again" in outcome.silent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environ", [{}, {"JAX_ENABLE_PGLE": "1"}])
+def test_the_programs_own_profiler_sessions_never_meet_ours(tmp_path: Path, environ: dict[str, str]) -> None:
+    """It starts and stops its own again and again, and AutoPGLE does; ours is recorded and theirs never fails."""
+    code = f"""
+import jax, itertools, tempfile
+step = jax.jit(lambda x: x + 1)
+x = step(1)
+for n in itertools.count():
+    x = step(x)
+    if n % 20 == 0 and {not environ}:
+        jax.profiler.start_trace(tempfile.mkdtemp(dir={str(tmp_path)!r}))
+    jax.block_until_ready(x)
+    if n % 20 == 10 and {not environ}:
+        jax.profiler.stop_trace()
+    if n % 100 == 50:
+        step = jax.jit(lambda x: x + 1)
+"""
+    if environ:
+        code = code.replace("if n % 100 == 50:", "if n == 5:")
+    else:
+        code = code.replace("if n % 100 == 50:", "if False:")
+    outcome = watched(tmp_path, sys.executable, "-c", code, trace={"steps": 50}, timeout=60, **environ)
+    assert outcome.ok, outcome.cause
+    assert leader(outcome).trace or leader(outcome).why_not_traced
+
+
+def test_the_observer_imports_the_standard_library_and_the_clock_only() -> None:
+    """It runs in the user's process, whose packages are not ours to import, but jax, which is there by then."""
+    import ast
+
+    folder = PROGRAMS.parents[2] / "jaxgpu_tune" / "measure"
+    allowed = {*sys.stdlib_module_names, "jax"}
+    for path in [*folder.joinpath("observer").rglob("*.py"), folder / "clock.py", folder / "__init__.py"]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert {alias.name.split(".")[0] for alias in node.names} <= allowed, path
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                assert (node.module or "").split(".")[0] in allowed, path
+            elif isinstance(node, ast.ImportFrom) and node.level == 2:
+                assert node.module == "clock", path
+
+
+def test_path_holds_nothing_but_the_sitecustomize() -> None:
+    """What lies there would hide modules of the program."""
+    place = PROGRAMS.parents[2] / "jaxgpu_tune" / "measure" / "observer" / "path"
+    assert {name for name in os.listdir(place) if name != "__pycache__"} == {"sitecustomize.py"}
