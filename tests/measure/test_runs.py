@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from child import clean_environ
 from jaxgpu_tune.measure.processes import Process
 from jaxgpu_tune.measure.runs import Asked, Limits, Outcome, run_watched
 from jaxgpu_tune.measure.stopping import carriers
+from tests.child import clean_environ
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 ENDLESS = "1000000"
