@@ -34,6 +34,7 @@ from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Pres
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .measure.marks import step, steps
     from .proof.verification import Verification
 
 __all__ = [
@@ -67,18 +68,28 @@ __all__ = [
     "migrate",
     "plan",
     "presets",
+    "step",
+    "steps",
     "verify",
 ]
 __version__ = "0.1.0"
 
+_WHEN_ASKED = {
+    "Verification": ".proof.verification",
+    "step": ".measure.marks",
+    "steps": ".measure.marks",
+}
+"""Names that few programs need, and the modules that they are imported from when they are asked for."""
+
 
 def __getattr__(name: str) -> object:
-    """``Verification``, when it is asked for: only ``verify()`` makes any, once JAX runs."""
-    if name != "Verification":
+    """A name of _WHEN_ASKED, kept from then on."""
+    if name not in _WHEN_ASKED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .proof.verification import Verification
+    from importlib import import_module
 
-    return Verification
+    found = globals()[name] = getattr(import_module(_WHEN_ASKED[name], __name__), name)
+    return found
 
 
 def __dir__() -> list[str]:

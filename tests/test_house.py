@@ -66,7 +66,7 @@ SURFACE = {
     *("UnknownArgument", "UnknownFlag", "UnknownPreset"),
     *("Decision", "Explanation", "Finding", "Gpu", "Machine", "Migration", "Preset", "Report", "Verification"),
     *("check", "check_processes", "compiler_options", "configure", "configured", "detect", "environ", "explain"),
-    *("migrate", "plan", "presets", "verify"),
+    *("migrate", "plan", "presets", "step", "steps", "verify"),
 }
 """The contract's names."""
 

@@ -1,0 +1,39 @@
+"""Marks in the user's loop: heard where somebody listens, and nothing otherwise."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.measure.marks import LISTENER
+from jaxgpu_tune.measure.observer import marks
+
+
+def test_without_a_listener_they_do_nothing() -> None:
+    """The items pass as they are."""
+    before = len(marks.stamps)
+    jaxgpu_tune.step()
+    assert list(jaxgpu_tune.steps("abc")) == ["a", "b", "c"]
+    assert len(marks.stamps) == before
+
+
+def test_a_listener_gets_one_mark_at_each_end_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at its beginning: the first mark comes when the second item is asked for."""
+    monkeypatch.setitem(sys.modules, LISTENER, marks)
+    monkeypatch.setattr(marks, "stamps", [])
+    items = jaxgpu_tune.steps("ab")
+    assert next(items) == "a" and marks.stamps == []
+    assert list(items) == ["b"] and len(marks.stamps) == 2
+    jaxgpu_tune.step()
+    assert len(marks.stamps) == 3 and marks.stamps == sorted(marks.stamps)
+
+
+def test_stamps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that marks for days keeps the first, which tells the time to the first step, and the newest."""
+    monkeypatch.setattr(marks, "stamps", [])
+    monkeypatch.setattr(marks, "MOST", 10)
+    for _ in range(100):
+        marks.mark()
+    assert len(marks.stamps) <= 10 and marks.stamps == sorted(marks.stamps)
