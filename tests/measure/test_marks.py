@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-import pytest
+import pytest  # noqa: TC002 - as every test
 
 import jaxgpu_tune
 from jaxgpu_tune.measure.marks import LISTENER
