@@ -1,0 +1,125 @@
+"""How fast each set of settings is, estimated from all runs so far.
+
+One run is one noisy number, and keeping whatever once looked faster keeps the luckiest. So the runs are smoothed together: the
+logarithm of a time is a level that drifts, a small effect of each setting, a smaller one of each pair, and noise (a Gaussian
+process whose kernel counts what two sets share). Runs that lie far off weigh less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .values import Config
+
+__all__ = ["Estimate", "Observed", "estimated"]
+
+LEVEL, EFFECT, PAIR, OWN, DRIFT = 0.05, 0.025, 0.01, 0.003, 0.001
+"""Standard deviations of logarithms, before anything was measured: of the level, of one setting's effect, of a pair's beyond
+its settings', of one set's own, and of the drift from one run to the next."""
+NOISES = (0.001, 0.002, 0.004, 0.007, 0.012, 0.02, 0.04, 0.08)
+"""The noise of one run is the likeliest of these."""
+WORST = 0.1
+"""What is slower than the fastest by more than this is just slow; how slow teaches nothing about the others."""
+FAR, ROUNDS = 2.0, 2
+
+
+class Observed(NamedTuple):
+    """A run that ended well: what it ran and the logarithm of its time."""
+
+    config: Config
+    log_ms: float
+
+
+class Estimate(NamedTuple):
+    """What the runs tell: ``noise`` of one run, and by ``of`` the mean and standard deviation of any set of settings."""
+
+    runs: tuple[Observed, ...]
+    noise: float
+    centre: float
+    lower: list[list[float]]
+    weights: list[float]
+
+    def mean(self, config: Config) -> float:
+        """The expected logarithm of the time, free of drift."""
+        shared = [_kernel(config, run.config) for run in self.runs]
+        return self.centre + sum(a * b for a, b in zip(shared, self.weights, strict=True))
+
+    def difference(self, config: Config, other: Config) -> tuple[float, float]:
+        """Mean and standard deviation of ``config``'s logarithm less ``other``'s."""
+        shared = [_kernel(config, run.config) - _kernel(other, run.config) for run in self.runs]
+        own = _kernel(config, config) + _kernel(other, other) - 2 * _kernel(config, other)
+        known = sum(one * one for one in _forward(self.lower, shared))
+        mean = sum(a * b for a, b in zip(shared, self.weights, strict=True))
+        return mean, math.sqrt(max(own - known, 0.0))
+
+
+def estimated(runs: Sequence[Observed]) -> Estimate:
+    """The estimate from at least one run, in the order in which they were made."""
+    fastest = min(run.log_ms for run in runs)
+    clipped = tuple(Observed(run.config, min(run.log_ms, fastest + WORST)) for run in runs)
+    centre = sorted(run.log_ms for run in clipped)[len(clipped) // 2]
+    values = [run.log_ms - centre for run in clipped]
+    shared = [
+        [_kernel(a.config, b.config) + DRIFT**2 * (j + 1) for j, b in enumerate(clipped[: i + 1])]
+        for i, a in enumerate(clipped)
+    ]
+    noise = max(NOISES, key=lambda one: _likelihood(shared, values, [one] * len(values)))
+    spreads = [noise] * len(values)
+    lower, weights = _solved(shared, values, spreads)
+    for _ in range(ROUNDS):
+        left = [weight * spread**2 for weight, spread in zip(weights, spreads, strict=True)]
+        spreads = [noise * math.sqrt(max(1.0, abs(one) / (FAR * noise))) for one in left]
+        lower, weights = _solved(shared, values, spreads)
+    return Estimate(clipped, noise, centre, lower, weights)
+
+
+def _kernel(a: Config, b: Config) -> float:
+    """How much two sets' times vary together."""
+    common = len(a & b)
+    own = OWN**2 if a == b else 0.0
+    return float(LEVEL**2 + EFFECT**2 * common + PAIR**2 * common * (common - 1) / 2 + own)
+
+
+def _solved(shared: list[list[float]], values: list[float], spreads: list[float]) -> tuple[list[list[float]], list[float]]:
+    lower = _cholesky(shared, spreads)
+    return lower, _backward(lower, _forward(lower, values))
+
+
+def _likelihood(shared: list[list[float]], values: list[float], spreads: list[float]) -> float:
+    """The logarithm of the values' probability, but for a constant."""
+    lower = _cholesky(shared, spreads)
+    white = _forward(lower, values)
+    return -sum(one * one for one in white) / 2 - sum(math.log(row[-1]) for row in lower)
+
+
+def _cholesky(shared: list[list[float]], spreads: list[float]) -> list[list[float]]:
+    """The lower triangle whose product with its own transpose is ``shared`` and the squares of ``spreads`` on the diagonal."""
+    lower: list[list[float]] = []
+    for i, row in enumerate(shared):
+        made: list[float] = []
+        for j in range(i):
+            above = lower[j]
+            made.append((row[j] - sum(map(_times, made, above))) / above[j])
+        made.append(math.sqrt(row[i] + spreads[i] ** 2 - sum(one * one for one in made)))
+        lower.append(made)
+    return lower
+
+
+def _times(a: float, b: float) -> float:
+    return a * b
+
+
+def _forward(lower: list[list[float]], values: Sequence[float]) -> list[float]:
+    found: list[float] = []
+    for row, value in zip(lower, values, strict=True):
+        found.append((value - sum(map(_times, row, found))) / row[-1])
+    return found
+
+
+def _backward(lower: list[list[float]], values: Sequence[float]) -> list[float]:
+    found = list(values)
+    for i in reversed(range(len(found))):
+        found[i] = (found[i] - sum(lower[k][i] * found[k] for k in range(i + 1, len(found)))) / lower[i][i]
+    return found

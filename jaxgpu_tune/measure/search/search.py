@@ -1,0 +1,254 @@
+"""The search itself: which settings to run next, and what the answer is.
+
+Runs are few, dear and noisy. So the search starts at no settings and at the presets that fit, tries one change at a time from the
+best so far, takes from its own measurements nothing but where to look, leaves out what does not pay, and claims a gain only by
+fresh pairs of runs at the end. It holds no clock and starts nothing: ``ask`` gives the next step, ``tell`` takes what came of it,
+in whatever process, so that a simulation, a journal of an earlier start and real runs drive the same code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..statistics import PAIRS, Verdict, verdict
+from .estimate import Estimate, Observed, estimated
+from .failures import Failures
+from .values import NOTHING, Config, Move, Start, Step, Trial, toggled
+
+__all__ = ["Contest", "Search"]
+
+TIE = 0.003
+"""A setting that is expected to give less than this is left out."""
+HOPE = 0.0007
+"""A change whose expected improvement is below this is not tried any more."""
+CLEARLY = 0.01
+"""The winner is held against the best preset where it is expected to be faster by this; else both are, and it is held against nothing set."""
+DOUBT = 2.0
+"""A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
+
+
+class Contest(NamedTuple):
+    """The fresh pairs of one claim: times of the reference and of the challenger, in milliseconds a step."""
+
+    reference: Config
+    challenger: Config
+    pairs: tuple[tuple[float, float], ...] = ()
+    over: bool = False
+    failure: str = ""
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """How many times as fast the challenger was, pair by pair."""
+        return tuple(slow / fast for slow, fast in self.pairs)
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the rule of ``compare``."""
+        return Verdict("failed") if self.failure else verdict(self.ratios)
+
+    @property
+    def won(self) -> bool:
+        """Whether the challenger is faster."""
+        return self.verdict.word == "faster"
+
+
+class Search:
+    """What was tried, and what follows from it. ``starts``: the first is what the program does without any setting of ours."""
+
+    def __init__(self, starts: Sequence[Start], moves: Sequence[Move]) -> None:
+        self.starts = tuple(starts)
+        self.moves = tuple(moves)
+        self.trials: list[Trial] = []
+        self._failures = Failures()
+        self._runs: list[Observed] = []
+        self._closing = False
+        self._estimate: Estimate | None = None
+
+    def tell(self, trial: Trial) -> None:
+        """Take in what came of a run."""
+        self.trials.append(trial)
+        self._closing |= trial.purpose in ("prune", "check")
+        if trial.purpose == "check":
+            return
+        if trial.ms is None or trial.failure:
+            self._failures = self._failures.learnt(trial.config, self.good)
+        else:
+            self._runs.append(Observed(trial.config, math.log(trial.ms)))
+            self._estimate = None
+
+    def ask(self, left: float) -> Step | None:
+        """The next step where ``left`` more runs can be paid for; None: the search is over."""
+        start = self._start()
+        if start is not None or not self._runs:
+            return start if left >= 1 else None
+        if not self._closing and left >= self._reserve() + 1 and (config := self._change()) is not None:
+            return Step(config, "toggle")
+        if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + 1:
+            config = self._doubtful()
+            if config is not None:
+                return Step(config, "prune")
+        return self._check(left)
+
+    @property
+    def estimate(self) -> Estimate:
+        """Of the search's own runs. Raises ValueError before any ended well."""
+        if self._estimate is None:
+            self._estimate = estimated(self._runs)
+        return self._estimate
+
+    @property
+    def good(self) -> frozenset[Config]:
+        """What ran well."""
+        return frozenset(run.config for run in self._runs)
+
+    @property
+    def best(self) -> Config:
+        """The fastest so far by the estimate, among what ran well and never failed."""
+        sound = [config for config in dict.fromkeys(run.config for run in self._runs) if not self._failures.forbid(config)]
+        return min(sound, key=lambda config: (self.estimate.mean(config), len(config)), default=NOTHING)
+
+    @property
+    def winner(self) -> Config:
+        """The best without the settings that are not expected to pay."""
+        config = self.best
+        while True:
+            dropped = [(self._loss(config, less), len(less), less) for less in self._fewer(config)]
+            loss, _, less = min(dropped, key=lambda one: one[:2], default=(TIE, 0, config))
+            if loss >= TIE:
+                return config
+            config = less
+
+    @property
+    def contests(self) -> tuple[Contest, ...]:
+        """The claims that are checked: the winner against the best of the starts; if that fails, the best start against the first."""
+        found: list[Contest] = []
+        told = [trial for trial in self.trials if trial.purpose == "check"]
+        for reference, challenger in self._claims():
+            contest, told = _held(Contest(reference, challenger), told)
+            found.append(contest)
+            if contest.won or not contest.over:
+                break
+        return tuple(found)
+
+    def _claims(self) -> Iterator[tuple[Config, Config]]:
+        """(reference, challenger): only by the search's own runs, so that what a check finds does not choose what it checks."""
+        winner, first = self.winner, self.starts[0].config
+        known = [one.config for one in self.starts if one.config in self.good and one.config != winner]
+        if winner == first or not known:
+            return
+        reference = min(known, key=self.estimate.mean)
+        if reference == first or first not in known or self._loss(winner, reference) >= CLEARLY:
+            yield reference, winner
+            winner = reference
+        if winner != first and first in known:
+            yield first, winner
+
+    def _start(self) -> Step | None:
+        tried = {trial.config for trial in self.trials}
+        left = (one.config for one in self.starts if one.config not in tried)
+        config = next(left, None)
+        return None if config is None or self._closing else Step(config, "start")
+
+    def _reserve(self) -> int:
+        """Runs that the end needs: the check, and leaving out what is in doubt."""
+        return 2 * PAIRS + len(list(self._doubts(self.best)))
+
+    def _change(self) -> Config | None:
+        """The most promising change of one thing from the best so far; what is risky only after all else."""
+        best, tried = self.best, {trial.config for trial in self.trials}
+        for risky in (False, True):
+            hopes = [
+                (self._hope(config, best), config)
+                for move in self.moves
+                if move.risky is risky
+                and (config := toggled(best, move)) not in tried
+                and not self._failures.forbid(config)
+            ]
+            hope, found = max(hopes, key=lambda one: one[0], default=(0.0, best))
+            if hope >= HOPE:
+                return found
+        return None
+
+    def _hope(self, config: Config, best: Config) -> float:
+        """The expected improvement over the best so far."""
+        mean, spread = self.estimate.difference(config, best)
+        if spread == 0:
+            return max(-mean, 0.0)
+        z = -mean / spread
+        return spread * (z * _below(z) + math.exp(-z * z / 2) / math.sqrt(2 * math.pi))
+
+    def _fewer(self, config: Config) -> list[Config]:
+        """The set without one thing, for each thing in it."""
+        parts = [move.config for move in self.moves if move.config <= config]
+        joined = frozenset(one for part in parts for one in part)
+        parts += [frozenset([one]) for one in sorted(config - joined)]
+        less = dict.fromkeys(config - part for part in parts)
+        return [one for one in less if not self._failures.forbid(one)]
+
+    def _loss(self, config: Config, less: Config) -> float:
+        return self.estimate.difference(less, config)[0]
+
+    def _doubts(self, config: Config) -> Iterator[tuple[float, Config]]:
+        """What to leave out for a measurement, with how sure it is already."""
+        tried = {trial.config for trial in self.trials}
+        for less in self._fewer(config):
+            mean, spread = self.estimate.difference(less, config)
+            sure = abs(mean - TIE) / spread if spread else math.inf
+            if less not in tried and sure < DOUBT:
+                yield sure, less
+
+    def _doubtful(self) -> Config | None:
+        """What to measure before the check: what is in doubt most, then what is to be checked itself."""
+        doubts = sorted(self._doubts(self.best), key=lambda one: one[0])
+        if doubts:
+            return doubts[0][1]
+        winner = self.winner
+        return None if any(trial.config == winner for trial in self.trials) else winner
+
+    def _check(self, left: float) -> Step | None:
+        contests = self.contests
+        if not contests or contests[-1].over:
+            return None
+        contest, told = contests[-1], self._told_of(contests)
+        if left < 2 * PAIRS - told:
+            return None
+        return Step(_turn(contest, told), "check")
+
+    def _told_of(self, contests: Sequence[Contest]) -> int:
+        """Runs of the last contest so far."""
+        before = sum(_length(contest) for contest in contests[:-1])
+        return sum(trial.purpose == "check" for trial in self.trials) - before
+
+
+def _turn(contest: Contest, told: int) -> Config:
+    """Whose turn it is: A B B A A B B A …"""
+    return contest.challenger if (told + 1) // 2 % 2 else contest.reference
+
+
+def _held(contest: Contest, told: list[Trial]) -> tuple[Contest, list[Trial]]:
+    """The contest with its runs, and the runs that came after it."""
+    first: float | None = None
+    for number, trial in enumerate(told):
+        if trial.ms is None or trial.failure:
+            return contest._replace(over=True, failure=trial.failure or "failed"), told[number + 1 :]
+        if first is None:
+            first = trial.ms
+            continue
+        swapped = trial.config == contest.reference
+        pair = (trial.ms, first) if swapped else (first, trial.ms)
+        contest, first = contest._replace(pairs=(*contest.pairs, pair)), None
+        if contest.ratios[-1] <= 1 or len(contest.pairs) == PAIRS:
+            return contest._replace(over=True), told[number + 1 :]
+    return contest, []
+
+
+def _length(contest: Contest) -> int:
+    """How many runs a contest that is over took."""
+    return 2 * len(contest.pairs) + (contest.failure != "")
+
+
+def _below(z: float) -> float:
+    return (1 + math.erf(z / math.sqrt(2))) / 2
+

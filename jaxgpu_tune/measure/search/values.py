@@ -1,0 +1,87 @@
+"""What a search speaks of: settings, what is tried, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["NOTHING", "Config", "Move", "Purpose", "Start", "Step", "Trial", "atom", "settings_of", "toggled"]
+
+Purpose = Literal["start", "toggle", "prune", "check"]
+
+
+class Atom(NamedTuple):
+    """One setting with one value: ``kind`` is "xla_flag", "env" or "jax_config", ``value`` the text that is emitted."""
+
+    kind: str
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"--{self.name}={self.value}" if self.kind == "xla_flag" else f"{self.name}={self.value}"
+
+
+Config = frozenset[Atom]
+"""Settings that are in force together."""
+NOTHING: Config = frozenset()
+
+
+class Start(NamedTuple):
+    """A set of settings that somebody would use without a search, such as a preset's."""
+
+    name: str
+    config: Config
+
+
+class Move(NamedTuple):
+    """Settings that are switched on and off together, mostly one.
+
+    ``risky``: known to hang or crash some programs, so it is tried after the others. ``seen``: whether a change of the compiled
+    program shows it; False for what acts while the program runs, so that equal programs say nothing of it.
+    """
+
+    config: Config
+    risky: bool = False
+    seen: bool = True
+
+
+class Step(NamedTuple):
+    """What to run next, and what for."""
+
+    config: Config
+    purpose: Purpose
+
+
+class Trial(NamedTuple):
+    """What came of one run.
+
+    ``ms``: milliseconds a step, None where there is none, and ``failure`` says why ("hang", "crash", "wrong-numbers", …);
+    ``seconds``: what the run took; ``program``: a fingerprint of what was compiled, where it is known; ``detail``: more to keep.
+    """
+
+    config: Config
+    purpose: Purpose
+    ms: float | None
+    failure: str = ""
+    seconds: float = 0.0
+    program: str = ""
+    detail: Mapping[str, Any] = {}
+
+
+def atom(text: str, kind: str = "xla_flag") -> Atom:
+    """The setting that ``name=value`` means."""
+    name, _, value = text.removeprefix("--").partition("=")
+    return Atom(kind, name, value)
+
+
+def settings_of(config: Iterable[Atom]) -> frozenset[tuple[str, str]]:
+    """The settings that have a value, without their values."""
+    return frozenset((one.kind, one.name) for one in config)
+
+
+def toggled(config: Config, move: Move) -> Config:
+    """The settings with a move's taken out where all of them are there, otherwise put in the place of what they had."""
+    if move.config <= config:
+        return config - move.config
+    named = settings_of(move.config)
+    return frozenset(one for one in config if (one.kind, one.name) not in named) | move.config
