@@ -18,7 +18,7 @@ from typing import Any
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
 
 FOLDER = Path(DATA)
-TABLES = ("hazards", "installs", "memory", "notes", "processes", "translations", "variables")
+TABLES = ("hazards", "installs", "memory", "notes", "processes", "search", "translations", "variables")
 FOR_TESTS = ("incident", "spared")
 """Keys of a hazard that only its test reads."""
 

@@ -82,7 +82,9 @@ def _kernel(a: Config, b: Config) -> float:
     return float(LEVEL**2 + EFFECT**2 * common + PAIR**2 * common * (common - 1) / 2 + own)
 
 
-def _solved(shared: list[list[float]], values: list[float], spreads: list[float]) -> tuple[list[list[float]], list[float]]:
+def _solved(
+    shared: list[list[float]], values: list[float], spreads: list[float]
+) -> tuple[list[list[float]], list[float]]:
     lower = _cholesky(shared, spreads)
     return lower, _backward(lower, _forward(lower, values))
 

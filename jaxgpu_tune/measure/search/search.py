@@ -9,13 +9,13 @@ in whatever process, so that a simulation, a journal of an earlier start and rea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..statistics import PAIRS, Verdict, verdict
 from .estimate import Estimate, Observed, estimated
 from .failures import Failures
-from .values import NOTHING, Config, Move, Start, Step, Trial, toggled
+from .values import NOTHING, SAME, Config, Move, Risk, Start, Step, Trial, toggled
 
 __all__ = ["Contest", "Search"]
 
@@ -55,14 +55,22 @@ class Contest(NamedTuple):
 
 
 class Search:
-    """What was tried, and what follows from it. ``starts``: the first is what the program does without any setting of ours."""
+    """What was tried, and what follows from it.
 
-    def __init__(self, starts: Sequence[Start], moves: Sequence[Move]) -> None:
+    ``starts``: the first is what the program does without any setting of ours. ``moves``: the most promising first.
+    ``risk``: what is known of a set of settings.
+    """
+
+    def __init__(
+        self, starts: Sequence[Start], moves: Sequence[Move], risk: Callable[[Config], Risk] = lambda _: "none"
+    ) -> None:
         self.starts = tuple(starts)
         self.moves = tuple(moves)
+        self.risk = risk
         self.trials: list[Trial] = []
         self._failures = Failures()
         self._runs: list[Observed] = []
+        self._inert: set[Config] = set()
         self._closing = False
         self._estimate: Estimate | None = None
 
@@ -72,7 +80,9 @@ class Search:
         self._closing |= trial.purpose in ("prune", "check")
         if trial.purpose == "check":
             return
-        if trial.ms is None or trial.failure:
+        if trial.failure == SAME:
+            self._inert |= {move.config for move in self.moves if toggled(self.best, move) == trial.config}
+        elif trial.ms is None or trial.failure:
             self._failures = self._failures.learnt(trial.config, self.good)
         else:
             self._runs.append(Observed(trial.config, math.log(trial.ms)))
@@ -84,7 +94,7 @@ class Search:
         if start is not None or not self._runs:
             return start if left >= 1 else None
         if not self._closing and left >= self._reserve() + 1 and (config := self._change()) is not None:
-            return Step(config, "toggle")
+            return Step(config, "toggle", self._programs(config))
         if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + 1:
             config = self._doubtful()
             if config is not None:
@@ -106,7 +116,9 @@ class Search:
     @property
     def best(self) -> Config:
         """The fastest so far by the estimate, among what ran well and never failed."""
-        sound = [config for config in dict.fromkeys(run.config for run in self._runs) if not self._failures.forbid(config)]
+        sound = [
+            config for config in dict.fromkeys(run.config for run in self._runs) if not self._failures.forbid(config)
+        ]
         return min(sound, key=lambda config: (self.estimate.mean(config), len(config)), default=NOTHING)
 
     @property
@@ -158,18 +170,21 @@ class Search:
     def _change(self) -> Config | None:
         """The most promising change of one thing from the best so far; what is risky only after all else."""
         best, tried = self.best, {trial.config for trial in self.trials}
-        for risky in (False, True):
-            hopes = [
-                (self._hope(config, best), config)
-                for move in self.moves
-                if move.risky is risky
-                and (config := toggled(best, move)) not in tried
-                and not self._failures.forbid(config)
-            ]
+        moves = [move for move in self.moves if move.config not in self._inert]
+        changes = [config for move in moves if (config := toggled(best, move)) not in tried]
+        sound = [config for config in changes if not self._failures.forbid(config)]
+        for risk in ("none", "dies"):
+            hopes = [(self._hope(config, best), config) for config in sound if self.risk(config) == risk]
             hope, found = max(hopes, key=lambda one: one[0], default=(0.0, best))
             if hope >= HOPE:
                 return found
         return None
+
+    def _programs(self, config: Config) -> frozenset[str]:
+        """What was compiled for sets that differ from this one in nothing but what the compiled program shows."""
+        shown = frozenset(one for move in self.moves if move.seen for one in move.config)
+        alike = (trial for trial in self.trials if trial.ms is not None and trial.config - shown == config - shown)
+        return frozenset(trial.program for trial in alike if trial.program)
 
     def _hope(self, config: Config, best: Config) -> float:
         """The expected improvement over the best so far."""
@@ -223,7 +238,7 @@ class Search:
 
 
 def _turn(contest: Contest, told: int) -> Config:
-    """Whose turn it is: A B B A A B B A …"""
+    """Whose turn it is: A B B A A B B A, and so on."""
     return contest.challenger if (told + 1) // 2 % 2 else contest.reference
 
 
@@ -251,4 +266,3 @@ def _length(contest: Contest) -> int:
 
 def _below(z: float) -> float:
     return (1 + math.erf(z / math.sqrt(2))) / 2
-

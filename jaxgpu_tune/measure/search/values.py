@@ -5,9 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["NOTHING", "Config", "Move", "Purpose", "Start", "Step", "Trial", "atom", "settings_of", "toggled"]
+__all__ = [
+    "NOTHING",
+    "SAME",
+    "Atom",
+    "Config",
+    "Move",
+    "Purpose",
+    "Risk",
+    "Start",
+    "Step",
+    "Trial",
+    "atom",
+    "settings_of",
+    "toggled",
+]
 
 Purpose = Literal["start", "toggle", "prune", "check"]
+Risk = Literal["none", "dies", "out"]
+"""Of a set of settings, as far as it is known: none, may hang or crash (so it is tried after all else), must not be tried."""
+SAME = "same-program"
+"""The failure of a trial that was not run because what it compiles to was measured before."""
 
 
 class Atom(NamedTuple):
@@ -36,20 +54,19 @@ class Start(NamedTuple):
 class Move(NamedTuple):
     """Settings that are switched on and off together, mostly one.
 
-    ``risky``: known to hang or crash some programs, so it is tried after the others. ``seen``: whether a change of the compiled
-    program shows it; False for what acts while the program runs, so that equal programs say nothing of it.
+    ``seen``: whether the compiled program shows it; False for what acts while the program runs, of which equal programs say nothing.
     """
 
     config: Config
-    risky: bool = False
-    seen: bool = True
+    seen: bool = False
 
 
 class Step(NamedTuple):
-    """What to run next, and what for."""
+    """What to run next, and what for. ``known``: programs that were measured; if it compiles to one of them, it need not run."""
 
     config: Config
     purpose: Purpose
+    known: frozenset[str] = frozenset()
 
 
 class Trial(NamedTuple):

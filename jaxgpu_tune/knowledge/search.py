@@ -1,0 +1,75 @@
+"""What a search tries on a program, and how it treats what is known to go wrong. Authored in ``data/search.toml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ..model import NOTHING, Setting
+from ..values import Value
+from .tables import read_table, setting_kind, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Kind = Literal["collectives", "loops", "small-kernels", "convolutions", "products", "host-bound"]
+    Acts = Literal["program", "run"]
+
+
+__all__ = ["KINDS", "Candidate", "Treatment", "candidates", "treatment"]
+
+KINDS: tuple[Kind, ...] = ("collectives", "loops", "small-kernels", "convolutions", "products", "host-bound")
+"""The kinds of program that a candidate may serve."""
+
+
+class Candidate(Value):
+    """Settings that are worth trying together.
+
+    ``kinds``: the kinds of program that they may serve; ``acts``: "program" where the compiled program shows them, "run" where they act while it runs;
+    ``cost``: what they take beside time.
+    """
+
+    name: str
+    settings: tuple[Setting, ...]
+    kinds: tuple[Kind, ...]
+    acts: Acts
+    why: str
+    source: str = ""
+    cost: str = ""
+    when: Mapping[str, Any] = NOTHING
+
+
+class Treatment(Value):
+    """Codes of hazards: ``numbers`` may change results and are never tried; ``dies`` may hang or crash and are tried last."""
+
+    numbers: frozenset[str]
+    dies: frozenset[str]
+
+
+@lru_cache(maxsize=1)
+def candidates() -> tuple[Candidate, ...]:
+    """Every candidate, the most promising first."""
+    return tuple(map(_candidate, read_table("search")["candidate"]))
+
+
+@lru_cache(maxsize=1)
+def treatment() -> Treatment:
+    """How the search treats hazards."""
+    table = read_table("search")["hazards"]
+    return Treatment(frozenset(table["numbers"]), frozenset(table["dies"]))
+
+
+def _candidate(table: Mapping[str, Any]) -> Candidate:
+    plain = {key: value for key, value in table.items() if key not in ("set", "for")}
+    settings = tuple(_setting(table, entry) for entry in table["set"])
+    return Candidate(**plain, settings=settings, kinds=tuple(table["for"]))
+
+
+def _setting(table: Mapping[str, Any], entry: Mapping[str, Any]) -> Setting:
+    found = setting_kind(entry)
+    if found is None:
+        raise ValueError(f"search.toml: exactly one of flag, env and config is needed in {dict(entry)!r}")
+    kind, name = found
+    value = entry["value"] if kind == "jax_config" else text_of(entry["value"])
+    return Setting(kind, name, value, table["why"], f"search ({table['name']})", when=table.get("when", {}))

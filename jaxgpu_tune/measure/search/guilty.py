@@ -1,0 +1,83 @@
+"""The smallest set of parts that shows a fault: by halves while one half alone shows it, then by leaving out one at a time.
+
+One guilty part of n takes about 2 log n runs, several take about n more; every answer is kept, so nothing is asked twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+__all__ = ["Found", "guilty"]
+
+Part = TypeVar("Part")
+Parts = tuple[Part, ...]
+
+
+class Found(NamedTuple, Generic[Part]):
+    """How far the answers lead.
+
+    ``ask``: the parts to try next, None where nothing is left to ask; ``sets``: those found guilty so far, each minimal: with any
+    of its parts left out, the fault does not show. ``problem``: why there is nothing to find.
+    """
+
+    ask: tuple[Part, ...] | None
+    sets: tuple[tuple[Part, ...], ...] = ()
+    problem: str = ""
+
+
+class _NeededError(Exception):
+    """An answer that is not there yet."""
+
+    def __init__(self, parts: tuple[object, ...]) -> None:
+        super().__init__()
+        self.parts = parts
+
+
+def guilty(parts: Sequence[Part], answers: Mapping[frozenset[Part], bool]) -> Found[Part]:
+    """What the ``answers`` (whether these parts together show the fault) say of ``parts``, or what to ask next.
+
+    When a set is found, the rest is asked: if it still shows the fault, there is another set.
+    """
+    found: list[tuple[Part, ...]] = []
+
+    def shows(some: tuple[Part, ...]) -> bool:
+        if frozenset(some) not in answers:
+            raise _NeededError(some)
+        return answers[frozenset(some)]
+
+    try:
+        problem = _problem(tuple(parts), shows)
+        rest = tuple(parts)
+        while not problem and rest and shows(rest):
+            found.append(_minimal(rest, shows))
+            rest = tuple(part for part in rest if part not in found[-1])
+    except _NeededError as needed:
+        return Found(tuple(part for part in parts if part in needed.parts), tuple(found))
+    return Found(None, tuple(found), problem)
+
+
+def _problem(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> str:
+    if not shows(parts):
+        return "all of them together do not show it"
+    return "it shows without any of them" if shows(()) else ""
+
+
+def _minimal(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> Parts[Part]:
+    """A part of ``parts``, which show the fault, of which nothing can be left out."""
+    while len(parts) > 1:
+        middle = len(parts) // 2
+        half = next((half for half in (parts[:middle], parts[middle:]) if shows(half)), None)
+        if half is None:
+            return _one_by_one(parts, shows)
+        parts = half
+    return parts
+
+
+def _one_by_one(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> Parts[Part]:
+    """Without each part that is not needed."""
+    for part in parts:
+        fewer = tuple(one for one in parts if one != part)
+        if fewer and shows(fewer):
+            parts = fewer
+    return parts
