@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
+from operator import mul
 from typing import NamedTuple
 
 from .values import Config
 
 __all__ = ["Estimate", "Observed", "estimated"]
 
-LEVEL, EFFECT, PAIR, OWN, DRIFT = 0.05, 0.025, 0.01, 0.003, 0.001
-"""Standard deviations of logarithms, before anything was measured: of the level, of one setting's effect, of a pair's beyond
-its settings', of one set's own, and of the drift from one run to the next."""
-NOISES = (0.001, 0.002, 0.004, 0.007, 0.012, 0.02, 0.04, 0.08)
-"""The noise of one run is the likeliest of these."""
+LEVEL, OWN, DRIFT = 0.05, 0.003, 0.001
+"""Standard deviations of logarithms, before anything was measured: of the level, of one set's own, and of the drift from one run to the next."""
+EFFECTS = (0.025, 0.1)
+"""Of one setting's effect: mostly a few per cent, but now and then one changes everything. The likelier of the two holds for all."""
+PAIR = 0.4
+"""Of what a pair does beyond its settings' effects, as a share of these."""
+NOISES = (0.0015, 0.003, 0.006, 0.012, 0.025, 0.06)
+"""Of one run's noise: the likeliest of these."""
 WORST = 0.1
-"""What is slower than the fastest by more than this is just slow; how slow teaches nothing about the others."""
+"""What is slower than the first run by more than this is just slow; how slow teaches nothing about the others."""
 FAR, ROUNDS = 2.0, 2
 
 
@@ -33,9 +38,10 @@ class Observed(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What the runs tell: ``noise`` of one run, and by ``of`` the mean and standard deviation of any set of settings."""
+    """What the runs tell: ``effect`` of a setting and ``noise`` of one run as is likeliest; ``mean`` and ``difference`` of any sets."""
 
     runs: tuple[Observed, ...]
+    effect: float
     noise: float
     centre: float
     lower: list[list[float]]
@@ -43,43 +49,49 @@ class Estimate(NamedTuple):
 
     def mean(self, config: Config) -> float:
         """The expected logarithm of the time, free of drift."""
-        shared = [_kernel(config, run.config) for run in self.runs]
-        return self.centre + sum(a * b for a, b in zip(shared, self.weights, strict=True))
+        shared = [_kernel(config, run.config, self.effect) for run in self.runs]
+        return self.centre + sum(map(mul, shared, self.weights))
 
     def difference(self, config: Config, other: Config) -> tuple[float, float]:
         """Mean and standard deviation of ``config``'s logarithm less ``other``'s."""
-        shared = [_kernel(config, run.config) - _kernel(other, run.config) for run in self.runs]
-        own = _kernel(config, config) + _kernel(other, other) - 2 * _kernel(config, other)
+        kernel = partial(_kernel, effect=self.effect)
+        shared = [kernel(config, run.config) - kernel(other, run.config) for run in self.runs]
+        own = kernel(config, config) + kernel(other, other) - 2 * kernel(config, other)
         known = sum(one * one for one in _forward(self.lower, shared))
-        mean = sum(a * b for a, b in zip(shared, self.weights, strict=True))
-        return mean, math.sqrt(max(own - known, 0.0))
+        return sum(map(mul, shared, self.weights)), math.sqrt(max(own - known, 0.0))
 
 
 def estimated(runs: Sequence[Observed]) -> Estimate:
     """The estimate from at least one run, in the order in which they were made."""
-    fastest = min(run.log_ms for run in runs)
-    clipped = tuple(Observed(run.config, min(run.log_ms, fastest + WORST)) for run in runs)
+    most = runs[0].log_ms + WORST
+    clipped = tuple(Observed(run.config, min(run.log_ms, most)) for run in runs)
     centre = sorted(run.log_ms for run in clipped)[len(clipped) // 2]
     values = [run.log_ms - centre for run in clipped]
-    shared = [
-        [_kernel(a.config, b.config) + DRIFT**2 * (j + 1) for j, b in enumerate(clipped[: i + 1])]
-        for i, a in enumerate(clipped)
-    ]
-    noise = max(NOISES, key=lambda one: _likelihood(shared, values, [one] * len(values)))
+    shared = {effect: _shared(clipped, effect) for effect in EFFECTS}
+    chances = {(e, n): _likelihood(shared[e], values, n) for e in EFFECTS for n in NOISES}
+    effect, noise = max(chances, key=lambda one: chances[one])
     spreads = [noise] * len(values)
-    lower, weights = _solved(shared, values, spreads)
+    lower, weights = _solved(shared[effect], values, spreads)
     for _ in range(ROUNDS):
         left = [weight * spread**2 for weight, spread in zip(weights, spreads, strict=True)]
         spreads = [noise * math.sqrt(max(1.0, abs(one) / (FAR * noise))) for one in left]
-        lower, weights = _solved(shared, values, spreads)
-    return Estimate(clipped, noise, centre, lower, weights)
+        lower, weights = _solved(shared[effect], values, spreads)
+    return Estimate(clipped, effect, noise, centre, lower, weights)
 
 
-def _kernel(a: Config, b: Config) -> float:
+def _shared(runs: Sequence[Observed], effect: float) -> list[list[float]]:
+    """How much the runs' times vary together, with the drift that the later of two has seen as well: the lower triangle."""
+    return [
+        [_kernel(a.config, b.config, effect) + DRIFT**2 * (place + 1) for place, b in enumerate(runs[: number + 1])]
+        for number, a in enumerate(runs)
+    ]
+
+
+def _kernel(a: Config, b: Config, effect: float) -> float:
     """How much two sets' times vary together."""
     common = len(a & b)
     own = OWN**2 if a == b else 0.0
-    return float(LEVEL**2 + EFFECT**2 * common + PAIR**2 * common * (common - 1) / 2 + own)
+    return float(LEVEL**2 + effect**2 * common * (1 + PAIR**2 * (common - 1) / 2) + own)
 
 
 def _solved(
@@ -89,9 +101,9 @@ def _solved(
     return lower, _backward(lower, _forward(lower, values))
 
 
-def _likelihood(shared: list[list[float]], values: list[float], spreads: list[float]) -> float:
+def _likelihood(shared: list[list[float]], values: list[float], noise: float) -> float:
     """The logarithm of the values' probability, but for a constant."""
-    lower = _cholesky(shared, spreads)
+    lower = _cholesky(shared, [noise] * len(values))
     white = _forward(lower, values)
     return -sum(one * one for one in white) / 2 - sum(math.log(row[-1]) for row in lower)
 
@@ -103,20 +115,16 @@ def _cholesky(shared: list[list[float]], spreads: list[float]) -> list[list[floa
         made: list[float] = []
         for j in range(i):
             above = lower[j]
-            made.append((row[j] - sum(map(_times, made, above))) / above[j])
+            made.append((row[j] - sum(map(mul, made, above))) / above[j])
         made.append(math.sqrt(row[i] + spreads[i] ** 2 - sum(one * one for one in made)))
         lower.append(made)
     return lower
 
 
-def _times(a: float, b: float) -> float:
-    return a * b
-
-
 def _forward(lower: list[list[float]], values: Sequence[float]) -> list[float]:
     found: list[float] = []
     for row, value in zip(lower, values, strict=True):
-        found.append((value - sum(map(_times, row, found))) / row[-1])
+        found.append((value - sum(map(mul, row, found))) / row[-1])
     return found
 
 

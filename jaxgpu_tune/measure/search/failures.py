@@ -18,17 +18,17 @@ class Failures(NamedTuple):
     def learnt(self, failed: Config, good: Collection[Config]) -> Failures:
         """After ``failed``, given what ran well.
 
-        Where it is one step beyond something that ran well, the new part is to blame, alone or with one other setting; each such pair
-        is given up, unless it stands in something that ran well.
+        Where it is one setting beyond something that ran well, that setting is to blame, alone or together with another: both are given up,
+        the setting and each pair, unless they stand in something that ran well. A hang costs more than a setting that is lost.
         """
         bases = [base for base in good if base < failed]
         base = max(bases, key=len, default=None)
         if base is None:
             return Failures(self.known | {failed})
         new = failed - base
-        pairs = (new | {other} for other in base)
-        suspects = {pair for pair in pairs if not any(pair <= one for one in good)}
-        return Failures(self.known | {failed} | (suspects if len(new) == 1 else set()))
+        blamed = [new, *(new | {other} for other in base)] if len(new) == 1 else []
+        suspects = {one for one in blamed if not any(one <= sound for sound in good)}
+        return Failures(self.known | {failed} | suspects)
 
     def forbid(self, config: Config) -> bool:
         """Whether it holds what failed."""

@@ -23,7 +23,7 @@ TIE = 0.003
 """A setting that is expected to give less than this is left out."""
 HOPE = 0.0007
 """A change whose expected improvement is below this is not tried any more."""
-CLEARLY = 0.01
+CLEARLY = 0.02
 """The winner is held against the best preset where it is expected to be faster by this; else both are, and it is held against nothing set."""
 DOUBT = 2.0
 """A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
