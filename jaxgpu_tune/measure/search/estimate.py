@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
     def mean(self, config: Config) -> float:
         """The expected logarithm of the time, free of drift."""
         shared = [_kernel(config, run.config, self.effect) for run in self.runs]
-        return self.centre + sum(map(mul, shared, self.weights))
+        return self.centre + float(sum(map(mul, shared, self.weights)))
 
     def difference(self, config: Config, other: Config) -> tuple[float, float]:
         """Mean and standard deviation of ``config``'s logarithm less ``other``'s."""
@@ -58,7 +58,7 @@ class Estimate(NamedTuple):
         shared = [kernel(config, run.config) - kernel(other, run.config) for run in self.runs]
         own = kernel(config, config) + kernel(other, other) - 2 * kernel(config, other)
         known = sum(one * one for one in _forward(self.lower, shared))
-        return sum(map(mul, shared, self.weights)), math.sqrt(max(own - known, 0.0))
+        return float(sum(map(mul, shared, self.weights))), math.sqrt(max(own - known, 0.0))
 
 
 def estimated(runs: Sequence[Observed]) -> Estimate:
