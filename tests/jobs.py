@@ -24,7 +24,7 @@ def part():
 """
 
 
-def job(code: str, environs: Sequence[dict[str, str]], *, timeout: float = 120) -> list[Any]:
+def job(code: str, environs: Sequence[dict[str, str]], *, timeout: float = 600) -> list[Any]:
     """What each process told, one for each environment; ``code`` has rank, count, join(), part() and tell()."""
     port = str(free_port())
     members = [

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 def output_of(*command: str, cwd: Path = EXAMPLES, **environ: str) -> str:
     """What a process prints that ends well, without a GPU."""
     clean = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu", **environ)
-    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -124,7 +124,7 @@ def test_the_notebook_trains() -> None:
     nbclient = pytest.importorskip("nbclient", reason="in the extra 'test'")
     notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
     kernel = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu", XLA_FLAGS=TWO_DEVICES)
-    client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(EXAMPLES)}})
+    client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(EXAMPLES)}})
     client.execute(env=kernel)
     first, second = (cell.outputs for cell in notebook.cells if cell.cell_type == "code")
     assert "jaxgpu_tune 'fsdp': applied" in first[-1]["data"]["text/plain"]

@@ -59,7 +59,9 @@ LATE = {
 HEAVY = ("jax", "jaxlib", "numpy", "click", "rich", "pynvml", "platformdirs", "importlib.metadata")
 
 RUN = 'python -m venv v && v/bin/pip install ".[cpu]" && v/bin/python examples/fsdp_training.py'
-TEST = 'python -m venv v && v/bin/pip install ".[cpu,dev]" && v/bin/python -m pytest'
+PYTEST = "-m pytest -n auto"
+QUICK = f'{PYTEST} -m "not slow"'
+TEST = f'python -m venv v && v/bin/pip install ".[cpu,test]" && v/bin/python {QUICK}'
 
 SURFACE = {
     *("BadFlagValue", "BadSetting", "BadXlaFlags", "JaxGpuTuneError", "ProbeFailed", "TooEarly", "TooLate"),
@@ -215,10 +217,11 @@ def test_readme_gives_the_two_commands() -> None:
 
 
 def test_ci_runs_the_readmes_commands() -> None:
-    """CI installs the same extras and runs the same program and tests."""
+    """The same program; the quick tests with the same extra, and all of them on one Python with every extra, of which `test` is one."""
     script = (ROOT / ".ci" / "run").read_text()
-    assert 'install ".[cpu,$3]"' in script and " dev\n" in script
-    assert "-m pytest" in script and "examples/fsdp_training.py" in script
+    assert 'install ".[cpu,$3]"' in script and " dev\n" in script and " test\n" in script
+    assert QUICK in script and f"{PYTEST} ||" in script and "examples/fsdp_training.py" in script
+    assert 'dev = ["jaxgpu_tune[test,' in (ROOT / "pyproject.toml").read_text()
 
 
 def test_version_is_written_alike() -> None:

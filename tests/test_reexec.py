@@ -70,14 +70,16 @@ def lines(folder: Path, *command: str, stdin: str = "") -> list[str]:
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.stdout, done.stderr
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("script", ["job.py", "./job.py", "results/../job.py"])
+@pytest.mark.parametrize(
+    "script", ["job.py", *(pytest.param(name, marks=pytest.mark.slow) for name in ("./job.py", "results/../job.py"))]
+)
 def test_a_program_that_has_left_its_folder_starts_again_where_it_began(folder: Path, script: str) -> None:
     (folder / "job.py").write_text(f"{JOB}told()")
     begun = f"start ['a b'] {folder}"
@@ -95,12 +97,12 @@ def packed(folder: Path) -> Path:
     "words",
     [
         ("-m", "pack.job", "job.py"),
-        ("pack", "x"),
-        ("./pack", "x"),
-        ("job.zip", "x"),
+        pytest.param(("pack", "x"), marks=pytest.mark.slow),
+        pytest.param(("./pack", "x"), marks=pytest.mark.slow),
+        pytest.param(("job.zip", "x"), marks=pytest.mark.slow),
         ("-c", f"{JOB}told()", "x"),
-        ("{folder}/pack/job.py", "job.py"),
-        ("-Wignore", "pack/job.py", "x"),
+        pytest.param(("{folder}/pack/job.py", "job.py"), marks=pytest.mark.slow),
+        pytest.param(("-Wignore", "pack/job.py", "x"), marks=pytest.mark.slow),
     ],
 )
 def test_every_form_of_a_program_starts_again_where_the_library_was_imported(
@@ -128,6 +130,7 @@ def test_a_folder_that_is_gone_is_said(folder: Path) -> None:
     assert lines(folder / "start", "-c", code)[-1].startswith("refused: the folder in which it began is gone.")
 
 
+@pytest.mark.slow
 def test_children_of_a_program_that_started_again_may_do_so_too(folder: Path) -> None:
     """They inherit its environment, in which it is noted that it did."""
     (folder / "job.py").write_text(JOB + CHILD)
@@ -136,7 +139,9 @@ def test_children_of_a_program_that_started_again_may_do_so_too(folder: Path) ->
     assert lines(folder, "job.py") == [parent, parent, said[0], child, child, said[1]]
 
 
-@pytest.mark.parametrize("words", [(), ("-",), ("/dev/fd/0",)])
+@pytest.mark.parametrize(
+    "words", [(), *(pytest.param(words, marks=pytest.mark.slow) for words in (("-",), ("/dev/fd/0",)))]
+)
 def test_a_program_that_can_be_read_only_once_is_refused(folder: Path, words: tuple[str, ...]) -> None:
     """Started again it would find an empty stdin, and end as if all were well."""
     started, said = lines(folder, *words, stdin=f"{JOB}told()")
@@ -144,7 +149,7 @@ def test_a_program_that_can_be_read_only_once_is_refused(folder: Path, words: tu
     assert said.startswith("refused: its text came through a pipe")
 
 
-@pytest.mark.parametrize(("rest", "starts"), [(FORKED, 1), (SPAWNED, 2)])
+@pytest.mark.parametrize(("rest", "starts"), [(FORKED, 1), pytest.param(SPAWNED, 2, marks=pytest.mark.slow)])
 def test_a_worker_does_not_start_the_program_beside_itself(folder: Path, rest: str, starts: int) -> None:
     """A spawned worker imports the program, which is the second start."""
     (folder / "job.py").write_text(JOB + rest)

@@ -44,7 +44,7 @@ def program(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]
     """Run the command line in a process of its own; ``code``: a Python program that ``run fsdp`` starts."""
     started = ["run", "fsdp", *arguments, "--", sys.executable, "-c", code, "a b", "--c"] if code else arguments
     command = [sys.executable, "-m", "jaxgpu_tune", *started]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -239,7 +239,7 @@ def test_run_is_the_program_itself() -> None:
     code = "import os, sys; print(sys.argv[1:], os.environ['XLA_FLAGS'], os.getpid()); sys.exit(7)"
     command = [sys.executable, "-m", "jaxgpu_tune", "run", "fsdp", "--", sys.executable, "-c", code, "a b", "--c"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        told = process.communicate(timeout=60)[0]
+        told = process.communicate(timeout=600)[0]
     assert process.returncode == 7
     assert told.startswith("['a b', '--c'] ") and "double_buffering=true" in told
     assert told.split()[-1] == str(process.pid)

@@ -30,7 +30,7 @@ def on_a_terminal(*arguments: str, **environ: str) -> str:
                 parts.append(part)
         except OSError:
             pass  # so does Linux say that the other end is closed
-        process.wait(60)
+        process.wait(600)
     os.close(master)
     return b"".join(parts).decode()
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.child import ROOT, told
+from tests.child import ROOT, told, told_warm
 
 SETUP = """
 import jax, jax.numpy as jnp, numpy as np
@@ -51,6 +51,7 @@ def test_same_numbers(devices: int) -> None:
     assert on(devices, SAME_SUMS) == {"explained": reason, "sums": True, "rows": True}
 
 
+@pytest.mark.slow
 def test_same_derivatives() -> None:
     """Through the sum and through the norm, with and without shard_map's checks; and by the rules for the kernels, which are stood in for."""
     code = """
@@ -177,7 +178,7 @@ def test_the_page_about_it_shows_what_runs() -> None:
 import jax.numpy as jnp
 x, residual, gamma, w = jnp.ones((2, 8)), jnp.ones((2, 4)), jnp.ones(4), jnp.ones((8, 4))
 """
-    value = told(
+    value = told_warm(
         arrays + program + "tell(h.tolist())", JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2"
     )
     assert value == [[9.0] * 4] * 2

@@ -33,6 +33,7 @@ def compiler() -> str:
     return found
 
 
+@pytest.mark.slow
 def test_it_is_built_once(compiler: str, tmp_path: Path) -> None:
     """A library with a function a stage, kept by source, options, compiler and jaxlib."""
     library = ffi.built(compiler)
@@ -42,6 +43,7 @@ def test_it_is_built_once(compiler: str, tmp_path: Path) -> None:
     assert ffi.built(compiler) == b"seen again"
 
 
+@pytest.mark.slow
 def test_nvcc_builds_it() -> None:
     """Where there is no other compiler by name."""
     nvcc = next(filter(None, map(shutil.which, ffi.COMPILERS[-2:])), None)

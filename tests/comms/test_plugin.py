@@ -53,7 +53,7 @@ def test_a_decode_step_compiles_with_two_calls_a_layer(backend: str, pad_to: int
     if backend == "ffi" and not find_compiler():
         pytest.skip("no C++ compiler")
     flags = f"--xla_gpu_cuda_data_dir={toolkit()} --xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
-    path = f"{ROOT}:{ROOT / 'tests'}:{ROOT / 'examples'}"
+    path = f"{ROOT}:{ROOT / 'examples'}"
     argv = (backend, str(pad_to))
     found = told(CODE, argv=argv, JAX_PLATFORMS="cpu", XLA_FLAGS=flags, JAXGPU_TUNE="off", PYTHONPATH=path)
     assert found == {"products of 8 rows": 8 if pad_to else 0, "calls": 4, "copies": 0, "others": False}

@@ -469,7 +469,7 @@ sys.stdin.read()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("processes", "locks"), [(64, True), (8, False)])
+@pytest.mark.parametrize(("processes", "locks"), [(8, True), (4, False)])
 def test_many_processes_at_once(processes: int, locks: bool, tmp_path: Path) -> None:
     code = f"""
 import sys, time
@@ -488,7 +488,7 @@ print(sorted(probe.probe({f"{GOOD} {UNKNOWN}"!r}).refused))
     for process in started:
         process.stdin.write("go\n")
         process.stdin.flush()
-    ends = [(*process.communicate(timeout=60), process.returncode) for process in started]
+    ends = [(*process.communicate(timeout=600), process.returncode) for process in started]
     assert set(ends) == {("['xla_no_such']\n", "", 0)}
     assert 1 <= count(tmp_path) <= (1 if locks else processes)
     assert len(list((tmp_path / "cache").rglob("*.json"))) == 1

@@ -235,7 +235,7 @@ class TestInstalledJaxlib:
             spec for spec in known.flags(oracle.version).values() if spec.form in {"enum", "list", "float", "ranges"}
         ]
         for spec in rich:
-            texts = {random_text(spec, random) for _ in range(12)}
+            texts = {random_text(spec, random) for _ in range(6)}
             taken = [text for text in texts if known.check_value(spec, text, oracle.version) is None]
             effects: dict[object, list[object]] = {}
             for text, answer in zip(taken, oracle.ask([told(spec.name, t) for t in taken]), strict=True):

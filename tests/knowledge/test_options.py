@@ -127,6 +127,7 @@ def test_only_the_umbrella_of_the_transfer_guards_has_a_variable_that_counts(liv
     assert {umbrella[name] for name in three} == {"log"}
 
 
+@pytest.mark.slow
 def test_what_jax_refuses_we_refuse() -> None:
     """The same texts, given to a real jax by variable: it raises at import exactly where ``parse`` does."""
     tried = [
@@ -234,7 +235,7 @@ else:
 )
 def test_what_a_starting_backend_refuses_we_refuse(name: str, value: Any) -> None:
     """jax takes these as they come, and reads them when it makes the client of the CUDA plugin."""
-    refused = child.told(f"TRIED = {[(name, value)]!r}\n{BACKEND}")
+    refused = child.told_warm(f"TRIED = {[(name, value)]!r}\n{BACKEND}")
     try:
         options.parse(spec(name), value)
     except ValueError:

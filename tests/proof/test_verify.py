@@ -12,7 +12,7 @@ from jaxgpu_tune import Verification
 from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.settings.memory import FRACTION_NAMES
 from jaxgpu_tune.proof.verification import Verified
-from tests.child import run, told
+from tests.child import run_warm, told, told_warm
 
 FLAG = "xla_cpu_enable_fast_math"
 CONFIGURE = f"""
@@ -26,9 +26,9 @@ tell({**found.to_dict(), "text": str(found)})
 """
 
 
-def verified(code: str, **options: Any) -> dict[str, Any]:
+def verified(code: str, *, cold: bool = False, **options: Any) -> dict[str, Any]:
     """What verify() answers at the end of ``code``; items by name."""
-    found = told(code + VERIFY, **options)
+    found = (told if cold else told_warm)(code + VERIFY, **options)
     return {**found, "by_name": {item["name"]: item for item in found["items"]}}
 
 
@@ -37,7 +37,7 @@ def statuses(found: dict[str, Any]) -> dict[str, str]:
 
 
 def test_what_took_effect_is_effective() -> None:
-    found = verified(CONFIGURE + START)
+    found = verified(CONFIGURE + START, cold=True)
     assert statuses(found) == {FLAG: "effective", "jax_debug_nans": "effective"}
     assert found["ok"] and found["findings"] == [] and found["platform"] == "cpu" and found["devices"] == 1
     assert found["by_name"][FLAG]["found"] == "true"
@@ -71,7 +71,7 @@ def test_jax_config_updated_afterwards_is_overwritten() -> None:
 
 
 def test_a_context_manager_overrides_in_its_thread() -> None:
-    found = told(CONFIGURE + START + "with jax.debug_nans(False):\n    tell(jaxgpu_tune.verify().to_dict())\n")
+    found = told_warm(CONFIGURE + START + "with jax.debug_nans(False):\n    tell(jaxgpu_tune.verify().to_dict())\n")
     assert {i["name"]: i["status"] for i in found["items"]}["jax_debug_nans"] == "overridden"
 
 
@@ -104,7 +104,7 @@ def readings(text: str) -> dict[str, list[str]]:
 import os, jaxgpu_tune
 from jaxgpu_tune.proof import flags
 from jaxgpu_tune.proof.wanted import Wanted, flag_values
-from jaxgpu_tune.planning.target import target_of
+from jaxgpu_tune.planning.release.target import target_of
 from jaxgpu_tune.proof.xla_options import parsed_options
 os.environ["XLA_FLAGS"] = {text!r}
 options, now = parsed_options(), flag_values(os.environ["XLA_FLAGS"])
@@ -112,7 +112,7 @@ reading = flags.Reading(target_of(jaxgpu_tune.detect()), "gpu", options, options
 items = [flags.verified_flag(Wanted("xla_flag", name, now[name]), reading) for name in now]
 tell({{item.name: [item.status, item.why] for item in items}})
 """
-    return told(code)  # type: ignore[no-any-return]
+    return told_warm(code)  # type: ignore[no-any-return]
 
 
 def test_an_alias_later_in_the_text_overrides() -> None:
@@ -183,11 +183,11 @@ except jaxgpu_tune.TooEarly as error:
     from jax._src import xla_bridge
     tell([isinstance(error, RuntimeError), [f.code for f in error.findings], bool(xla_bridge._backends)])
 """
-    assert told(CONFIGURE + code) == [True, ["not-started"], False]
+    assert told_warm(CONFIGURE + code) == [True, ["not-started"], False]
 
 
 def test_without_configure_the_answer_is_not_ok_and_says_so() -> None:
-    ended = run("import jaxgpu_tune\n" + START + VERIFY)
+    ended = run_warm(START + VERIFY.replace("found", "import jaxgpu_tune\nfound", 1))
     assert ended.value["items"] == [] and not ended.value["ok"]
     assert [f["code"] for f in ended.value["findings"]] == ["nothing-applied"]
     assert "Neither configure() in this process" in ended.stderr
@@ -216,7 +216,7 @@ try:
 except jaxgpu_tune.BadSetting as error:
     tell([fine, str(error)])
 """
-    fine, message = told(code)
+    fine, message = told_warm(code)
     assert fine and message.startswith("2 problems:") and FLAG in message and "jax_debug_nans" in message
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 import jaxgpu_tune
@@ -20,14 +21,19 @@ def test_the_committed_pages_are_up_to_date() -> None:
 
 
 def test_every_flag_and_every_preset_has_its_place() -> None:
-    flags = make_docs.flags_page().splitlines()
+    flags = flags_page().splitlines()
     assert sorted(line[5:] for line in flags if line.startswith("#### ")) == sorted(known.names())
     pages = {path.stem for path in (make_docs.DOCS / "presets").glob("*.md")}
     assert pages == {"index", *(p.name for p in jaxgpu_tune.presets())}
 
 
+@cache
+def flags_page() -> str:
+    return make_docs.flags_page()
+
+
 def section(name: str) -> str:
-    return make_docs.flags_page().split(f"#### {name}\n", 1)[1].split("\n#", 1)[0]
+    return flags_page().split(f"#### {name}\n", 1)[1].split("\n#", 1)[0]
 
 
 def test_a_flag_says_its_life_its_defaults_its_surfaces_and_what_stands_for_it() -> None:

@@ -60,7 +60,7 @@ def _read(wheel: Wheel, target: Path) -> str:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         try:
             library = fetch(wheel, Path(folder))
-        except (subprocess.CalledProcessError, StopIteration) as error:
+        except (subprocess.SubprocessError, StopIteration) as error:
             return f"not fetched: {getattr(error, 'stderr', '') or error}"
         command = [sys.executable, "-m", f"{__package__}.read", str(library), str(target)]
         if wheel.distribution != "jaxlib":

@@ -1,15 +1,26 @@
-"""Fetch one wheel with pip and keep of it only the shared object that holds the flags."""
+"""Fetch one wheel with pip and keep of it only the shared object that holds the flags.
+
+The folder that the variable READ_FLAGS_WHEELS names, if any, keeps wheels: each is downloaded once, by whichever process is first.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 FIRST = "0.4.18"
+KEPT = "READ_FLAGS_WHEELS"
+PATIENCE = 300
+"""Seconds for one run of pip; a wheel has 60 to 150 MB."""
 DISTRIBUTIONS = ("jaxlib", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
 _HOLDERS = ("libjax_common.so", "xla_extension.so", "xla_cuda_plugin.so")
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64")
@@ -57,7 +68,27 @@ def fetch(wheel: Wheel, folder: Path) -> Path:
 
 
 def download(wheel: Wheel, folder: Path) -> Path:
-    """The wheel itself, in ``folder``."""
+    """The wheel itself, in ``folder``; from the kept ones where it is there."""
+    kept = os.environ.get(KEPT)
+    if not kept:
+        return _downloaded(wheel, folder)
+    own = Path(kept, wheel.name)
+    own.mkdir(parents=True, exist_ok=True)
+    with _alone(own / "lock"):
+        file = next(own.glob("*.whl"), None) or _downloaded(wheel, own)
+    return Path(shutil.copy(file, folder))
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One process at a time."""
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _downloaded(wheel: Wheel, folder: Path) -> Path:
+    """From the index, for the first Python that it has one for."""
     for python in _PYTHONS:
         try:
             _download(wheel, python, folder)
@@ -85,5 +116,5 @@ def _unpack(file: Path, folder: Path) -> Path:
 
 
 def _pip(*words: str) -> str:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", "30", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout

@@ -195,7 +195,7 @@ def written(folder: Path, here: Machine) -> str:
 def command(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     line = [sys.executable, "-m", "jaxgpu_tune", *words]
-    return subprocess.run(line, env=clean_environ(**environ), capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(line, env=clean_environ(**environ), capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.mark.parametrize("words", [("check", "--json"), ("doctor", "--json")], ids=str)

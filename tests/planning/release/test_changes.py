@@ -27,9 +27,10 @@ def test_the_changes_lead_from_one_release_to_the_other(old: str, new: str) -> N
     for name in set(flags(old)) & set(flags(new)) - {change.name for change in changes}:
         before, after = flag(name, old), flag(name, new)
         assert before is not None and after is not None and before.type == after.type
-        assert (before.effective is None) == (after.effective is None)
-        if before.effective is not None:
-            assert canonical(before, before.effective) == canonical(after, after.effective)
+        held, holds = (spec.default if spec.undefined else spec.effective for spec in (before, after))
+        assert (held is None) == (holds is None)
+        if held is not None:
+            assert canonical(before, held) == canonical(after, holds)
 
 
 def test_a_release_does_not_differ_from_itself() -> None:

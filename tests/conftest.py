@@ -1,0 +1,25 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING
+
+from tools.read_flags.wheels import KEPT
+
+if TYPE_CHECKING:
+    import pytest
+
+TERMINAL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
+"""What a terminal tells programs: a test that depends on it sets it."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In the process that was started: one folder keeps the wheels of jaxlib for all that it starts."""
+    for name in TERMINAL:
+        os.environ.pop(name, None)
+    if not hasattr(config, "workerinput") and KEPT not in os.environ:
+        os.environ[KEPT] = tempfile.mkdtemp(prefix="wheels-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(KEPT), ignore_errors=True))
