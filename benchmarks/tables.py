@@ -8,6 +8,7 @@ Plots need matplotlib (the extra ``bench``). ``--check`` writes nothing and exit
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -57,7 +58,8 @@ def main() -> int:
 
 def stale_texts(root: Path, measured: list[Outcome]) -> dict[Path, str]:
     """Each file whose text is not as it should be, with the text."""
-    wanted = {root / "docs" / "measured.md": page(measured)}
+    gains = root / "jaxgpu_tune" / "knowledge" / "data" / "gains.json"
+    wanted = {root / "docs" / "measured.md": page(measured), gains: gains_text(measured)}
     readme = root / "README.md"
     before = readme.read_text("utf-8") if readme.exists() else ""
     if START in before and END in before:
@@ -89,6 +91,33 @@ def _summary_line(outcome: Outcome, workload: str, preset: str) -> str:
     machine = f"{card.replace('NVIDIA ', '')}, {outcome.machine['jaxlib']}"
     times = f"{row.default_ms:.2f} ms | {row.step_ms:.2f} ms"
     return f"| {WORKLOADS[workload].title} | {machine} | `{preset}` | {times} | {row.speed} |"
+
+
+def gains_text(measured: Iterable[Outcome]) -> str:
+    """What reports say of a preset's worth, one a line: each maintained preset on the workloads it is for, published ones where tried."""
+    rows = [json.dumps(gain) for outcome in measured for gain in _gains(outcome)]
+    return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
+def _gains(outcome: Outcome) -> Iterator[dict[str, object]]:
+    for name in outcome.rows:
+        workload = WORKLOADS[name]
+        for preset in (*workload.presets, *workload.published):
+            row = outcome.row(name, preset)
+            if row is None or row.variant == DEFAULT:
+                continue
+            gpus = outcome.machine["gpus"]
+            yield {
+                "preset": preset,
+                "workload": workload.title,
+                "gpu": gpus[0]["name"],
+                "count": 1 if workload.devices == "one" else len(gpus),
+                "jaxlib": outcome.machine["jaxlib"],
+                "speed": round(row.speed.value, 3),
+                "low": round(row.speed.low, 3),
+                "high": round(row.speed.high, 3),
+                "pairs": row.processes,
+            }
 
 
 def page(measured: Iterable[Outcome]) -> str:

@@ -59,7 +59,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
         preset: The name of a preset, several joined by ``+`` (``"fsdp+reproducible"``), or the path of a TOML file.
         **arguments: See :class:`jaxgpu_tune.arguments.Arguments`: flags, env, jax_config, memory_fraction (0 to 1, or
             ``"auto"``), preallocate, allocator, processes_per_gpu, transfer_guard, compilation_cache, cuda_graphs, pgle,
-            layer_bytes (bytes), platform, devices, prefer, strict, probe, late, machine.
+            layer_bytes (bytes), platform, devices, prefer, strict, probe, late, unmeasured, machine.
 
     Returns:
         The report: one decision with its reason for each setting, and what else should be known. ``print(report)``.

@@ -39,6 +39,7 @@ class Arguments(TypedDict, total=False):
         strict: Whether findings of severity error, unknown inherited flags and conflicts raise.
         probe: Whether the installed binaries are asked in a child process; None asks them only for a build that is in no table.
         late: What to do if JAX's backend has started: ``"raise"``, ``"warn"`` or ``"reexec"`` (start the program again).
+        unmeasured: Whether a preset also sets what was measured on GPUs of another compute capability only; each such decision says so.
         machine: Plan for this machine instead of the one here: a Machine, a mapping, or the path of a machine file (JSON).
     """
 
@@ -60,4 +61,5 @@ class Arguments(TypedDict, total=False):
     strict: bool
     probe: bool | None
     late: Literal["raise", "warn", "reexec"]
+    unmeasured: bool
     machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None

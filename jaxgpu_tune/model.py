@@ -273,6 +273,12 @@ class Report(Value):
         """JSON-ready form, inputs included."""
         return jsonable(self)  # type: ignore[no-any-return]
 
+    def details(self) -> str:
+        """The whole report as text: each decision with its reason, what was left out, all findings, the environment, the machine."""
+        from .render.text import render_details
+
+        return render_details(self)
+
     def __str__(self) -> str:
         from .render.text import render_text
 

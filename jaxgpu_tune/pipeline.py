@@ -23,7 +23,7 @@ from .planning.merging.merge import merge
 from .planning.release.adapt import adapt, mistakes
 from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, raise_problems
-from .planning.select import advised, compose, facts_of, select
+from .planning.select import advised, compose, facts_of, nothing_set, select
 from .planning.settings import memory
 from .planning.settings.arguments import CACHE_OPTION
 
@@ -192,7 +192,7 @@ def _merged(
     selected = tuple(select(preset, request, facts))
     asked = (*request.settings, *fraction_settings(request, observation, facts))
     wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
-    chosen = collect((*selected, *asked))
+    chosen = collect((*selected, *asked, *nothing_set(preset, selected, request, facts, observation.machine)))
     stated = collect(
         (
             *inherit(observation, inherited, wanted, target),

@@ -9,6 +9,7 @@ import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune import Machine, plan
+from jaxgpu_tune.render.text import render_text
 from tests.child import ROOT
 from tests.fleet import codes, decision, machine
 
@@ -208,9 +209,9 @@ def test_readme_shows_what_is_printed() -> None:
     """The plan for the captured machine, with the flags of another time, word for word."""
     text = (ROOT / "README.md").read_text("utf-8")
     flags = text.split('export XLA_FLAGS="')[1].split('"')[0]
-    shown = text.split("jaxgpu_tune.plan('fsdp'))\"\n")[1].split("\n```")[0]
+    shown = text.split("$ jaxgpu-tune plan fsdp\n")[1].split("\n```")[0]
     captured = Machine.from_dict(json.loads((ROOT / "tests" / "machines" / "h200x2_captured.json").read_text()))
-    assert str(plan("fsdp", machine=captured, environ={"XLA_FLAGS": flags})).rstrip() == shown
+    assert render_text(plan("fsdp", machine=captured, environ={"XLA_FLAGS": flags}), 100) == shown
 
 
 def test_no_jaxlib_is_a_fact_not_an_error() -> None:

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["JAXLIB", "PLAN", "plan_arguments", "wrong_use"]
 
-SETTINGS = {"flags": "flag", "env": "variable", "jax_config": "config"}
-"""Arguments that are mappings, each filled by two options: ``--flag NAME=VALUE`` and ``--no-flag NAME``."""
-_WHAT = {"flag": "an XLA flag", "variable": "an environment variable", "config": "a jax.config option"}
-_PAIRED = frozenset(name for option in SETTINGS.values() for name in (option, f"no_{option}"))
+SETTINGS = {"flags": ("flag",), "env": ("env", "variable"), "jax_config": ("config",)}
+"""Arguments that are mappings, each filled by ``--flag NAME=VALUE`` and ``--no-flag NAME``; an older spelling comes last."""
+_WHAT = {
+    "flag": "Set an XLA flag",
+    "env": "Set an environment variable",
+    "config": "Set a jax.config option",
+    "variable": "Older spelling of --env",
+}
+_PAIRED = frozenset(name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}"))
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
 PLAN: tuple[Option | Argument, ...] = (
@@ -27,8 +32,8 @@ PLAN: tuple[Option | Argument, ...] = (
         option
         for name, what in _WHAT.items()
         for option in (
-            Option(name, f"--{name}", "many", f"Set {what}; may be repeated.", "NAME=VALUE"),
-            Option(f"no_{name}", f"--no-{name}", "many", f"Remove {what}; may be repeated.", "NAME"),
+            Option(name, f"--{name}", "many", f"{what}; may be repeated.", "NAME=VALUE"),
+            Option(f"no_{name}", f"--no-{name}", "many", f"{what.replace('Set', 'Remove')}; may be repeated.", "NAME"),
         )
     ),
     Option("memory_fraction", "--memory-fraction", "text", "Share of each GPU's memory.", "FRACTION|auto"),
@@ -50,6 +55,7 @@ PLAN: tuple[Option | Argument, ...] = (
     Option("devices", "--devices", "number", "Devices of the whole job.", "N"),
     Option("prefer", "--prefer", "text", "Who wins: what is set already (default), or the preset.", "existing|preset"),
     Option("strict", "--strict", "switch", "Conflicts and unknown inherited flags are errors."),
+    Option("unmeasured", "--unmeasured", "switch", "Set what was measured on other GPUs only, too."),
     Option("probe", "--probe", "on_off", "Ask the installed binaries in a child process, or do not."),
     Option("machine", "--machine", "text", "Plan for this machine (JSON, as `detect --json` writes it).", "FILE"),
 )
@@ -61,9 +67,10 @@ def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises BadSetting for a setting without a value and for a machine file that cannot be used.
     """
     found = {name: value for name, value in given.items() if value != _ABSENT.get(name) and name not in _PAIRED}
-    for argument, option in SETTINGS.items():
-        wanted = _mapping(given.get(option, ()), option)
-        wanted.update(dict.fromkeys(given.get(f"no_{option}", ())))
+    for argument, options in SETTINGS.items():
+        wanted: dict[str, Any] = {}
+        for option in reversed(options):
+            wanted |= _mapping(given.get(option, ()), option) | dict.fromkeys(given.get(f"no_{option}", ()))
         if wanted:
             found[argument] = wanted
     if "memory_fraction" in found:

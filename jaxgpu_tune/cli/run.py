@@ -21,6 +21,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 PARAMETERS = (
     Argument("preset", "PRESET", required=True),
     *PLAN[1:],
+    Option("verbose", "-v", "switch", "Print the plan on stderr before the start."),
     Option("as_json", "--json", "switch", "Print the plan as JSON on stderr before the start."),
     Argument("program", "-- COMMAND...", many=True, required=True),
 )
@@ -30,7 +31,7 @@ EXAMPLES = (
 )
 
 
-def command(preset: str, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def command(preset: str, program: tuple[str, ...], verbose: bool, as_json: bool, **given: Any) -> int:
     """Run COMMAND with what PRESET sets in its environment.
 
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
@@ -41,6 +42,8 @@ def command(preset: str, program: tuple[str, ...], as_json: bool, **given: Any) 
     report, final = planned(preset, plan_arguments(given), here=True)
     if as_json:
         print_json(report.to_dict(), sys.stderr)
+    elif verbose:
+        say(str(report), sys.stderr)
     else:
         tell(report.findings)
     return _become(program, final)

@@ -41,6 +41,7 @@ class Request(Value):
     strict: bool = False
     probe: bool | None = None
     late: str = "raise"
+    unmeasured: bool = False
     machine: Machine | None = None
     arguments: Mapping[str, Any] = NOTHING
     problems: tuple[Problem, ...] = ()
@@ -192,7 +193,7 @@ def _either(name: str, value: Any) -> Iterable[Finding]:
 
 CHECKS: Mapping[str, Callable[[str, Any], Iterable[Finding]]] = {
     **dict.fromkeys(MOST, _count),
-    **dict.fromkeys(("strict", "probe"), _either),
+    **dict.fromkeys(("strict", "probe", "unmeasured"), _either),
     "platform": lambda *_: (),  # told with the setting that it stands for
     "prefer": lambda name, value: choice(name, value, ("existing", "preset")),
     "late": lambda name, value: choice(name, value, ("raise", "warn", "reexec")),

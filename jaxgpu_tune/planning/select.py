@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..errors import UnknownPreset
 from ..knowledge.presets import load_preset, load_preset_file, preset_names
 from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
-from .base.conditions import Facts, all_met, evaluate
+from .base.conditions import Facts, Verdict, all_met, evaluate
 from .findings.hazards import withheld
 from .request import Request
 from .settings.arguments import THRESHOLD_FLAGS
 
-__all__ = ["advised", "compose", "facts_of", "is_preset", "job_devices", "select"]
+__all__ = ["advised", "compose", "facts_of", "is_preset", "job_devices", "nothing_set", "select"]
 
 FOR_GPUS = ("xla_gpu_", "NCCL_", "CUDA_", "XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
 MIB = 2**20
+REMEDIES = {
+    "compute_capability": "Pass unmeasured=True (--unmeasured) to set it all the same; `jaxgpu-tune compare` tells whether it pays on your program.",
+    "devices": "If the job uses another number of GPUs than are visible here, say so: devices=N, or CUDA_VISIBLE_DEVICES.",
+    "jaxlib": "Its settings are for other releases of jaxlib; `jaxgpu-tune explain PRESET` lists them.",
+}
+"""What can be done where a preset sets nothing, by the condition that does not hold."""
 TRUSTED = ("maintained", "published", "user")
 """Kinds of presets, those that say most of where they come from first."""
 
@@ -136,11 +142,53 @@ def select(preset: Preset, request: Request, facts: Facts) -> Iterator[Setting |
             "no-gpu", "warning", message, "Look at CUDA_VISIBLE_DEVICES and nvidia-smi, or leave platform out."
         )
     for setting in settings:
-        reasons = _unmet(setting, facts)
-        if reasons:
-            yield Decision(setting.kind, setting.name, None, "unmet", " ".join(reasons), setting.source)
+        missed = _missed(setting, facts)
+        waived = request.unmeasured and _is_of_other_gpus(missed)
+        danger = withheld(setting, facts) if waived or not missed else None
+        if danger or (missed and not waived):
+            reason = danger or " ".join(verdict.sentence for verdict in missed)
+            yield Decision(setting.kind, setting.name, None, "unmet", reason, setting.source)
         else:
-            yield setting
+            yield setting._replace(reason=f"{setting.reason}; {_unmeasured(setting)}") if waived else setting
+
+
+def nothing_set(
+    preset: Preset, selected: Iterable[object], request: Request, facts: Facts, machine: Machine
+) -> Iterator[Finding]:
+    """Whether JAX has no GPU that it is installed for, and whether a preset that has settings sets none of them here, and why."""
+    if request.platform == "cpu":
+        return
+    if not machine.gpus:
+        if any(name.endswith("-plugin") for name in machine.plugins or ()):
+            yield _no_gpu(preset)
+        return
+    own = [one for one in selected if isinstance(one, (Setting, Decision)) and one.source.startswith("preset ")]
+    if own and all(isinstance(one, Decision) and one.status == "unmet" for one in own):
+        yield _sets_nothing(preset, facts)
+
+
+def _no_gpu(preset: Preset) -> Finding:
+    message = f"JAX's CUDA plugin is installed, but no NVIDIA GPU can be used here: JAX runs on the CPU{', and ' + preset.name + ' sets nothing' if preset.settings else ''}."
+    hint = "Look at nvidia-smi and CUDA_VISIBLE_DEVICES; in a container: docker run --gpus all. On a login node plan for the job's machine: `jaxgpu-tune detect --json` there writes a file for --machine."
+    return Finding("no-gpu", "error", message, hint)
+
+
+def _sets_nothing(preset: Preset, facts: Facts) -> Finding:
+    """One sentence on the condition that most of its settings miss, and what can be done about it."""
+    first = [missed[0] for setting in preset.settings if (missed := _missed(setting, facts))]
+    often = max(first, key=first.count) if first else None
+    why = often.sentence if often else "A known hazard of this release stands against it."
+    message = f"{preset.name} sets nothing here: {why[0].lower()}{why[1:]}"
+    return Finding("preset-sets-nothing", "warning", message, REMEDIES.get(often.condition if often else "", ""))
+
+
+def _is_of_other_gpus(missed: list[Verdict]) -> bool:
+    """Whether all that speaks against a setting is that it was measured on other GPUs."""
+    return bool(missed) and all(one.condition == "compute_capability" and one.met is False for one in missed)
+
+
+def _unmeasured(setting: Setting) -> str:
+    return f"unmeasured on these GPUs, measured for compute capability {setting.when['compute_capability']}"
 
 
 def advised(preset: Preset, facts: Facts) -> Iterator[Finding]:
@@ -150,12 +198,12 @@ def advised(preset: Preset, facts: Facts) -> Iterator[Finding]:
             yield Finding("advice", "note", text)
 
 
-def _unmet(setting: Setting, facts: Facts) -> list[str]:
+def _missed(setting: Setting, facts: Facts) -> list[Verdict]:
+    """The conditions of a setting that do not hold here, or are unknown."""
     if setting.name.startswith(FOR_GPUS) and facts.platform != "cuda":
-        return ["No NVIDIA GPU is used here." if facts.platform else "Whether there is an NVIDIA GPU is unknown."]
-    sentences = [verdict.sentence for verdict in evaluate(setting.when, facts) if verdict.met is not True]
-    danger = None if sentences else withheld(setting, facts)
-    return [danger] if danger else sentences
+        sentence = "No NVIDIA GPU is used here." if facts.platform else "Whether there is an NVIDIA GPU is unknown."
+        return [Verdict("platform", False if facts.platform else None, sentence)]
+    return [verdict for verdict in evaluate(setting.when, facts) if verdict.met is not True]
 
 
 def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ...]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IN_FORCE",
+    "by_owner",
+    "change",
     "grouped",
     "in_force",
     "label",
@@ -20,20 +22,15 @@ __all__ = [
     "machine_line",
     "size_text",
     "sorted_findings",
-    "title",
 ]
 
 IN_FORCE = frozenset({"set", "kept", "merged", "translated", "removed"})
 """Statuses of decisions that changed or keep something; the others say why nothing was done."""
 
+CHANGED = frozenset({"removed", "translated", "dropped", "late"})
+"""Statuses of what was set already, or asked for, and does not stay as it was."""
 SEVERITIES = ("error", "warning", "note")
 GIB = 1 << 30
-
-
-def title(report: Report) -> str:
-    """The first line: which preset, whether it is applied, how much was found."""
-    state = "applied" if report.applied else "planned, not applied"
-    return f"jaxgpu_tune {report.preset!r}: {state}; {_counts(report.findings)}"
 
 
 def label(setting: Decision | Verified) -> str:
@@ -49,6 +46,38 @@ def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
 def in_force(report: Report) -> list[Decision]:
     """The decisions that take effect, and those that were asked for or inherited and cannot."""
     return [d for d in report.decisions if d.status in IN_FORCE or d.status in ("dropped", "late")]
+
+
+def by_owner(report: Report) -> dict[str, list[Decision]]:
+    """What changes, by who wants it: the preset, the call, and what was set already and does not stay as it was.
+
+    What a preset would set in another release's words is no change here.
+    """
+    groups: dict[str, list[Decision]] = {}
+    for decision in report.decisions:
+        if decision.status in ("set", "merged") or (decision.status in CHANGED and not _is_presets(decision)):
+            groups.setdefault(_owner(decision), []).append(decision)
+    return groups
+
+
+def _is_presets(decision: Decision) -> bool:
+    return decision.source.startswith("preset ")
+
+
+def _owner(decision: Decision) -> str:
+    if _is_presets(decision):
+        return f"Set by {decision.source}:"
+    return f"Asked for ({decision.source}):" if decision.source.startswith("argument ") else "Of what was set already:"
+
+
+def change(decision: Decision) -> str:
+    """One change as one types it: ``--xla_flag=value``, or the name and what became of it."""
+    name, value = label(decision), decision.value
+    if decision.status == "set" or (decision.status == "merged" and value is not None):
+        return f"{name}={value}"
+    if decision.status == "translated":
+        return f"{name}: now {value}" if value else f"{name}: taken out, nothing replaces it here"
+    return f"{name}: {decision.status}" + (f" ({value})" if value else "")
 
 
 def grouped(report: Report) -> dict[str, list[Decision]]:
@@ -84,12 +113,6 @@ def machine_facts(machine: Machine) -> list[str]:
 def size_text(size: int | None) -> str:
     """A number of bytes in GiB, or "unknown size"."""
     return "unknown size" if size is None else f"{size / GIB:.4g} GiB"
-
-
-def _counts(findings: Iterable[Finding]) -> str:
-    found = [finding.severity for finding in findings]
-    words = [f"{found.count(s)} {s}{'s' * (found.count(s) != 1)}" for s in SEVERITIES if s in found]
-    return ", ".join(words) or "nothing to report"
 
 
 def _gpus_text(gpus: tuple[Gpu, ...] | None) -> str:

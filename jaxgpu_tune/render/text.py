@@ -1,4 +1,4 @@
-"""A report as plain text: findings first, then what is in force and why, the environment and the machine."""
+"""A report as plain text: short, for the screen; and whole, with every reason."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
-from .parts import grouped, in_force, label, machine_line, sorted_findings, title
+from .parts import by_owner, change, grouped, in_force, label, machine_line, sorted_findings
 from .table import hanging, table, wrapped
+from .verdict import headline, worth
 
-__all__ = ["findings_lines", "findings_text", "render_text", "terminal_width"]
+__all__ = ["findings_lines", "findings_text", "render_details", "render_text", "terminal_width"]
+
+SCREEN, LISTED = 25, 8
+"""Lines of a report, if its changes leave room for that; and changes of one owner that are listed."""
 
 WIDE = 140
 """From this width on, decisions stand in columns; below, each is a heading with its reason under it."""
@@ -17,11 +21,31 @@ USUAL = 100
 
 
 def render_text(report: Report, width: int | None = None) -> str:
-    """The report in lines of at most ``width`` columns (default: the terminal's; 100 where there is none)."""
+    """The report on one screen: what was done and what it is worth, what is wrong, then a line for each change.
+
+    ``width``: of a line, in columns (default: the terminal's; 100 where there is none). ``render_details`` says why.
+    """
+    from shlex import quote
+
     report = without_secrets(report)
     columns = width or terminal_width()
+    changes = _change_lines(report, columns)
+    told = (headline(report), worth(report))
+    top = [line for text in told if text for line in hanging(text, columns)]
+    more = hanging(
+        f"Why, and all else: print(report.details()), or jaxgpu-tune plan {quote(report.preset)} -v", columns
+    )
+    room = SCREEN - len(top) - len(changes) - len(more)
+    return "\n".join([*top, *_brief_findings(report.findings, columns, room), *changes, *more])
+
+
+def render_details(report: Report, width: int | None = None) -> str:
+    """The whole report, in lines of at most ``width`` columns (default: the terminal's; 100 where there is none)."""
+    report = without_secrets(report)
+    columns = width or terminal_width()
+    top = [headline(report), *filter(None, [worth(report)])]
     sections = [
-        hanging(title(report), columns),
+        [line for text in top for line in hanging(text, columns)],
         findings_lines(report.findings, columns),
         _section("Settings", _decision_lines(in_force(report), columns)),
         _section("Nothing emitted for", _group_lines(grouped(report), columns)),
@@ -29,6 +53,35 @@ def render_text(report: Report, width: int | None = None) -> str:
         _section("Machine", wrapped(machine_line(report.machine), columns, "  ")),
     ]
     return "\n".join(line for section in sections for line in section)
+
+
+def _change_lines(report: Report, width: int) -> list[str]:
+    """What changes, a line each: by the preset, by the call, of what was set already; long lists are counted."""
+    lines: list[str] = []
+    for heading, decisions in by_owner(report).items():
+        shown = [f"  {change(decision)}" for decision in decisions[:LISTED]]
+        rest = len(decisions) - len(shown)
+        lines += [heading, *(line if len(line) <= width else f"{line[: width - 1]}…" for line in shown)]
+        lines += [f"  and {rest} more"] if rest else []
+    return lines
+
+
+def _brief_findings(findings: Iterable[Finding], width: int, room: int) -> list[str]:
+    """Errors and warnings in full where there is room, else a line each, else counted; notes are counted."""
+    told = [finding for finding in sorted_findings(findings) if finding.severity != "note"]
+    notes = len(list(findings)) - len(told)
+    lines = findings_lines(told, width)
+    if len(lines) + bool(notes) > room:
+        kept = told[: max(3, room - 2)]
+        lines = [shortened(f"{f.severity} ({f.code}): {f.message}", width) for f in kept]
+        lines += [f"and {len(told) - len(kept)} more findings"] if len(told) > len(kept) else []
+    return [*lines, *([f"{notes} note{'s' * (notes > 1)} in the details"] if notes else [])]
+
+
+def shortened(text: str, width: int) -> str:
+    """The text on one line, cut where it is longer."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def findings_text(findings: Iterable[Finding], width: int | None = None) -> str:

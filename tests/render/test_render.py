@@ -6,15 +6,18 @@ import json
 import shlex
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+import jaxgpu_tune
 from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes, Report
 from jaxgpu_tune.render.environ import FORMATS, PARSED, render_environ
 from jaxgpu_tune.render.html import render_html
 from jaxgpu_tune.render.parts import machine_line
-from jaxgpu_tune.render.text import findings_text, render_text
+from jaxgpu_tune.render.text import findings_text, render_details, render_text
 
+MACHINES = Path(__file__).resolve().parent.parent / "machines"
 LONG = "--xla_gpu_enable_latency_hiding_scheduler"
 
 
@@ -43,9 +46,9 @@ FULL = EMPTY._replace(
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 140])
-def test_text_keeps_every_word_within_its_width(width: int) -> None:
+def test_details_keep_every_word_within_their_width(width: int) -> None:
     """All but the variables, which are there to be copied, fits the terminal, and nothing is cut off."""
-    lines = render_text(FULL, width).split("\n")
+    lines = render_details(FULL, width).split("\n")
     start, end = lines.index("Environment"), lines.index("Machine")
     assert max(len(line) for line in lines[:start] + lines[end:]) <= width
     if width < 100:
@@ -53,11 +56,11 @@ def test_text_keeps_every_word_within_its_width(width: int) -> None:
         assert all(d.name in squeezed and "".join(d.reason.split()) in squeezed for d in FULL.decisions)
 
 
-def test_text_tells_the_worst_first_and_what_is_not_emitted_last() -> None:
+def test_details_tell_the_worst_first_and_what_is_not_emitted_last() -> None:
     """Findings, then the settings in force, then the others, which share a line where they share a reason."""
-    text = render_text(FULL, 100)
+    text = render_details(FULL, 100)
     order = [
-        "1 error, 1 note",
+        "fsdp: applied; 1 set, 1 of yours dropped.",
         "error (an-error): This is wrong",
         "note (a-note): Something",
         "Settings",
@@ -69,6 +72,52 @@ def test_text_tells_the_worst_first_and_what_is_not_emitted_last() -> None:
     assert "--xla_unmet, --xla_other (unmet): needs devices >=2, here 1" in text
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_text_says_what_changed_and_is_short(width: int) -> None:
+    """The verdict, what is wrong, a line for each change by its owner; notes and reasons are in the details."""
+    lines = render_text(FULL, width).split("\n")
+    assert max(map(len, lines)) <= width and len(lines) < 20
+    text = "\n".join(lines)
+    order = ["fsdp: applied", "error (an-error)", "1 note in the details", "Set by preset fsdp:", f"{LONG}=true"]
+    assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
+    assert "Something to know" not in text and "overlaps" not in text and "jax_enable_pgle: dropped" in text
+
+
+def test_text_counts_what_is_too_long_to_list() -> None:
+    """Many changes and many findings still fit a screen, the worst first."""
+    many = tuple(Decision("xla_flag", f"xla_{n}", "1", "set", "why", "preset fsdp") for n in range(50))
+    found = tuple(Finding(f"code-{n}", "warning", "long " * 40, "do this") for n in range(40))
+    lines = render_text(FULL._replace(decisions=many, findings=(*found, *FULL.findings)), 100).split("\n")
+    assert len(lines) <= 25 and "  and 42 more" in lines
+    assert next(line for line in lines[1:] if "(" in line).startswith("error (an-error)")
+    assert any(line.startswith("and ") and line.endswith(" more findings") for line in lines)
+
+
+@pytest.mark.parametrize("machine", ["h200x2_captured", "h100x8", "a100x8", "b200x8", "no_gpu"])
+def test_every_preset_fits_a_screen(machine: str) -> None:
+    """At most 25 lines of 100 columns, what is found included."""
+    for preset in jaxgpu_tune.presets():
+        report = jaxgpu_tune.plan(preset.name, environ={}, machine=MACHINES / f"{machine}.json")
+        lines = render_text(report, 100).split("\n")
+        assert len(lines) <= 25 and max(map(len, lines)) <= 100, preset.name
+
+
+@pytest.mark.parametrize(
+    ("preset", "machine", "jaxlib", "told"),
+    [
+        ("fsdp", "h200x2_captured", "0.11.2", "Measured on 2 x H200, jaxlib 0.11.2: "),
+        ("fsdp", "h200x2_captured", "0.11.0", "Not measured on 2 x H200, jaxlib 0.11.0. On 2 x H200, jaxlib 0.11.2: "),
+        ("fsdp", "h100x8", "0.11.2", "Not measured on 8 x H100 80GB HBM3, jaxlib 0.11.2. On 2 x H200"),
+        ("jax-nccl", "h100x8", "0.5.1", "Not measured on 8 x H100"),
+        ("auto", "h100x8", "0.11.2", "nothing is set"),
+    ],
+)
+def test_the_verdict_says_what_it_is_worth_here(preset: str, machine: str, jaxlib: str, told: str) -> None:
+    """Only a measurement on as many such GPUs and on this jaxlib counts as made here."""
+    report = jaxgpu_tune.plan(preset, environ={}, machine=MACHINES / f"{machine}.json", jaxlib=jaxlib)
+    assert told in " ".join(render_text(report, 200).split())
+
+
 def test_text_keeps_a_drawing_under_the_fault() -> None:
     """A caret stays below what it points at."""
     lines = findings_text(FULL.findings, 80).split("\n")
@@ -78,19 +127,17 @@ def test_text_keeps_a_drawing_under_the_fault() -> None:
 
 def test_text_shows_an_empty_value_and_quotes_variables_for_a_shell() -> None:
     """An empty value is a value; what is printed can be pasted."""
-    text = render_text(FULL, 80)
+    text = render_details(FULL, 80)
     assert "--xla_gpu_enable_command_buffer = (empty) (kept)" in text
     assert f"XLA_FLAGS={shlex.quote(FULL.environ['XLA_FLAGS'] or '')}" in text
     assert "JAX_PGLE removed" in text
 
 
 def test_text_of_an_empty_plan_is_short() -> None:
-    """Nothing to say takes three lines."""
-    assert render_text(EMPTY, 80).split("\n") == [
-        "jaxgpu_tune 'fsdp': planned, not applied; nothing to report",
-        "Machine",
-        "  GPUs unknown, jax unknown, jaxlib unknown",
-    ]
+    """Nothing to say takes two lines."""
+    first, second = render_text(EMPTY, 80).split("\n")
+    assert first == "fsdp: planned, not applied; nothing is set."
+    assert second.endswith("jaxgpu-tune plan fsdp -v")
 
 
 def test_the_machine_is_one_line() -> None:
@@ -131,10 +178,10 @@ def test_html_is_well_formed_and_escapes_everything() -> None:
 
 
 def test_html_folds_the_details_and_tells_findings_first() -> None:
-    """What is in force is open; what is not, the environment and the machine are folded."""
+    """What changes is open; reasons, notes, what is not emitted, the environment and the machine are folded."""
     page = render_html(FULL)
     assert page.index("This is wrong") < page.index(LONG) < page.index("<details>") < page.index("xla_unmet")
-    assert page.count("<details>") == 3
+    assert page.count("<details>") == 5 and page.index("<details>") < page.index("Something to know")
     assert "<details>" not in render_html(EMPTY).replace("<details><summary>Machine", "")
 
 

@@ -273,7 +273,7 @@ def test_a_number_of_processes_that_no_launcher_tells(
     report = jaxgpu_tune.plan("decode", machine=machine(processes=processes), devices=devices, environ={})
     unmet = " ".join(d.reason for d in report.decisions if d.status == "unmet")
     assert ("The number of processes in this job is unknown" in unmet) is (expected is None)
-    assert (f"{expected} processes in this job does not meet" in unmet) is (expected not in (None, 1))
+    assert (f"{expected} processes in this job do not meet" in unmet) is (expected not in (None, 1))
     assert ("processes-unknown" in codes(report)) is (expected is None)
 
 

@@ -129,20 +129,28 @@ EVALUATORS: dict[str, Callable[[Any, Facts], Verdict]] = {
 def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -> Verdict:
     several = f"{noun}es" if noun.endswith("s") else f"{noun}s"
     subject = f"{count} {noun if count == 1 else several}{where}"
-    return _in_range(name, demand, None if count is None else str(count), f"the number of {several}{where}", subject)
+    return _in_range(
+        name,
+        demand,
+        None if count is None else str(count),
+        f"the number of {several}{where}",
+        subject,
+        several=count != 1,
+    )
 
 
-def _in_range(name: str, demand: str, value: str | None, what: str, subject: str) -> Verdict:
+def _in_range(name: str, demand: str, value: str | None, what: str, subject: str, several: bool = False) -> Verdict:
     if value is None:
         return _unknown(name, demand, what)
     try:
-        return _verdict(name, demand, matches(demand, value), subject)
+        return _verdict(name, demand, matches(demand, value), subject, several)
     except ValueError:
         return _unknown(name, demand, f"{what} ({value!r} is not readable)")
 
 
-def _verdict(name: str, demand: str, met: bool, subject: str) -> Verdict:
-    return Verdict(name, met, f"{subject} {'meets' if met else 'does not meet'} {name} {demand}.")
+def _verdict(name: str, demand: str, met: bool, subject: str, several: bool = False) -> Verdict:
+    verb = f"meet{'' if several else 's'}" if met else f"do{'' if several else 'es'} not meet"
+    return Verdict(name, met, f"{subject} {verb} {name} {demand}.")
 
 
 def _unknown(name: str, demand: str, what: str) -> Verdict:

@@ -1,0 +1,87 @@
+"""The first lines of a report: what was done, and what it is known to be worth on such a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..knowledge.gains import Gain, gains_of
+from ..model import Machine, Report
+from ..planning.request import is_off
+from .parts import by_owner
+
+__all__ = ["headline", "worth"]
+
+DONE = {
+    "set": "{} set",
+    "merged": "{} merged with yours",
+    "translated": "{} of yours translated",
+    "dropped": "{} of yours dropped",
+    "removed": "{} removed",
+    "late": "{} too late",
+}
+"""How the headline counts what became of settings, in its order."""
+MOST = 3
+"""Workloads that are named; the others are told by the preset's page."""
+
+
+def headline(report: Report) -> str:
+    """Such as ``fsdp: applied; 6 settings set, 2 of yours translated``."""
+    counted: list[str] = [d.status for owned in by_owner(report).values() for d in owned]
+    counts = {status: counted.count(status) for status in DONE}
+    parts = [words.format(count) for status, words in DONE.items() if (count := counts[status])]
+    told = ", ".join(parts) or _nothing(report)
+    return f"{report.preset}: {_state(report)}; {told}."
+
+
+def worth(report: Report) -> str:
+    """What the presets were measured to gain on these GPUs and this jaxlib, or elsewhere; empty where nothing is set by them."""
+    if not any(d.status in ("set", "merged") and d.source.startswith("preset ") for d in report.decisions):
+        return ""
+    gains = [gain for name in report.preset.split("+") for gain in gains_of(name.strip())]
+    here = [gain for gain in gains if _is_here(gain, report.machine)]
+    place = _place(report.machine)
+    if here:
+        return f"Measured on {place}: {_listed(here)}."
+    if gains:
+        first = gains[0]
+        elsewhere = [
+            gain for gain in gains if (gain.gpu, gain.count, gain.jaxlib) == (first.gpu, first.count, first.jaxlib)
+        ]
+        return f"Not measured on {place}. On {first.count} x {_short(first.gpu)}, jaxlib {first.jaxlib}: {_listed(elsewhere)}."
+    return f"Nothing of it was measured by this project; compare it on your program: jaxgpu-tune compare none {report.preset} -- COMMAND."
+
+
+def _state(report: Report) -> str:
+    if report.applied:
+        return "applied"
+    return (
+        "not applied, since JAXGPU_TUNE is off" if is_off(report.inputs.get("environ", {})) else "planned, not applied"
+    )
+
+
+def _nothing(report: Report) -> str:
+    if report.machine.gpus == () and not report.machine.plugins:
+        return "there is no NVIDIA GPU here, so nothing is set"
+    return "nothing is set"
+
+
+def _is_here(gain: Gain, machine: Machine) -> bool:
+    gpus = machine.gpus or ()
+    return len(gpus) == gain.count and {gpu.name for gpu in gpus} == {gain.gpu} and machine.jaxlib == gain.jaxlib
+
+
+def _place(machine: Machine) -> str:
+    names = {gpu.name or "an unknown GPU" for gpu in machine.gpus or ()}
+    gpus = f"{len(machine.gpus or ())} x {_short(names.pop())}" if len(names) == 1 else "these GPUs"
+    return f"{gpus}, jaxlib {machine.jaxlib or 'unknown'}"
+
+
+def _listed(gains: Iterable[Gain]) -> str:
+    """Each workload with the factor; what is within half a percent of 1 gains nothing."""
+    found = list(gains)
+    told = [f"{gain.workload} {gain.speed:.2f} x" for gain in found[:MOST]]
+    return "; ".join(told) + (f"; {len(found) - MOST} more" if len(found) > MOST else "")
+
+
+def _short(gpu: str) -> str:
+    return gpu.removeprefix("NVIDIA ")
