@@ -1,0 +1,93 @@
+"""Run a command as it is, and listen to what XLA and JAX say on its stderr while that is passed on.
+
+JAX hides XLA's lines of level INFO unless TF_CPP_MIN_LOG_LEVEL is set; they tell that a profile was used. So they are asked for, heard, and kept
+from the user, unless the user asked for them too. Stdin and stdout are the command's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, NamedTuple
+
+__all__ = ["NOT_EXECUTABLE", "NOT_FOUND", "Heard", "run_heard"]
+
+LEVEL, MODULES = "TF_CPP_MIN_LOG_LEVEL", "JAX_DEBUG_LOG_MODULES"
+TOLD_BY = "jax._src.compiler"
+"""JAX's own module that tells, at level DEBUG, of each program that an optimized executable was loaded for."""
+ASKED_FOR = re.compile(rb"^I\d{4} \d\d:\d\d:\d\d\.\d|^DEBUG:\d{4}-\d\d-\d\d [^ ]*:jax\._src\.compiler:")
+MAYBE = re.compile(rb"^(I[\d :.]*|D|DE|DEB|DEBU|DEBUG(:[^\n]*)?)$")
+"""The beginning of such a line, which is held back until the rest is there."""
+OF_INTEREST = re.compile(rb"PGLE|fdo_profile|profile_guided_latency_estimator|profile guided|PERSISTENT CACHE")
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Heard(NamedTuple):
+    """The command's exit code (a shell's convention for signals: 128 + number), and the lines about profiles."""
+
+    code: int
+    lines: tuple[str, ...]
+
+
+def run_heard(command: Sequence[str], environ: Mapping[str, str]) -> Heard:
+    """Run it to its end. Exit code 127 if there is no such command, 126 if it cannot be executed, as a shell has it."""
+    quiet = LEVEL not in environ
+    ours = {} if not quiet else {LEVEL: "0"}
+    ours |= {} if MODULES in environ else {MODULES: TOLD_BY}
+    try:
+        child = subprocess.Popen(command, env={**environ, **ours}, stderr=subprocess.PIPE)
+    except OSError as error:
+        print(f"jaxgpu-tune: {command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - where its own words would be
+        return Heard(NOT_FOUND if isinstance(error, (FileNotFoundError, NotADirectoryError)) else NOT_EXECUTABLE, ())
+    assert child.stderr is not None
+    with _signals_go_to(child):
+        lines = tuple(_passed_on(child.stderr, quiet))
+        code = child.wait()
+    return Heard(128 - code if code < 0 else code, lines)
+
+
+@contextmanager
+def _signals_go_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ctrl-C reaches the command by the terminal; what is sent to this process alone is handed on."""
+    before = {one: signal.getsignal(one) for one in (*FORWARDED, signal.SIGINT)}
+    for one in FORWARDED:
+        signal.signal(one, lambda number, _: child.send_signal(number))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _passed_on(source: IO[bytes], quiet: bool) -> Iterator[str]:
+    """The lines of interest; all else goes to stderr as it comes, whole lines or not."""
+    held = b""
+    while chunk := os.read(source.fileno(), 1 << 16):
+        *lines, held = (held + chunk).split(b"\n")
+        for line in lines:
+            yield from _heard(line, quiet)
+        if held and not (MAYBE.match(held) or ASKED_FOR.match(held)):
+            _show(held)
+            held = b""
+    if held:
+        yield from _heard(held, quiet, end=b"")
+
+
+def _heard(line: bytes, quiet: bool, end: bytes = b"\n") -> Iterator[str]:
+    if not (quiet and ASKED_FOR.match(line)):
+        _show(line + end)
+    if OF_INTEREST.search(line):
+        yield line.decode(errors="replace")
+
+
+def _show(data: bytes) -> None:
+    sys.stderr.flush()
+    sys.stderr.buffer.write(data)
+    sys.stderr.buffer.flush()

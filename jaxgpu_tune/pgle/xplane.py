@@ -1,0 +1,87 @@
+"""What JAX's profiler saw (``*.xplane.pb``): the kernels of each instruction, and the programs that the trace holds.
+
+JAX's own converter (``jax.experimental.profiler.get_profiled_instructions_proto``) names an instruction as it is after scheduling
+and binds it to the fingerprint of its program; the scheduler looks up the names before, in the program that is to be compiled.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ..measure.trace.events import Event
+from ..measure.trace.reading import read_trace
+from ..measure.trace.wire import Plane, planes_of
+from ..proof.wire import sub_message
+from .files import bad_profile
+from .program import Program, program_of_proto
+from .samples import Sample
+
+__all__ = ["Seen", "is_trace", "read_xplane"]
+
+ENDINGS = (".xplane.pb", ".xplane.pb.gz")
+
+HLO = ("hlo_proto", "Hlo Proto")
+"""The fact of a program in a trace; its name in newer and older releases."""
+HLO_MODULE = 1
+
+
+class Seen(NamedTuple):
+    """Of one file: the kernels, and the programs by name; several of one name: the last."""
+
+    samples: list[Sample]
+    programs: dict[str, Program]
+
+
+def is_trace(path: Path) -> bool:
+    """Whether the name is one of a profiler's file."""
+    return path.name.endswith(ENDINGS)
+
+
+def read_xplane(path: Path) -> Seen:
+    """Raises BadSetting that says why the trace cannot serve."""
+    try:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.name.endswith(".gz") else data
+        trace = read_trace(data)
+    except (OSError, ValueError) as wrong:
+        raise bad_profile(f"{path} is no trace of JAX's profiler: {wrong}.") from None
+    events = [event for plane in trace.gpus() for event in trace.on(plane)]
+    samples = [sample for event in events if (sample := _sample(event, path)) is not None]
+    if not samples:
+        raise bad_profile(f"{path}: {_why_nothing(events, trace.gpus())}", _hint(events))
+    programs = (program_of_proto(one) for plane in planes_of(data) for one in _programs(plane))
+    return Seen(samples, {program.name: program for program in programs})
+
+
+def _sample(event: Event, path: Path) -> Sample | None:
+    stats = event.stats
+    instruction, module = stats.get("hlo_op"), stats.get("hlo_module")
+    if not instruction or not module:
+        return None
+    place, scope = f"{path}:{event.plane}", stats.get("scope_range_id")
+    execution = scope if isinstance(scope, int) else None
+    return Sample(str(module), str(instruction), place, event.name, event.start_ns, event.duration_ns, execution)
+
+
+def _programs(plane: Plane) -> Iterator[bytes]:
+    for _, stats in plane.metadata.values():
+        for name in HLO:
+            if isinstance(found := stats.get(name), bytes):
+                yield sub_message(found, HLO_MODULE)
+
+
+def _why_nothing(events: list[Event], gpus: tuple[str, ...]) -> str:
+    if not gpus:
+        return "it has no plane of a GPU, so nothing ran on one while it was taken."
+    if not events:
+        return f"the {len(gpus)} planes of GPUs are empty: another tool held CUPTI, or nothing ran."
+    return f"none of {len(events)} kernels names an instruction (hlo_op): they ran inside CUDA graphs."
+
+
+def _hint(events: list[Event]) -> str:
+    if events:
+        return "Take it with command buffers off: --xla_gpu_enable_command_buffer= (`pgle record --to` does)."
+    return "CUPTI serves one tool at a time: no Nsight Systems, no DCGM profiling, no second JAX profiler."
