@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("plan", "run", "env", "check", "explain", "flags", "diff", "migrate", "presets", "doctor", "detect")
+COMMANDS = ("plan", "run", "env", "check", "explain", "flags", "diff", "migrate", "presets", "doctor", "detect", "pgle")
 """In the order of the help; each is the module of its name."""
 
 IN_A_HURRY = ("env", "check")

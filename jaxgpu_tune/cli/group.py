@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -24,15 +25,35 @@ LATE = Option(
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when that command is asked for."""
+    """Imports a command's module when that command is asked for: one of ``names``, below ``package``."""
+
+    def __init__(
+        self, *given: Any, names: Sequence[str] = COMMANDS, package: str = __package__ or "", **more: Any
+    ) -> None:
+        super().__init__(*given, **more)
+        self.names, self.package = names, package
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The names, in order."""
-        return list(COMMANDS)
+        return list(self.names)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; None if there is none."""
-        return _command(cmd_name) if cmd_name in COMMANDS else None
+        return _command(cmd_name, self.package) if cmd_name in self.names else None
+
+
+class Dashed(click.Command):
+    """``[FILE] -- COMMAND…``: what stands before the dashes is FILE, what stands behind them the command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The words before the dashes are this command's own. Raises UsageError where there are no dashes, or nothing behind them."""
+        at = args.index("--") if "--" in args else len(args)
+        behind = args[at + 1 :]
+        rest = super().parse_args(ctx, args[:at])
+        if ctx.params["program"] or not behind:
+            raise click.UsageError("Write the command after two dashes: -- COMMAND...", ctx)
+        ctx.params["program"] = tuple(behind)
+        return rest
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
@@ -45,18 +66,23 @@ def group() -> None:
     """
 
 
-def _command(name: str) -> click.Command:
-    module = import_module(f".{name}", __package__)
+def _command(name: str, package: str) -> click.Command:
+    module = import_module(f".{name}", package)
+    if hasattr(module, "COMMANDS"):
+        short = str(module.__doc__).split("\n", maxsplit=1)[0]
+        return LazyGroup(name, names=module.COMMANDS, package=module.__name__, help=module.__doc__, short_help=short)
 
     @click.pass_context
     def call(context: click.Context, /, **given: Any) -> None:
         context.exit(finish(module.command, given))
 
-    takes_anything = any(isinstance(p, Argument) and p.many and not p.required for p in module.PARAMETERS)
-    return click.Command(
+    arguments = [p for p in module.PARAMETERS if isinstance(p, Argument)]
+    takes_anything = any(p.many and not p.required for p in arguments)
+    dashed = arguments and arguments[-1].many and arguments[-1].metavar.startswith("--") and not arguments[0].required
+    return (Dashed if dashed else click.Command)(
         name,
         callback=call,
-        params=[_parameter(parameter) for parameter in module.PARAMETERS],
+        params=[_parameter(parameter, dashed=bool(dashed)) for parameter in module.PARAMETERS],
         help=module.command.__doc__,
         short_help=module.command.__doc__.split("\n")[0],
         epilog=_examples(module.EXAMPLES),
@@ -64,10 +90,12 @@ def _command(name: str) -> click.Command:
     )
 
 
-def _parameter(given: Option | Argument) -> click.Parameter:
+def _parameter(given: Option | Argument, *, dashed: bool = False) -> click.Parameter:
     if isinstance(given, Argument):
         many: dict[str, Any] = {"nargs": -1, "type": click.UNPROCESSED} if given.many else {"default": given.default}
-        return click.Argument([given.name], metavar=given.metavar, required=given.required, **many)
+        return click.Argument(
+            [given.name], metavar=given.metavar, required=given.required and not (dashed and given.many), **many
+        )
     spelled = f"{given.spelled}/--no-{given.spelled[2:]}" if given.kind == "on_off" else given.spelled
     more: dict[str, Any] = {"metavar": given.metavar} if given.metavar else {}
     if given.kind == "switch":

@@ -9,6 +9,7 @@ step all ten were missing; https://github.com/NVIDIA/JAX-Toolbox/blob/main/roset
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ..model import Finding, Report
@@ -49,7 +50,5 @@ def obstacles(environ: Mapping[str, str], processes: Path = Path("/proc")) -> It
 
 def _running(processes: Path) -> Iterator[str]:
     for file in processes.glob("[0-9]*/comm"):
-        try:
+        with suppress(OSError):  # it may have ended
             yield file.read_text(errors="replace").strip()
-        except OSError:
-            continue  # it has ended

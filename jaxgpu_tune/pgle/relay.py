@@ -23,7 +23,9 @@ TOLD_BY = "jax._src.compiler"
 ASKED_FOR = re.compile(rb"^I\d{4} \d\d:\d\d:\d\d\.\d|^DEBUG:\d{4}-\d\d-\d\d [^ ]*:jax\._src\.compiler:")
 MAYBE = re.compile(rb"^(I[\d :.]*|D|DE|DEB|DEBU|DEBUG(:[^\n]*)?)$")
 """The beginning of such a line, which is held back until the rest is there."""
-OF_INTEREST = re.compile(rb"PGLE|fdo_profile|profile_guided_latency_estimator|profile guided|PERSISTENT CACHE")
+OF_INTEREST = re.compile(
+    rb"PGLE|fdo_profile|profile_guided_latency_estimator|profile guided|PERSISTENT CACHE|PGLE-optimized"
+)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..model import Finding
 from .profile import is_communication
 
-__all__ = ["INFO", "Use", "findings_of", "uses_in"]
+__all__ = ["INFO", "Use", "cache_findings", "findings_of", "main_use", "uses_in"]
 
 HEAD = re.compile(r"^(?P<level>[IWEF])\d{4} [\d:.]+\s+(?P<thread>\d+) (?P<file>[\w./-]+):\d+\] (?P<said>.*)$")
 INFO = re.compile(rb"^I\d{4} \d\d:\d\d:\d\d\.\d+ ")
@@ -117,7 +117,7 @@ def _matched(use: Use) -> Iterable[Finding]:
         )
         return
     lacking, whole = len(use.measurable), use.found + len(use.measurable)
-    message = f"XLA found {use.found} of {whole} instructions of {name} in the profile, {lacking} are missing."
+    message = f"XLA found {use.found} costs of {name} in the profile; {lacking} instructions have none."
     remake = "Record it again with the very program, jaxlib and settings that it is used with."
     if use.found < LITTLE * whole:
         yield Finding("pgle-little-match", "warning", f"{message} It is the profile of another program.", remake)
@@ -130,6 +130,37 @@ def _matched(use: Use) -> Iterable[Finding]:
         )
         hint = "A profile taken by other tools names them as they are after scheduling: `jaxgpu-tune pgle convert --program`."
         yield Finding("pgle-collectives-missing", "warning", message, hint)
+
+
+MISS = re.compile(r"PERSISTENT CACHE MISS for PGLE-optimized (\S+)")
+WRITE = re.compile(r"PERSISTENT CACHE WRITE with key ([^,\s]+)")
+LOADED = re.compile(r"PGLE-optimized (\S+) loaded from compilation cache")
+
+
+def cache_findings(lines: Iterable[str]) -> tuple[Finding, ...]:
+    """Which optimized executables JAX loaded from the cache, and which it did not find, by its own words."""
+    said = list(lines)
+    loaded, missed, made = (_named(pattern, said) for pattern in (LOADED, MISS, WRITE))
+    found = [Finding("pgle-used", "note", f"Loaded optimized: {', '.join(loaded)}.")] if loaded else []
+    if missed:
+        message = f"No optimized executable was kept of {', '.join(missed)}: it was not run often enough when it was recorded."
+        found.append(
+            Finding("pgle-miss", "warning", message, "JAX profiles three runs of a function, then compiles it again.")
+        )
+    if made:
+        message = (
+            f"Compiled anew, as the cache has not this key: {', '.join(made)}. The program or its shapes have changed."
+        )
+        found.append(Finding("pgle-miss", "warning", message, "Record again what is run now."))
+    if not loaded:
+        message = "JAX loaded no optimized executable."
+        hint = "The key holds the program with its shapes, XLA_FLAGS, the versions and the GPUs: record with the very same."
+        found.append(Finding("pgle-not-used", "warning", message, hint))
+    return tuple(found)
+
+
+def _named(pattern: re.Pattern[str], lines: Iterable[str]) -> list[str]:
+    return sorted({found[1] for line in lines if (found := pattern.search(line))})
 
 
 def _not_seen() -> Finding:

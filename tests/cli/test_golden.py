@@ -81,6 +81,8 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
     "doctor-no-gpu": (["doctor"], {"JAXGPU_TUNE_MACHINE": str(MACHINES / "no_gpu.json")}),
     "detect": (["detect"], {}),
     "detect-json": (["detect", "--json"], {"JAXGPU_TUNE_MACHINE": str(MACHINES / "no_gpu.json")}),
+    "pgle-absent": (["pgle", "inspect", "absent.pb"], {}),
+    "pgle-not-recorded": (["pgle", "use", "--store", "store", "--", "true"], {"JAXGPU_TUNE_MACHINE": HERE}),
     "run-nothing": (["run", "fsdp", "--", "no-such-command"], {"JAXGPU_TUNE_MACHINE": HERE}),
 }
 

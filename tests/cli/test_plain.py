@@ -29,7 +29,10 @@ def words_of(name: str) -> st.SearchStrategy[list[str]]:
 
 def read_by_click(name: str, words: list[str]) -> dict[str, Any] | None:
     """The arguments; None where click refuses them, or prints help instead."""
-    command = group.get_command(click.Context(group), name)
+    command: click.Command | None = group
+    for part in name.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), part)
     assert command is not None
     try:
         return command.make_context(name, list(words)).params
@@ -62,15 +65,19 @@ def test_usual_lines_are_read_plainly(name: str, line: str) -> None:
     assert plain is not None and plain == read_by_click(name, line.split())
 
 
-EXAMPLES = [(name, line) for name in COMMANDS for line, _ in import_module(f"jaxgpu_tune.cli.{name}").EXAMPLES]
+NESTED = {name: import_module(f"jaxgpu_tune.cli.{name}") for name in COMMANDS}
+NAMES = [name.split() for name in COMMANDS if not hasattr(NESTED[name], "COMMANDS")]
+NAMES += [[name, below] for name in COMMANDS for below in getattr(NESTED[name], "COMMANDS", ())]
+"""Of every command, those below another one included."""
+EXAMPLES = [(name, line) for name in NAMES for line, _ in import_module(f"jaxgpu_tune.cli.{'.'.join(name)}").EXAMPLES]
 
 
 @pytest.mark.parametrize(("name", "line"), EXAMPLES)
-def test_the_examples_of_the_help_are_right(name: str, line: str) -> None:
+def test_the_examples_of_the_help_are_right(name: list[str], line: str) -> None:
     """Each names its command and options that exist; and the help shows it as it is."""
     words = next(shlex.split(part) for part in _commands(line) if part.startswith("jaxgpu-tune "))
-    assert words[1] == name and read_by_click(name, words[2:]) is not None
-    assert line in CliRunner().invoke(group, [name, "--help"]).output
+    assert words[1 : 1 + len(name)] == name and read_by_click(" ".join(name), words[1 + len(name) :]) is not None
+    assert line in CliRunner().invoke(group, [*name, "--help"]).output
 
 
 def _commands(line: str) -> list[str]:

@@ -36,7 +36,7 @@ def test_nothing_missing_is_told_by_the_program_alone() -> None:
 def test_a_missing_collective_is_named() -> None:
     found = findings_of([READ, SMALL, WHOLE, *SOME, GATHER])
     assert [one.code for one in found] == ["pgle-used", "pgle-collectives-missing"]
-    assert "79 of 80 instructions of jit_f" in found[0].message and "all-gather-start" in found[1].message
+    assert "79 costs of jit_f" in found[0].message and "all-gather-start" in found[1].message
 
 
 def test_warnings_alone_are_enough() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,14 @@ def _jax_reads(size: int) -> bool:
     return callable(ProfileData)
 
 
-def profile_data_events(data: bytes) -> Iterator[Event]:
-    """By JAX's own reader."""
+def profile_data_events(data: bytes) -> list[Event]:
+    """By JAX's own reader, which makes its classes as they are first met: a warning then, where warnings are errors, ends the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return list(_profile_data_events(data))
+
+
+def _profile_data_events(data: bytes) -> Iterator[Event]:
     from jax.profiler import ProfileData
 
     for plane in ProfileData.from_serialized_xspace(data).planes:

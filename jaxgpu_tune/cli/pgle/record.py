@@ -1,0 +1,118 @@
+"""``jaxgpu-tune pgle record [--to FILE] -- COMMAND…``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+
+from ...model import Finding
+from ..output import say, tell
+from ..parameters import JSON, Option
+from .convert import PERCENTILE
+from .shared import CACHE, FOUND, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of, told
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...measure.runs import Outcome
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
+
+PARAMETERS = (
+    Option("target", "--to", "text", "Write a profile there: .pbtxt (text) or .pb (binary).", "FILE"),
+    *PLANNED,
+    Option("steps", "--steps", "number", "With --to: trace so many steps.", "N", default=5),
+    Option("module", "--module", "text", "With --to: of this program (default: the longest).", "NAME"),
+    PERCENTILE,
+    CACHE,
+    JSON,
+    PROGRAM,
+)
+EXAMPLES = (
+    ("jaxgpu-tune pgle record --to model.pb --preset fsdp -- python train.py", "a profile for XLA, in a file"),
+    ("jaxgpu-tune pgle record --preset fsdp -- python train.py", "JAX's own: optimized executables in a cache"),
+)
+ENABLE = "jax_enable_pgle"
+
+
+def command(target: str | None, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Run COMMAND, unchanged, and keep what its instructions took.
+
+    With --to the program runs with nothing overlapped until it is in a steady state; then some steps are traced and it is ended.
+    Without, JAX itself profiles the first runs of each function and compiles again (AutoPGLE); the program runs to its end, and
+    the optimized executables stay in a compilation cache of this recording, for `pgle use`.
+    """
+    steps, module, percentile, store = (given.pop(name) for name in ("steps", "module", "percentile", "store"))
+    if target is None:
+        return _to_cache(program, store, as_json, given)
+    return _to_file(target, program, (steps, percentile, module), as_json, given)
+
+
+def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given: dict[str, Any]) -> int:
+    from ...pgle.recording import obstacles, refusals
+    from ...pgle.relay import run_heard
+    from ...pgle.store import finish, new_folder
+    from ...pgle.words import findings_of
+
+    plain, base = plan_of(given)
+    folder = new_folder(root_of(store))
+    report, environ = plan_of(given, pgle="auto", compilation_cache=folder)
+    found = (*refusals(report, ENABLE), *obstacles(base), *report.findings)
+    tell(found)
+    refuse(found)
+    heard = run_heard(program, environ)
+    kept = finish(folder, setup_of(plain, program, digest=folder.name)) if heard.code == 0 else ()
+    told((*findings_of(heard.lines), *_kept(kept, heard.code)), as_json=as_json, folder=str(folder), programs=kept)
+    return heard.code
+
+
+def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
+    if code:
+        message = f"The command ended with exit code {code}, so nothing counts as recorded."
+        yield Finding("pgle-not-recorded", "error", message)
+    elif not kept:
+        message = "No executable was kept."
+        hint = "The program may be too short: JAX profiles three runs of a function and then compiles it again."
+        yield Finding("pgle-not-recorded", "error", message, hint)
+
+
+def _to_file(
+    target: str, program: tuple[str, ...], how: tuple[int, int, str | None], as_json: bool, given: dict[str, Any]
+) -> int:
+    from ...measure.runs import Asked, run_watched
+    from ...pgle.convert import of_one_run
+    from ...pgle.files import checked_target, write_profile
+    from ...pgle.recording import RECORDING, obstacles
+    from ...pgle.sidecar import write_sidecar
+
+    file = checked_target(target)
+    steps, percentile, module = how
+    plain, base = plan_of(given)
+    report, environ = plan_of(given, flags=RECORDING)
+    found = (*obstacles(base), *report.findings)
+    tell(found)
+    refuse(found)
+    with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-pgle-") as folder:
+        asked = Asked(trace={"steps": steps, "options": {"enable_hlo_proto": True}})
+        outcome = run_watched(program, folder=folder, environ=environ, asked=asked, capture=False)
+        traces = [process.trace for process in outcome.processes if process.trace]
+        if not traces:
+            tell([_no_trace(outcome)])
+            return FOUND
+        converted = of_one_run(traces, percentile, module)
+    write_profile(converted.profile, file)
+    sidecar = setup_of(plain, program, converted.profile.digest)
+    write_sidecar(file, sidecar._replace(program=converted.module, percentile=percentile, runs=1))
+    told(converted.findings, as_json=as_json, written=str(file), module=converted.module)
+    say(f"{len(converted.profile.costs)} instructions of {converted.module} -> {file}", sys.stderr)
+    return 0
+
+
+def _no_trace(outcome: Outcome) -> Finding:
+    """Why nothing was recorded."""
+    reasons = [process.why_not_traced for process in outcome.processes if process.why_not_traced]
+    why = next(iter([*reasons, outcome.cause, outcome.silent]), "") or "no process came to a steady state"
+    return Finding("pgle-not-recorded", "error", f"No trace was taken: {why}.", "See the command's own words above.")

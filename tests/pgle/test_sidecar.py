@@ -1,0 +1,103 @@
+"""What a profile was taken with, and where recordings are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.model import Gpu, Machine
+from jaxgpu_tune.pgle.files import write_profile
+from jaxgpu_tune.pgle.profile import Cost, Profile
+from jaxgpu_tune.pgle.sidecar import Sidecar, flags_of, read_sidecar, sidecar_path, stale, taken_with, write_sidecar
+from jaxgpu_tune.pgle.store import finish, new_folder, recorded, why_none
+
+PROFILE = Profile((Cost("fusion.1", 2.5),))
+MACHINE = Machine(
+    gpus=(Gpu(0, name="NVIDIA H200"), Gpu(1, name="NVIDIA H200")),
+    driver="580.1",
+    jaxlib="0.11.2",
+    plugins={"jax-cuda13-pjrt": "0.11.2"},
+)
+FLAGS = "--xla_gpu_autotune_level=2 --xla_gpu_pgle_profile_file_or_directory_path=/p.pb --xla_dump_to=/tmp"
+COMMAND = ("python", "train.py")
+NOW = taken_with(PROFILE, MACHINE, FLAGS, COMMAND)
+
+
+def taken(folder: Path, sidecar: Sidecar | None = NOW) -> Path:
+    path = write_profile(PROFILE, folder / "p.pb")
+    if sidecar:
+        write_sidecar(path, sidecar)
+    return path
+
+
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = taken(tmp_path, NOW._replace(percentile=50, runs=2, program="jit_f"))
+    assert read_sidecar(path) == NOW._replace(percentile=50, runs=2, program="jit_f")
+    assert sidecar_path(path).name == "p.pb.json"
+    assert list(stale(path, PROFILE, NOW)) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"digest": 1}'])
+def test_what_is_none_of_ours_is_none(tmp_path: Path, text: str) -> None:
+    path = taken(tmp_path, None)
+    sidecar_path(path).write_text(text)
+    assert read_sidecar(path) is None and [one.code for one in stale(path, PROFILE, NOW)] == ["pgle-no-sidecar"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "command", "told"),
+    [
+        (MACHINE._replace(jaxlib="0.12.0"), FLAGS, COMMAND, ["jaxlib 0.11.2, now 0.12.0"]),
+        (MACHINE._replace(gpus=MACHINE.gpus[:1]), FLAGS, COMMAND, ["GPUs 2 x NVIDIA H200, now NVIDIA H200"]),
+        (
+            MACHINE,
+            f"{FLAGS} --xla_gpu_autotune_level=3 --xla_b=1",
+            COMMAND,
+            ["--xla_gpu_autotune_level =2, now =3", "--xla_b not set, now =1"],
+        ),
+        (MACHINE, FLAGS, ("python", "eval.py"), ["command 'python train.py', now 'python eval.py'"]),
+        (MACHINE._replace(jaxlib=None, gpus=None), "--xla_gpu_autotune_level=2", COMMAND, []),
+    ],
+)
+def test_each_difference_is_named(
+    tmp_path: Path, machine: Machine, flags: str, command: tuple[str, ...], told: list[str]
+) -> None:
+    """What is unknown on one side is no difference, and flags that change nothing of the program are none."""
+    found = list(stale(taken(tmp_path), PROFILE, taken_with(PROFILE, machine, flags, command)))
+    assert [one.code for one in found] == ["pgle-stale"] * bool(told)
+    assert all(one in found[0].message for one in told)
+
+
+def test_a_profile_that_was_changed(tmp_path: Path) -> None:
+    path = taken(tmp_path)
+    assert [one.code for one in stale(path, Profile((Cost("fusion.1", 3.0),)), NOW)] == ["pgle-changed"]
+
+
+def test_flags_that_matter_are_kept_as_xla_reads_them() -> None:
+    assert flags_of("--xla_a=1 --xla_dump_to=x --xla_b --xla_a='2 3'") == {"xla_a": "2 3", "xla_b": "true"}
+
+
+def test_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    """And counts only once something was kept and it is finished; the newest serves."""
+    assert recorded(tmp_path, NOW) is None
+    first = new_folder(tmp_path)
+    assert finish(first, NOW) == () and recorded(tmp_path, NOW) is None
+    (first / "jit_step-0123-cache").write_bytes(b"")
+    assert finish(first, NOW) == ("jit_step",)
+    second = tmp_path / "99991231-235959-1"
+    second.mkdir()
+    (second / "jit_step-4567-cache").write_bytes(b"")
+    finish(second, NOW)
+    found = recorded(tmp_path, NOW._replace(command=("nsys", "profile", *COMMAND)))
+    assert found is not None and found.folder == second
+
+
+def test_why_a_recording_does_not_serve(tmp_path: Path) -> None:
+    assert "Nothing was recorded of this command" in why_none(tmp_path, NOW).message
+    folder = new_folder(tmp_path)
+    (folder / "jit_step-0123-cache").write_bytes(b"")
+    finish(folder, NOW)
+    assert "jaxlib 0.11.2, now 0.12.0" in why_none(tmp_path, NOW._replace(jaxlib="0.12.0")).message
+    other = NOW._replace(command=("python", "eval.py"))
+    assert recorded(tmp_path, other) is None and "only of: python train.py" in why_none(tmp_path, other).message
