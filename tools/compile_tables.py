@@ -18,9 +18,9 @@ from typing import Any
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
 
 FOLDER = Path(DATA)
-TABLES = ("hazards", "installs", "memory", "notes", "processes", "search", "translations", "variables")
-FOR_TESTS = ("incident", "spared")
-"""Keys of a hazard that only its test reads."""
+TABLES = ("advice", "hazards", "installs", "memory", "notes", "processes", "search", "translations", "variables")
+FOR_TESTS = ("example", "incident", "spared")
+"""Keys of a hazard or of an advice that only its test reads."""
 
 
 def compiled() -> dict[Path, str]:
@@ -28,9 +28,9 @@ def compiled() -> dict[Path, str]:
     paths = sorted((FOLDER / "presets").glob("*.toml"))
     presets = "".join(f"{path.stem}\t{_text(read_toml(path))}" for path in paths)
     tables = {name: read_toml(FOLDER / f"{name}.toml") for name in TABLES}
-    for hazard in tables["hazards"]["hazard"]:
+    for table in (*tables["hazards"]["hazard"], *tables["advice"]["rule"]):
         for key in FOR_TESTS:
-            hazard.pop(key, None)
+            table.pop(key, None)
     texts = {"presets.tsv": presets, **{f"{name}.json": _text(table) for name, table in tables.items()}}
     return {FOLDER / "authored" / name: text for name, text in texts.items()}
 

@@ -42,11 +42,13 @@ class GpuStep(NamedTuple):
 
     ``steps``: how many whole ones were seen (0: nothing repeated, all that ran counts as one); ``by``: what marks their beginning.
     ``communicating_ms``: while any communication ran, of which ``hidden_ms`` beside other work and ``waiting_ms`` (of the exposed)
-    for a peer that had not begun; ``transposes_ms``, ``conversions_ms`` of all copies, whoever owns the moment; ``launches``: kernels and copies.
+    for a peer that had not begun; ``transposes_ms``, ``conversions_ms`` of all copies, whoever owns the moment; ``gathered_transposes_ms``: transposes written on a line
+    that also gathers; ``launches``: kernels and copies.
     """
 
     gpu: str
     device: str
+    capability: float | None
     steps: int
     by: str
     module: str
@@ -56,6 +58,7 @@ class GpuStep(NamedTuple):
     hidden_ms: float
     waiting_ms: float
     transposes_ms: float
+    gathered_transposes_ms: float
     conversions_ms: float
     float32_products_ms: float
     launches: float
@@ -105,10 +108,12 @@ def _gpu_step(
     step_ms = (end - start) * NS / number
     assert abs(sum(parts.values()) - step_ms) < CLOSE * max(1.0, step_ms), "the parts of a step add up to it"
     occurrences = _occurrences(owned, late)
+    gathering = {work.source for work in inside if work.collective == "all-gather" and work.source}
     per = NS / number
     return GpuStep(
         gpu=gpu,
         device=str(trace.planes.get(gpu, {}).get("gpu_device_name", "")),
+        capability=_capability(trace.planes.get(gpu, {})),
         steps=steps.number if steps.by else 0,
         by=steps.by,
         module=steps.module,
@@ -119,6 +124,7 @@ def _gpu_step(
         hidden_ms=per * sum(s.end - s.start for s in owned if s.hidden),
         waiting_ms=per * sum(one.waiting for one in occurrences),
         transposes_ms=per * _time(work for work in inside if work.turns),
+        gathered_transposes_ms=per * _time(work for work in inside if work.turns and work.source in gathering),
         conversions_ms=per * _time(work for work in inside if work.kind == "copies" and _converts(work)),
         float32_products_ms=per * _time(work for work in inside if work.kind == "computing" and _float32_product(work)),
         launches=sum(work.kind != "graph" or work.whole for work in inside) / number,
@@ -127,6 +133,11 @@ def _gpu_step(
         kernels=kernels_of(owned, number),
         edges=steps.edges,
     )
+
+
+def _capability(facts: Mapping[str, object]) -> float | None:
+    major, minor = facts.get("compute_cap_major"), facts.get("compute_cap_minor")
+    return float(f"{major}.{minor}") if isinstance(major, int) and isinstance(minor, int) else None
 
 
 def _parts(owned: Iterable[Span], works: Sequence[Work], host: Host) -> dict[str, float]:

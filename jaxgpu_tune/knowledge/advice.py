@@ -1,0 +1,124 @@
+"""What a profile leads to: rules on measures of a step, each with what to do and what it gave where it was measured; and links between GPUs.
+
+Only their reading and whether they apply are here; the measures come from ``measure/profile``.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ..model import NOTHING
+from ..values import Value
+from .tables import read_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    Measures = Mapping[str, float | None]
+
+
+__all__ = ["MEASURES", "Advice", "Rule", "advice_for", "link_gb_per_s", "rules"]
+
+MEASURES: dict[str, str] = {
+    "gpus": "GPUs of the whole job that ran something",
+    "compute_capability": "of the GPUs, as a number",
+    "collectives": "collectives that ran, a step",
+    "gathers": "all-gathers that ran, a step",
+    "looped_gathers_ms": "while only an all-gather ran, of those that run more than once a step",
+    "looped_gathers_share": "the same, as a share of the step",
+    "gathered_transposes_ms": "transposes of what all-gathers of the same source line bring",
+    "gathered_transposes_share": "the same, as a share of the step",
+    "waiting_ms": "inside exposed collectives, before the last GPU had begun them",
+    "waiting_share": "the same, as a share of the step",
+    "idle_host_ms": "idle, while the host ran no program",
+    "idle_host_share": "the same, as a share of the step",
+    "idle_launches_ms": "idle between kernels, or while the host was launching",
+    "idle_launches_share": "the same, as a share of the step",
+    "launches": "kernels and copies, a step",
+    "mean_kernel_us": "microseconds of the mean kernel or copy",
+    "cuda_graphs_share": "inside CUDA graphs without a kernel shown, as a share of the step",
+    "graph_launches": "CUDA graphs, a step",
+    "float32_products_ms": "products of matrices of 32-bit floats",
+    "float32_products_share": "the same, as a share of the step",
+    "recompilations": "of the step's function, after its first compilation",
+    "recompile_seconds": "all of those together",
+    "memory_share": "peak memory as a share of what JAX may use",
+}
+"""Each measure that a rule may use, and what it is; milliseconds of a mean step where the name ends in ``_ms``."""
+
+COMPARISON = re.compile(r"(>=|<=|==|>|<)\s*(-?\d+(?:\.\d+)?)")
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+class Rule(Value):
+    """``when``: conditions on measures; ``set``, ``unset``: XLA flags of which one must be, or none may be set."""
+
+    code: str
+    message: str
+    do: str
+    evidence: str
+    source: str
+    when: Mapping[str, str]
+    set: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
+
+    def applies(self, measures: Measures, flags: Collection[str] = ()) -> bool:
+        """Whether every condition is known to hold."""
+        flagged = not self.set or any(name in flags for name in self.set)
+        free = not any(name in flags for name in self.unset)
+        return flagged and free and all(_holds(measures.get(name), demand) for name, demand in self.when.items())
+
+
+class Advice(Value):
+    """What was seen, what to do, what that gave where it was measured, and a public page on the mechanism."""
+
+    code: str
+    message: str
+    do: str
+    evidence: str
+    source: str
+
+
+@lru_cache(maxsize=1)
+def rules() -> tuple[Rule, ...]:
+    """Every rule, in the file's order."""
+    return tuple(_rule(table) for table in read_table("advice")["rule"])
+
+
+def _rule(table: Mapping[str, Any]) -> Rule:
+    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return Rule(**plain)
+
+
+def advice_for(measures: Measures, flags: Collection[str] = NOTHING) -> tuple[Advice, ...]:
+    """What these measures lead to, in the file's order. ``flags``: the names of the XLA flags that are set, without dashes."""
+    return tuple(_advice(rule, measures) for rule in rules() if rule.applies(measures, flags))
+
+
+def _advice(rule: Rule, measures: Measures) -> Advice:
+    known = {name: value for name, value in measures.items() if value is not None}
+    message, evidence = rule.message.format(**known), rule.evidence.format(**known)
+    return Advice(rule.code, message, rule.do, evidence, rule.source)
+
+
+def _holds(value: float | None, demand: str) -> bool:
+    if value is None:
+        return False
+    return all(COMPARE[sign](value, float(number)) for sign, number in COMPARISON.findall(demand))
+
+
+def link_gb_per_s(gpu: str) -> float | None:
+    """What a GPU of that name can send over NVLink in one direction, in GB/s; None: not known."""
+    found = (link["gb_per_s"] for link in read_table("advice")["link"] if re.search(link["name"], gpu))
+    return next(found, None)
