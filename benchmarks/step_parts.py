@@ -1,9 +1,9 @@
 """Where each millisecond of an FSDP step goes, with weights cut along their last or their first dimension, as JSON; and traces to keep.
 
-python -m benchmarks.step_parts [--out DIR] [--platform cpu --devices 2] [--only NAME ...]
+python -m benchmarks.step_parts [--out DIR] [--platform cpu --devices 2] [--only NAME ...] [--again DIR]
 
 Each case runs in a process of its own: windows without the tracer first, then a few steps under it. The trace is kept beside
-the result, gzipped, so that it can be read again elsewhere; the small ones serve as what the tests read.
+the result, gzipped, so that it can be read again elsewhere (``--again``); the small ones serve as what the tests read.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ import jaxgpu_tune
 from benchmarks.outcome import cause
 from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune.measure.trace.reading import read_trace
+from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
+from jaxgpu_tune.model import jsonable
 
 ROOT = Path(__file__).resolve().parent.parent
 WARM, WINDOW, WINDOWS = 20, 20, 10
+LONGEST = 12
+"""So many rows of kernels are kept, those first that take most of a step."""
 
 
 class Case(NamedTuple):
@@ -55,12 +60,12 @@ def main() -> int:
     if given.child:
         print("\x01" + json.dumps(traced(CASES[given.child], given)))
         return 0
-    if given.platform == "cuda" and not jaxgpu_tune.detect().gpus:
+    if given.again is None and given.platform == "cuda" and not jaxgpu_tune.detect().gpus:
         raise SystemExit("No NVIDIA GPU can be used here; --platform cpu traces tiny sizes on the CPU.")
     given.out.mkdir(parents=True, exist_ok=True)
-    found = {name: in_child(given, name) for name in given.only}
-    machine = jaxgpu_tune.detect()
-    told = {"machine": machine.to_dict(), "cases": found}
+    told = measured(given) if given.again is None else json.loads((given.again / "step-parts.json").read_text())
+    found = {name: one | parts(given.again or given.out, name) for name, one in told["cases"].items()}
+    told = {**told, "cases": found}
     path = given.out / "step-parts.json"
     path.write_text(json.dumps(told, indent=1) + "\n")
     failed = {name: one for name, one in found.items() if "error" in one}
@@ -78,8 +83,31 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=list(CASES), choices=list(CASES), metavar="NAME")
     parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--devices", type=int, default=2, help="of the CPU")
+    parser.add_argument("--again", type=Path, help="a folder of an earlier run, whose traces are only read again")
     parser.add_argument("--child", choices=list(CASES), help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def measured(given: argparse.Namespace) -> dict[str, Any]:
+    """The machine, and what each case's process told."""
+    cases = {name: in_child(given, name) for name in given.only}
+    return {"machine": jaxgpu_tune.detect().to_dict(), "cases": cases}
+
+
+def parts(folder: Path, name: str) -> dict[str, Any]:
+    """Where a mean step of each GPU goes, from the trace of a case."""
+    path = folder / f"{name}.xplane.pb.gz"
+    if not path.exists():
+        return {}
+    return {"gpus": {gpu.gpu: told_of(gpu) for gpu in reduce_trace(read_trace(path)).gpus}}
+
+
+def told_of(gpu: GpuStep) -> dict[str, Any]:
+    """A mean step of one GPU, without what only a drawing needs."""
+    short = gpu._replace(
+        collectives=tuple(one._replace(ops=one.ops[:2]) for one in gpu.collectives), kernels=gpu.kernels[:LONGEST]
+    )
+    return {name: value for name, value in jsonable(short).items() if name != "edges"}
 
 
 def in_child(given: argparse.Namespace, name: str) -> dict[str, Any]:
@@ -141,8 +169,9 @@ def built(case: Case, size_name: str) -> Any:
 
 
 def kept(trace: Path, path: Path) -> None:
-    """The trace, gzipped so that equal traces make equal files."""
-    path.write_bytes(gzip.compress(trace.read_bytes(), 9, mtime=0))
+    """The trace, gzipped so that equal traces make equal files, and without this machine's path: another of its length takes its place."""
+    here = str(ROOT).encode()
+    path.write_bytes(gzip.compress(trace.read_bytes().replace(here, b"/program".ljust(len(here), b"_")), 9, mtime=0))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def called(name: str, start: float, length: float = 0.2) -> list[Event]:
 def trace(*events: Event, gpus: int = 1, instructions: Iterable[Instruction] = ()) -> Trace:
     """A trace of so many GPUs (one that did nothing has its plane, too)."""
     planes: dict[str, Mapping[str, Any]] = {"/host:CPU": {}, **{f"/device:GPU:{number}": {} for number in range(gpus)}}
-    module = Module(MODULE, {one.name: one for one in instructions})
+    module = Module.of(MODULE, instructions)
     return Trace(tuple(events), planes, {MODULE: module})
 
 

@@ -27,8 +27,10 @@ UNSEEN = 0.1
 
 
 class Host(Value):
-    """The host's side. Seconds: ``first_step_s`` from the start of the process to the end of its first step; ``compile_s`` of all real
-    compilations (those that the cache had are left out), ``recompile_s`` of those of the step's function after its first. None: not known.
+    """The host's side, in seconds; None: not known.
+
+    ``first_step_s``: from the start of the process to the end of its first step; ``compile_s``: all real compilations
+    (those that the cache had are left out); ``recompile_s``: those of the step's function after its first.
     """
 
     first_step_s: float | None = None
@@ -39,8 +41,10 @@ class Host(Value):
 
 
 class Watched(Value):
-    """What was seen of one process. ``step_s``: seconds from step to step without the tracer (None: no steady state), by ``clock``;
-    ``error``: its standard error as a share; ``slowed_s``: the same in a run without CUDA graphs; ``reduction``: of its trace (None, and why not).
+    """What was seen of one process.
+
+    ``step_s``: seconds from step to step without the tracer (None: no steady state), by ``clock``; ``error``: its standard
+    error as a share; ``reduction``: of its trace (None, and why not).
     """
 
     rank: int | None = None
@@ -242,7 +246,7 @@ def _measures(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str, f
         "gathers": _mean(sum(one.runs for one in gpu.collectives if one.kind == "all-gather") for gpu in gpus),
         "launches": launches,
         "mean_kernel_us": 1e3 * busy / launches if launches else None,
-        "cuda_graphs_share": _mean(gpu.parts["cuda_graphs"] for gpu in gpus) / step,
+        "in_graphs_share": _mean(gpu.graphs.ms for gpu in gpus) / step,
         "graph_launches": _mean(gpu.graphs.launches for gpu in gpus),
     }
 

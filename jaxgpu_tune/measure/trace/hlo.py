@@ -5,6 +5,7 @@ Field numbers: https://github.com/openxla/xla/blob/main/xla/service/hlo.proto an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -82,10 +83,21 @@ class Instruction(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A compiled program: its instructions by name."""
+    """A compiled program: its instructions by name, and by the name of the kernel that XLA makes of each (``fusion.3``: ``fusion_3``)."""
 
     name: str
     instructions: Mapping[str, Instruction] = MappingProxyType({})
+    kernels: Mapping[str, Instruction] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, name: str, instructions: Iterable[Instruction]) -> Module:
+        """The program of these instructions."""
+        found = {one.name: one for one in instructions}
+        return cls(name, found, {re.sub(r"\W", "_", one): instruction for one, instruction in found.items()})
+
+    def find(self, op: str, kernel: str) -> Instruction | None:
+        """The instruction that ran. What a CUDA graph ran says the graph's name (``command_buffer_3``) as ``op``: its kernel's name tells."""
+        return self.instructions.get(op) or self.kernels.get(kernel)
 
 
 class _Raw(NamedTuple):
@@ -126,7 +138,7 @@ def module_of(proto: bytes) -> Module:
     by_number = {one.number: one for several in computations.values() for one in several}
     sources = _sources(_last(body, STACK_FRAMES, b""))
     found = (_instruction(one, by_number, computations, sources) for one in by_number.values())
-    return Module(_last(body, MODULE_NAME, b"").decode(), {one.name: one for one in found})
+    return Module.of(_last(body, MODULE_NAME, b"").decode(), found)
 
 
 def _fields(data: bytes) -> dict[int, list[Any]]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from .events import HOST, Trace, gpu_number
 from .kinds import Work
 
-__all__ = ["Cause", "Host", "causes", "host_of"]
+__all__ = ["SHORT", "Cause", "Host", "causes", "host_of"]
 
 Cause = Literal["host", "launches", "peer"]
 EXECUTES = re.compile(r"ExecuteThunks|LoadedExecutable_Execute|LoadedExecutable::Execute|ExecuteHelper")

@@ -18,22 +18,25 @@ MOVES |= {"dynamic-update-slice", "concatenate", "pad", "reshape", "reverse", "c
 """Opcodes that move or re-shape numbers without computing with them."""
 AROUND = frozenset(("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "iota"))
 """Opcodes that cost nothing beside those."""
-TURNS = frozenset(("transpose", "copy"))
+PRODUCT = re.compile(r"^(dot|convolution|ragged-dot)$|gemm|cublas|cudnn|conv", re.IGNORECASE)
+"""Opcodes and custom calls that multiply matrices; what they read transposed costs little."""
 NCCL = re.compile(r"nccl(Dev)?Kernel|^nccl|nvshmem", re.IGNORECASE)
-COPY = re.compile(r"^(Memcpy|Memset)")
+COPY = re.compile(r"^(Memcpy|Memset|memcpy\d|memset\d)")
+"""Copies and fills, by copy engines or by the kernels that CUDA runs for them inside graphs."""
 PEER = "MemcpyP2P"
 MOVING_NAME = re.compile(
     r"^(loop_|input_|wrapped_)?(transpose|copy|convert|slice|dynamic_slice|dynamic_update_slice|concatenate|pad)(_(transpose|copy|convert))*(_fusion)?([._]\d+)*$"
 )
 """Names that XLA gives to kernels which only move numbers: the fallback where the program is not in the trace."""
+IN_GRAPH = re.compile(r"^command_buffer")
 GRAPH_EXEC, GRAPH = "cuda_graph_exec_id", "cuda_graph_id"
 
 
 class Work(NamedTuple):
     """Something that a GPU ran, from ``start`` to ``end`` (nanoseconds of the trace).
 
-    ``op``: the instruction's name (the kernel's where there is none); ``collective``: its kind; ``turns``: a transposition;
-    ``whole``: all of a CUDA graph as one event.
+    ``op``: the instruction's name (the kernel's where there is none); ``collective``: its kind; ``turns``: it transposes, perhaps
+    beside other work; ``product``: it multiplies matrices; ``whole``: all of a CUDA graph as one event.
     """
 
     start: float
@@ -44,6 +47,7 @@ class Work(NamedTuple):
     instruction: Instruction | None = None
     collective: str = ""
     turns: bool = False
+    product: bool = False
     whole: bool = False
 
     @property
@@ -60,7 +64,7 @@ class Work(NamedTuple):
     def scope(self) -> str:
         """JAX's name stack; empty: not known."""
         said = self.instruction.scope if self.instruction else ""
-        return said or str(self.event.stats.get("tf_op") or "")
+        return said or str(self.event.stats.get("name") or "")
 
 
 def works_on(trace: Trace, gpu: str) -> tuple[Work, ...]:
@@ -71,15 +75,17 @@ def works_on(trace: Trace, gpu: str) -> tuple[Work, ...]:
 
 def _work(event: Event, trace: Trace) -> Work:
     stats = event.stats
-    op = str(stats.get("hlo_op") or event.name)
+    said = str(stats.get("hlo_op") or event.name)
     module = trace.modules.get(str(stats.get("hlo_module", "")))
-    instruction = module.instructions.get(op) if module else None
+    instruction = module.find(said, event.name) if module else None
+    op = instruction.name if instruction else event.name if IN_GRAPH.match(said) else said
     collective = _collective(event, op, instruction)
     whole = GRAPH_EXEC in stats
+    does = instruction.does if instruction else frozenset((op,))
+    product = any(PRODUCT.search(one) for one in does)
+    turns = not product and not collective and any("transpose" in one for one in does)
     kind = _kind(event, op, instruction, collective, whole=whole)
-    return Work(
-        event.start_ns, event.end_ns, kind, op, event, instruction, collective, _turns(op, instruction, kind), whole
-    )
+    return Work(event.start_ns, event.end_ns, kind, op, event, instruction, collective, turns, product, whole)
 
 
 def _collective(event: Event, op: str, instruction: Instruction | None) -> str:
@@ -110,12 +116,6 @@ def _kind(event: Event, op: str, instruction: Instruction | None, collective: st
     if instruction is None:
         return "copies" if MOVING_NAME.match(op) else "computing"
     return "copies" if instruction.does & MOVES and instruction.does <= MOVES | AROUND else "computing"
-
-
-def _turns(op: str, instruction: Instruction | None, kind: Kind) -> bool:
-    if kind != "copies":
-        return False
-    return bool(instruction.does & TURNS) if instruction else "transpose" in op
 
 
 def _graph_spans(works: list[Work]) -> Iterator[Work]:

@@ -16,7 +16,7 @@ from .wire import Plane, events_of, numbered, planes_of
 
 __all__ = ["profile_data_events", "read_trace", "trace_files", "wire_events"]
 
-LARGE = 32 << 20
+LARGE = 4 << 20
 """Bytes from which importing JAX for its reader takes less time than reading without it."""
 METADATA = "/host:metadata"
 HLO = ("hlo_proto", "Hlo Proto")

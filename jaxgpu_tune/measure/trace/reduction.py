@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .collectives import Collective, Occurrence, collectives_of, waits
 from .events import Event, Trace
-from .idle import Host, causes, host_of
+from .idle import SHORT, Host, causes, host_of
 from .kernels import Kernel, kernels_of
 from .kinds import GRAPH, Work, works_on
 from .steps import Steps, host_calls, steps_on
@@ -30,9 +30,10 @@ CLOSE = 1e-6
 
 
 class Graphs(NamedTuple):
-    """What CUDA graphs hide in a step: ``launches``, milliseconds shown as one event (``whole_ms``), kernels that carry a graph's number."""
+    """CUDA graphs in a step: ``launches``; ``ms`` that they own, of which ``whole_ms`` as one event each; ``kernels`` that are shown of them."""
 
     launches: float = 0.0
+    ms: float = 0.0
     whole_ms: float = 0.0
     kernels: float = 0.0
 
@@ -42,8 +43,8 @@ class GpuStep(NamedTuple):
 
     ``steps``: how many whole ones were seen (0: nothing repeated, all that ran counts as one); ``by``: what marks their beginning.
     ``communicating_ms``: while any communication ran, of which ``hidden_ms`` beside other work and ``waiting_ms`` (of the exposed)
-    for a peer that had not begun; ``transposes_ms``, ``conversions_ms`` of all copies, whoever owns the moment; ``gathered_transposes_ms``: transposes written on a line
-    that also gathers; ``launches``: kernels and copies.
+    for a peer that had not begun; ``transposes_ms``: kernels that transpose (what else they do included, products apart), ``gathered_transposes_ms``: those of them that the
+    program did not write, in a step that gathers; ``conversions_ms``: copies that convert; all whoever owns the moment. ``launches``: kernels and copies.
     """
 
     gpu: str
@@ -107,8 +108,8 @@ def _gpu_step(
     parts = {name: parts.get(name, 0.0) * NS / number for name in PARTS}
     step_ms = (end - start) * NS / number
     assert abs(sum(parts.values()) - step_ms) < CLOSE * max(1.0, step_ms), "the parts of a step add up to it"
-    occurrences = _occurrences(owned, late)
-    gathering = {work.source for work in inside if work.collective == "all-gather" and work.source}
+    occurrences = _occurrences(owned, inside, late)
+    gathers = any(work.collective == "all-gather" for work in inside)
     per = NS / number
     return GpuStep(
         gpu=gpu,
@@ -124,11 +125,11 @@ def _gpu_step(
         hidden_ms=per * sum(s.end - s.start for s in owned if s.hidden),
         waiting_ms=per * sum(one.waiting for one in occurrences),
         transposes_ms=per * _time(work for work in inside if work.turns),
-        gathered_transposes_ms=per * _time(work for work in inside if work.turns and work.source in gathering),
+        gathered_transposes_ms=per * _time(filter(_laid_out_anew, inside)) if gathers else 0.0,
         conversions_ms=per * _time(work for work in inside if work.kind == "copies" and _converts(work)),
         float32_products_ms=per * _time(work for work in inside if work.kind == "computing" and _float32_product(work)),
         launches=sum(work.kind != "graph" or work.whole for work in inside) / number,
-        graphs=_graphs(inside, number),
+        graphs=_graphs(owned, inside, number),
         collectives=collectives_of(occurrences, number, peers),
         kernels=kernels_of(owned, number),
         edges=steps.edges,
@@ -149,7 +150,7 @@ def _parts(owned: Iterable[Span], works: Sequence[Work], host: Host) -> dict[str
         starts[work.start] = work
     for span in owned:
         if span.owner is not None:
-            part = PART_OF[span.owner.kind]
+            part = _part(span)
             found[part] = found.get(part, 0.0) + span.end - span.start
             before = span.owner
             continue
@@ -158,9 +159,16 @@ def _parts(owned: Iterable[Span], works: Sequence[Work], host: Host) -> dict[str
     return found
 
 
-def _occurrences(owned: Iterable[Span], late: Mapping[int, float]) -> list[Occurrence]:
+def _part(span: Span) -> str:
+    """The part that a span with an owner belongs to; a short pause between two kernels of a CUDA graph hides none."""
+    assert span.owner is not None
+    pause = span.owner.kind == "graph" and not span.owner.whole and span.end - span.start <= SHORT
+    return "idle_launches" if pause else PART_OF[span.owner.kind]
+
+
+def _occurrences(owned: Iterable[Span], inside: Iterable[Work], late: Mapping[int, float]) -> list[Occurrence]:
     """Each communication that ran, with what it was exposed, hidden, and exposed while a peer had not begun."""
-    found: dict[int, Occurrence] = {}
+    found = {id(w): Occurrence(w, late.get(id(w), w.start)) for w in inside if w.kind == "communication"}
     for span in owned:
         exposed = span.owner is not None and span.owner.kind == "communication"
         work = span.owner if exposed else span.hidden
@@ -185,19 +193,20 @@ def _converts(work: Work) -> bool:
 
 
 def _float32_product(work: Work) -> bool:
-    """A product of matrices of 32-bit floats."""
-    known = work.instruction
-    if known is None:
-        return False
-    product = any(
-        name in ("dot", "convolution") or "gemm" in name or "conv" in name.lower().split("$")[-1][:4]
-        for name in known.does
-    )
-    return product and bool(known.types) and set(known.types) <= {"f32"}
+    types = work.instruction.types if work.instruction else ()
+    return work.product and bool(types) and set(types) <= {"f32"}
 
 
-def _graphs(inside: Sequence[Work], steps: int) -> Graphs:
+def _laid_out_anew(work: Work) -> bool:
+    """Whether it transposes although the program did not write a transposition there: another layout was needed."""
+    return work.turns and work.scope.rpartition("/")[2] != "transpose"
+
+
+def _graphs(owned: Iterable[Span], inside: Sequence[Work], steps: int) -> Graphs:
     whole = [work for work in inside if work.whole]
     seen = [work for work in inside if work.kind == "graph" and not work.whole]
     kernels = sum(GRAPH in work.event.stats and work.kind != "graph" for work in inside)
-    return Graphs((len(whole) + len(seen)) / steps, _time(whole) * NS / steps, kernels / steps)
+    lasted = sum(
+        s.end - s.start for s in owned if s.owner and (s.owner.kind == "graph" or GRAPH in s.owner.event.stats)
+    )
+    return Graphs((len(whole) + len(seen)) / steps, lasted * NS / steps, _time(whole) * NS / steps, kernels / steps)
