@@ -44,7 +44,7 @@ class Timeline(NamedTuple):
     left_out: int = 0
 
 
-def timeline_of(trace: Trace, reduction: Reduction, steps: int = STEPS) -> Timeline:
+def timeline_of(trace: Trace, reduction: Reduction, steps: int = STEPS, most: int = MOST) -> Timeline:
     """The middle ``steps`` of those that were traced, of every GPU that ran something."""
     if not reduction.gpus:
         return Timeline()
@@ -52,7 +52,7 @@ def timeline_of(trace: Trace, reduction: Reduction, steps: int = STEPS) -> Timel
     inside = {
         gpu.gpu: [w for w in works_on(trace, gpu.gpu) if w.start < end and w.end > start] for gpu in reduction.gpus
     }
-    shortest, left_out = _cut(inside.values())
+    shortest, left_out = _cut(inside.values(), most)
     lanes = tuple(
         lane
         for gpu, works in inside.items()
@@ -69,12 +69,12 @@ def _window(gpu: GpuStep, steps: int) -> tuple[float, float]:
     return gpu.edges[first], gpu.edges[min(first + steps, len(gpu.edges) - 1)]
 
 
-def _cut(groups: Iterable[Sequence[Work]]) -> tuple[float, int]:
-    """The length below which blocks are left out, and how many that are."""
+def _cut(groups: Iterable[Sequence[Work]], most: int) -> tuple[float, int]:
+    """The length below which blocks are left out, and how many that are; of blocks of one length all stay or none."""
     lengths = sorted((work.end - work.start for works in groups for work in works), reverse=True)
-    if len(lengths) <= MOST:
+    if len(lengths) <= most:
         return 0.0, 0
-    shortest = lengths[MOST]
+    shortest = min((length for length in lengths if length > lengths[most]), default=0.0)
     return shortest, sum(length < shortest for length in lengths)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -73,13 +73,18 @@ def _by_op(works: Iterable[Work]) -> dict[str, list[Work]]:
 
 
 def _last_start(one: Work, elsewhere: Iterable[Sequence[Work]]) -> float:
-    """When the last of those that overlap with it began."""
+    """When the last of the GPUs began it: on each, the run that overlaps most with this one is the same."""
     latest = one.start
     for works in elsewhere:
-        at = bisect_right(works, one.end, key=lambda work: work.start) - 1 if works else -1
-        if at >= 0 and works[at].end > one.start:
-            latest = max(latest, works[at].start)
-    return min(latest, one.end)
+        at = bisect_left(works, one.end, key=lambda work: work.start)
+        same = max(
+            works[max(at - 2, 0) : at],
+            key=lambda work: min(work.end, one.end) - max(work.start, one.start),
+            default=one,
+        )
+        if same.end > one.start:
+            latest = max(latest, same.start)
+    return latest
 
 
 def collectives_of(occurrences: Iterable[Occurrence], steps: int, peers: int) -> tuple[Collective, ...]:
