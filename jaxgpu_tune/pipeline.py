@@ -12,6 +12,7 @@ from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
 from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
 from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
+from .planning.findings.compiler import DATA_DIR, overwritten_folder
 from .planning.findings.hazards import check as check_hazards
 from .planning.findings.installs import misfits, shadowed, shared_flags
 from .planning.findings.options import check_options, companions, refused_here
@@ -37,6 +38,7 @@ __all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
 
 RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "NSYS_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 PLATFORMS = "jax_platforms"
+FOLDERS = (CACHE_OPTION, DATA_DIR)
 CONFLICTS = frozenset(
     (
         "bad-flag-value",
@@ -63,15 +65,18 @@ def plan_here(request: Request, observation: Observation) -> Report:
 
 
 def on_this_disk(report: Report, *, described: bool = False) -> Report:
-    """The report, and whether the cache's directory that will be in force can be used, unless another machine is ``described``."""
+    """The report, and whether the folders that will be in force can be used, unless another machine is ``described``."""
     if described or MACHINE_FILE in report.inputs["environ"]:
         return report
-    folders = [d.value for d in report.decisions if d.name == CACHE_OPTION and d.status in ("set", "kept")]
-    if not folders:
-        return report
-    from .host.compilation_cache import folder_findings
+    in_force = {d.name: d.value for d in report.decisions if d.name in FOLDERS and d.status in ("set", "kept")}
+    return with_findings(report, _of_folders(in_force, report.machine)) if in_force else report
 
-    return with_findings(report, (finding for folder in folders for finding in folder_findings(folder)))
+
+def _of_folders(in_force: Mapping[str, str | None], machine: Machine) -> Iterable[Finding]:
+    from .host import compilation_cache, cuda_folder
+
+    yield from compilation_cache.folder_findings(in_force.get(CACHE_OPTION))
+    yield from cuda_folder.folder_findings(in_force.get(DATA_DIR), machine)
 
 
 def probed_plan(request: Request, observation: Observation) -> Report:
@@ -150,7 +155,7 @@ def make_plan(
         *_avoided(faults, wishes, target, machine),
         *target.findings,
         *(finding for stage in stages for finding in stage.findings),
-        *_checked(wishes, facts, request, observation),
+        *_checked(wishes, facts, request, observation, target),
         *(_around(wishes, observation, request) if looks_around else ()),
         *shared_flags(observation, flags),
         *advised(preset, facts),
@@ -204,6 +209,7 @@ def _merged(
     )
     raise_problems((*request.problems, *stated.problems))
     sensible = collect(refused_here(stated.wishes, facts, observation, request.prefer))
+    _raise(sensible.problems)
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
 
@@ -246,15 +252,22 @@ def _is_for_cpu(request: Request, observation: Observation) -> bool:
     return names_of(str(text)) == ("cpu",)
 
 
-def _checked(wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation) -> Iterable[Finding]:
+def _checked(
+    wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation, target: Target
+) -> Iterable[Finding]:
     """What the plan's settings mean together, for this machine and this job, whoever set them."""
     if wishes:
         from .planning.findings.buffers import check_buffers
+        from .planning.findings.deprecated import check_deprecated
         from .planning.findings.pool import check_pool
 
         yield from check_options(wishes)
+        yield from overwritten_folder(
+            {w.name: str(w.value) for w in wishes if w.kind == "xla_flag"}, observation.machine
+        )
         yield from check_buffers(wishes, observation.machine, facts)
         yield from check_hazards(wishes, facts)
+        yield from check_deprecated(wishes, target)
         yield from check_pool(wishes, observation.machine, facts)
     yield from check_layout(observation, request)
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Mapping
 
 from ..planning.findings.diagnose import Started, Surroundings
+from .cuda_folder import has_libdevice
 from .gpus import has_device_node
 from .observe import cuda_folders
 
 __all__ = ["surroundings", "try_start"]
 
-LIBDEVICE = os.path.join("nvvm", "libdevice")
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - asked for its size, never written to
 TRIAL = """
 import jax
@@ -28,7 +28,8 @@ def surroundings(environ: Mapping[str, str]) -> Surroundings:
         device_nodes=has_device_node(),
         shared_memory_bytes=_size(SHARED_MEMORY),
         cuda_folders=cuda_folders(environ),
-        compiler_folder=next(filter(_has_compiler, map(environ.get, ("CUDA_HOME", "CONDA_PREFIX"))), None),
+        compiler_folder=next(filter(has_libdevice, map(environ.get, ("CUDA_HOME", "CONDA_PREFIX"))), None),
+        ptxas_folder=_first_with("ptxas", environ.get("PATH", "")),
     )
 
 
@@ -53,8 +54,10 @@ def try_start(seconds: float) -> Started:
     )
 
 
-def _has_compiler(folder: str | None) -> bool:
-    return bool(folder) and os.path.isdir(os.path.join(str(folder), LIBDEVICE))
+def _first_with(program: str, path: str) -> str | None:
+    """The first folder of a PATH that holds a program."""
+    folders = (folder for folder in path.split(os.pathsep) if folder)
+    return next((folder for folder in folders if os.access(os.path.join(folder, program), os.X_OK)), None)
 
 
 def _size(path: str) -> int | None:

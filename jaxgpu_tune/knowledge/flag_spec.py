@@ -24,6 +24,8 @@ class FlagSpec(Value):
     a pointer to memory that is no longer its own, so that what a value does is chance: ``effective`` is None then, and no
     answer of the parser counts.
 
+    ``deprecated``: XLA's help text of this release says so.
+
     For enums and lists: ``members`` as the flag spells them and ``names`` as ``compiler_options`` does; ``case``: "any"
     if that of letters does not count; ``prefix`` may stand before a member; ``empty``: an empty value passes.
 
@@ -55,6 +57,7 @@ class FlagSpec(Value):
     refuses: str = ""
     compile_option: bool = True
     undefined: bool = False
+    deprecated: bool = False
 
 
 class Rules(Value):

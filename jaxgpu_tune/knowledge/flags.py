@@ -275,4 +275,5 @@ def _spec(name: str, kind: str, state: Mapping[str, Any]) -> FlagSpec:
         refuses=state.get("refuses") or "",
         compile_option=state.get("compile_option") is not False,
         undefined=bool(state.get("undefined")),
+        deprecated=bool(state.get("deprecated")),
     )

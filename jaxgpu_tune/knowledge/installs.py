@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model import Setting
 from ..values import Value
 from .tables import read_table
-from .versions import numbers
+from .versions import matches, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAULT",
+    "Dropped",
     "Fault",
+    "compiles_serially",
+    "dropped",
     "faults",
     "least_jaxlib",
     "least_libraries",
     "needs_of",
+    "newest_cuda_for",
     "newest_cuda_served",
+    "takes_ptxas_of_path",
     "unknown_to_compiler",
 ]
 
@@ -42,6 +47,12 @@ def newest_cuda_served(cuda_driver: str | None) -> int:
     tables: list[dict[str, Any]] = read_table("installs")["cuda"]
     served = (t for t in tables if cuda_driver is None or numbers(t["serves"]) <= numbers(cuda_driver))
     return int(next(served, tables[-1])["version"])
+
+
+def newest_cuda_for(capability: str) -> int | None:
+    """The newest CUDA with a plugin that runs on GPUs of a compute capability; None: no such CUDA does."""
+    tables: list[dict[str, Any]] = read_table("installs")["cuda"]
+    return next((int(t["version"]) for t in tables if numbers(t["least"]) <= numbers(capability)), None)
 
 
 def unknown_to_compiler(capability: str, cuda: int, nvcc: str | None) -> bool:
@@ -67,6 +78,36 @@ def least_libraries(cuda: int, plugin: str) -> dict[str, str]:
     return found
 
 
+class Dropped(Value):
+    """One of NVIDIA's wheels that has no code for GPUs below a compute capability (``least``) from a version (``since``) on."""
+
+    name: str
+    since: str
+    least: str
+    does: str
+    source: str
+
+
+def dropped(cuda: int) -> tuple[Dropped, ...]:
+    """The wheels of a CUDA that leave old GPUs out from some version on."""
+    tables = (table for table in read_table("installs")["dropped"] if table["cuda"] == cuda)
+    return tuple(Dropped(t["name"], t["from"], t["least"], t["does"], t["source"]) for t in tables)
+
+
+def compiles_serially(jaxlib: str, ptxas: str, cuda_driver: str) -> bool:
+    """Whether a jaxlib compiles one kernel after the other since its ptxas is newer than the CUDA that the driver serves."""
+    return _ptxas("newer_than_driver", jaxlib) and numbers(ptxas)[:2] > numbers(cuda_driver)[:2]
+
+
+def takes_ptxas_of_path(jaxlib: str) -> bool:
+    """Whether a jaxlib takes the ptxas that PATH names before the one of NVIDIA's wheels."""
+    return _ptxas("path_first", jaxlib)
+
+
+def _ptxas(what: str, jaxlib: str) -> bool:
+    return matches(read_table("installs")["ptxas"][what], jaxlib)
+
+
 def least_jaxlib(jax: str) -> str | None:
     """The oldest jaxlib that a release of jax lets itself be imported with; None for one in no table."""
     table: dict[str, str] = read_table("installs")["jaxlib"]
@@ -74,7 +115,7 @@ def least_jaxlib(jax: str) -> str | None:
 
 
 class Fault(Value):
-    """A fault of what is installed that ``settings`` avoid, all of them together; ``source`` is public.
+    """A fault of what is installed that ``settings`` avoid, all of them together; none do where there are none. ``source`` is public.
 
     ``message`` may hold "{nccl}", the version that is installed, and ``hint`` "{wheel}", the wheel that brings ``library``.
     """
@@ -83,13 +124,13 @@ class Fault(Value):
     message: str
     hint: str
     source: str
-    library: str
     when: Mapping[str, Any]
-    settings: tuple[Setting, ...]
+    library: str = ""
+    settings: tuple[Setting, ...] = ()
 
 
 def faults() -> tuple[Fault, ...]:
-    """Every fault that settings avoid, in the file's order."""
+    """Every fault, in the file's order."""
     return tuple(map(_fault, read_table("installs")["avoid"]))
 
 
@@ -97,6 +138,6 @@ def _fault(table: Mapping[str, Any]) -> Fault:
     source = f"{FAULT}{table['code']}"
     settings = (
         Setting("xla_flag", one["flag"], one["value"], one["reason"], source, measured=one["measured"])
-        for one in table["settings"]
+        for one in table.get("settings", ())
     )
     return Fault(**{**table, "settings": tuple(settings)})

@@ -24,6 +24,7 @@ __all__ = [
     "left_bytes",
     "most",
     "neighbours",
+    "pages_from",
     "reads_new_fraction",
     "registering_flags",
 ]
@@ -89,6 +90,11 @@ def left_bytes(what: str) -> int:
 def is_integrated(compute_capability: str | None) -> bool:
     """Whether such GPUs have no memory of their own but the host's."""
     return compute_capability in read_table("memory")["integrated"]["compute_capabilities"]
+
+
+def pages_from() -> str:
+    """The compute capability from which on unified memory may be more than the GPU has."""
+    return str(read_table("memory")["unified"]["pages_from"])
 
 
 def registering_flags() -> tuple[str, ...]:

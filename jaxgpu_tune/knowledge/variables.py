@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
-__all__ = ["VariableSpec", "instead_of", "is_read", "is_setting", "misspelt", "variable"]
+__all__ = ["VariableSpec", "instead_of", "is_read", "is_setting", "misspelt", "program_of", "unread", "variable"]
 
 NEAR = 0.88
 """How alike two names are of which one is the other misspelt: NCCL_NVLS_ENABLED, CUDA_DEVICE_MAX_CONNECTION."""
@@ -50,10 +50,22 @@ def instead_of(name: str) -> str | None:
     return found
 
 
+def program_of(name: str) -> str | None:
+    """The programs, other than libraries, that are known to read a variable."""
+    found: str | None = read_table("variables")["programs"].get(name)
+    return found
+
+
+def unread(name: str) -> str | None:
+    """What to do instead of setting a variable that looks as if jax read it; None: nothing is known of it."""
+    found: str | None = read_table("variables")["nobody"].get(name)
+    return found
+
+
 def misspelt(name: str, beside: Iterable[str] = ()) -> str | None:
-    """The variable that was probably meant by a name that no library is known to read. ``beside``: names that are known too."""
+    """The variable that was probably meant by a name that nobody is known to read. ``beside``: names that are known too."""
     prefix = next((prefix for prefix in _known() if name.upper().startswith(prefix)), "")
-    if not prefix or not is_setting(name):
+    if not prefix or not is_setting(name) or program_of(name):
         return None
     known = _known()[prefix].union(beside)
     if name in known:

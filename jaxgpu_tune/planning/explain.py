@@ -35,7 +35,7 @@ def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -
     kind, plain = _kind_of(plain)
     found = note(plain)
     stated = [(p.name, s) for p in all_presets() for s in p.settings if s.name == plain]
-    if kind is None and found is None and not stated and not variables.is_read(plain):
+    if kind is None and found is None and not stated and not (variables.is_read(plain) or variables.program_of(plain)):
         return None
     kind = kind or (found.kind if found else "env")
     return Explanation(
@@ -98,6 +98,9 @@ def closest(name: str, target: Target) -> str | None:
 
 
 def _reader(name: str) -> str:
+    program = variables.program_of(name)
+    if program:
+        return f"Read by {program}; jax itself does not read it."
     return f"{name.split('_', maxsplit=1)[0]} reads a variable of this name." if variables.is_read(name) else ""
 
 

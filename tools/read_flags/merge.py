@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ Up to then its setter holds a reference to an argument of the function that regi
 that function returned: ``[&debug_options]`` in https://github.com/openxla/xla/blob/main/xla/debug_options_flags.cc of that time.
 """
 
+DEPRECATED = r"(?i)^\[?deprecated"
+"""How the help text of a flag begins that XLA itself calls deprecated."""
 Facts = dict[str, Any]
 History = list[list[Any]]
 
@@ -136,6 +139,8 @@ def _state(flag: Facts, options: Mapping[str, Any]) -> Facts:
     usual: Facts = {"fields": [name], "compile_option": True, "refuses": None, "values": None, "undefined": None}
     state = {"default": flag["default"], "fields": fields}
     state |= {key: flag[key] for key in ("values", "refuses", "undefined", "compile_option") if key in flag}
+    if re.search(DEPRECATED, flag["help"]):
+        state["deprecated"] = True
     if "effective" in flag:
         state["effective"] = False if flag["effective"] is None else flag["effective"]
     return {key: value for key, value in state.items() if usual.get(key, ...) != value}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...model import Finding, Machine
 from ...values import Value
 from ..settings.platforms import OPTIONS, names_of
+from .compiler import DATA_DIR, from_wheels, ptxas_of_path
 from .installs import misfits, shadowed
 from .pool import check_gpus, pool_in
 
@@ -14,7 +15,7 @@ __all__ = ["Started", "Surroundings", "diagnose", "graver"]
 
 LEAST_SHARED_MEMORY_BYTES = 512 * 2**20
 """Docker gives 64 MiB, in which NCCL cannot join several GPUs (NVIDIA/nccl#290)."""
-DATA_DIR, USUAL_CUDA = "xla_gpu_cuda_data_dir", "/usr/local/cuda"
+USUAL_CUDA = "/usr/local/cuda"
 GRAVE = frozenset(
     {
         "no-jaxlib",
@@ -33,12 +34,14 @@ class Surroundings(Value):
     """What lies around JAX. ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA, other than pip's own.
 
     ``compiler_folder``: the CUDA below CUDA_HOME or CONDA_PREFIX that has what XLA compiles with (nvvm/libdevice).
+    ``ptxas_folder``: the first of PATH that holds CUDA's compiler.
     """
 
     device_nodes: bool
     shared_memory_bytes: int | None = None
     cuda_folders: tuple[str, ...] = ()
     compiler_folder: str | None = None
+    ptxas_folder: str | None = None
 
 
 class Started(Value):
@@ -117,6 +120,7 @@ def _around(machine: Machine, around: Surroundings | None) -> Iterator[Finding]:
     if around is None:
         return
     yield from shadowed(machine, around.cuda_folders)
+    yield from ptxas_of_path(machine, around.ptxas_folder)
     size = around.shared_memory_bytes
     if size is not None and size < LEAST_SHARED_MEMORY_BYTES and len(machine.gpus or ()) > 1:
         count = len(machine.gpus or ())
@@ -127,8 +131,13 @@ def _around(machine: Machine, around: Surroundings | None) -> Iterator[Finding]:
 def _compiler(machine: Machine, environ: Mapping[str, str], around: Surroundings | None) -> Iterator[Finding]:
     """R60: where pip brought no CUDA, XLA finds one in /usr/local/cuda alone."""
     folder = around.compiler_folder if around else None
-    wheels = any(name.startswith("nvidia-cuda-nvcc") for name in machine.libraries or {})
-    if folder is None or wheels or not machine.gpus or folder == USUAL_CUDA or DATA_DIR in environ.get("XLA_FLAGS", ""):
+    if (
+        folder is None
+        or from_wheels(machine)
+        or not machine.gpus
+        or folder == USUAL_CUDA
+        or DATA_DIR in environ.get("XLA_FLAGS", "")
+    ):
         return
     message = f"CUDA's compiler is in {folder}, where XLA does not look by itself, and pip installed none."
     yield Finding("cuda-elsewhere", "note", message, f"XLA_FLAGS=--{DATA_DIR}={folder}")

@@ -1,4 +1,4 @@
-"""Faults of what is installed that settings avoid: which of them are here, and what to tell of them in the end. Pure."""
+"""Faults of what is installed, most of which settings avoid: which of them are here, and what to tell of them in the end. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def faults_here(machine: Machine, facts: Facts, platforms: str) -> tuple[Fault, 
 
 
 def check_faults(here: Iterable[Fault], wishes: Iterable[Wish], target: Target, machine: Machine) -> Iterator[Finding]:
-    """A warning for each fault that the flags in force avoid, an error for each that they do not."""
+    """A warning for each fault that the flags in force avoid, an error for each that they do not, or that none does."""
     values = {wish.name: wish.value for wish in wishes if wish.kind == "xla_flag"}
     for fault in here:
         flags = " ".join(quote(setting.name, setting.value) for setting in fault.settings)
         message = fault.message.format(nccl=machine.nccl)
-        pip = fault.hint.format(wheel=_wheel(fault.library, machine))
-        if all(_in_force(setting, values, target) for setting in fault.settings):
+        pip = fault.hint.format(wheel=_wheel(fault.library, machine)) if fault.library else fault.hint
+        if not fault.settings:
+            yield Finding(fault.code, "error", f"{message} (source: {fault.source})", pip)
+        elif all(_in_force(setting, values, target) for setting in fault.settings):
             message = f"{message} In XLA_FLAGS {flags} avoid that (source: {fault.source})"
             hint = f"{pip} makes them needless. They act on the whole process: compiler_options() leaves them out."
             yield Finding(fault.code, "warning", message, hint)

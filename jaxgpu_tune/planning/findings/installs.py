@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
+from .compiler import NVCC, slow_compiles
 
 __all__ = ["misfits", "shadowed", "shared_flags"]
 
 PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
-NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
 ROCM = "jax-rocm"
 CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
 """From which jaxlib on a plugin without a GPU leaves JAX to the CPU (R50: jax-ml/jax#22703)."""
@@ -51,6 +51,7 @@ def misfits(machine: Machine, platforms: str = "") -> Iterator[Finding]:
         yield from _driver(machine, cuda)
         yield from _gpus(machine, cuda)
         yield from _libraries(machine, cuda)
+        yield from slow_compiles(machine, cuda)
 
 
 def _jax(machine: Machine) -> Iterator[Finding]:
@@ -139,7 +140,7 @@ def _gpus(machine: Machine, cuda: int) -> Iterator[Finding]:
     new = sorted({f"{name} ({c})" for name, c in each if known.unknown_to_compiler(c, cuda, nvcc)})
     if old:
         message = f"CUDA {cuda} needs compute capability {least}, which {', '.join(old)} has not."
-        yield Finding("gpu-too-old", "error", message, "Install jax[cuda12], or hide it with CUDA_VISIBLE_DEVICES.")
+        yield Finding("gpu-too-old", "error", message, _instead_of_old(each, least))
     if new:
         compiler = f"{NVCC[cuda]} {nvcc}" if nvcc else f"CUDA {cuda}"
         message = f"{', '.join(new)} is newer than the compiler of {compiler}: the first operation can end the process."
@@ -147,14 +148,52 @@ def _gpus(machine: Machine, cuda: int) -> Iterator[Finding]:
         yield Finding("gpu-too-new", "error", message, hint)
 
 
+def _instead_of_old(each: list[tuple[str, str]], least: str) -> str:
+    """What runs on the least of the GPUs that are too old: an older CUDA, where JAX has a plugin for one that knows it."""
+    oldest = min((capability for _, capability in each if numbers(capability) < numbers(least)), key=numbers)
+    serves = known.newest_cuda_for(oldest)
+    if serves is None:
+        return 'JAX has no plugin that runs on it: hide it with CUDA_VISIBLE_DEVICES, or use the CPU (platform="cpu").'
+    return f"Install jax[cuda{serves}], or hide it with CUDA_VISIBLE_DEVICES."
+
+
 def _libraries(machine: Machine, cuda: int) -> Iterator[Finding]:
-    """NVIDIA's wheels below what the plugin's own metadata asks for, as another package's pin leaves them."""
+    """NVIDIA's wheels below what the plugin's own metadata asks for, as another package's pin leaves them, or too new for the GPUs."""
     plugin = (machine.plugins or {}).get(f"jax-cuda{cuda}-plugin")
     installed = machine.libraries or {}
-    for name, least in known.least_libraries(cuda, plugin).items() if plugin else ():
-        if name in installed and numbers(installed[name]) < numbers(least):
-            message = f"{name} {installed[name]} is older than {least}, which jax-cuda{cuda}-plugin {plugin} needs: JAX fails or runs on the CPU."
-            yield Finding("cuda-library-too-old", "warning", message, f"pip install -U '{name}>={least}'")
+    least = known.least_libraries(cuda, plugin) if plugin else {}
+    too_new = {one.name: one for one in known.dropped(cuda) if _has_older_gpu(machine, one.least)}
+    for name in least:
+        if name in installed and numbers(installed[name]) < numbers(least[name]):
+            message = f"{name} {installed[name]} is older than {least[name]}, which jax-cuda{cuda}-plugin {plugin} needs: JAX fails or runs on the CPU."
+            hint = _pip(name, least, too_new)
+            if "torch" in installed:
+                hint = f"PyTorch {installed['torch']} asks for the one that is here: install JAX in an environment of its own ({hint})."
+            yield Finding("cuda-library-too-old", "warning", message, hint)
+    for name, one in too_new.items():
+        if name in installed and numbers(installed[name]) >= numbers(one.since):
+            message = f"{name} {installed[name]}: from {one.since} on it has no code for GPUs below compute capability {one.least}, such as {_older_gpu(machine, one.least)}: {one.does} (source: {one.source})"
+            yield Finding("cuda-library-too-new", "warning", message, _pip(name, least, too_new))
+
+
+def _pip(name: str, least: Mapping[str, str], too_new: Mapping[str, known.Dropped]) -> str:
+    """The line that installs a version which the plugin takes and which knows the GPUs."""
+    bounds = [
+        *([f">={least[name]}"] if name in least else []),
+        *([f"<{too_new[name].since}"] if name in too_new else []),
+    ]
+    return f"pip install -U '{name}{','.join(bounds)}'"
+
+
+def _has_older_gpu(machine: Machine, least: str) -> bool:
+    return any(
+        gpu.compute_capability and numbers(gpu.compute_capability) < numbers(least) for gpu in machine.gpus or ()
+    )
+
+
+def _older_gpu(machine: Machine, least: str) -> str:
+    old = next(g for g in machine.gpus or () if g.compute_capability and numbers(g.compute_capability) < numbers(least))
+    return f"{old.name or 'the GPU'} ({old.compute_capability})"
 
 
 def shadowed(machine: Machine, folders: tuple[str, ...]) -> Iterator[Finding]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from ...errors import BadSetting
 from ...model import Decision, Finding, Observation, Setting
-from ..base.wish import Wish
+from ..base.wish import Problem, Wish
 from ..merging.merge import RANKS, shown
 from ..settings.arguments import CACHE_OPTION, GUARD_OPTIONS
+from ..settings.memory import FRACTION_NAMES, UNIFIED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ STRICT_GUARDS = ("disallow", "disallow_explicit")
 CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
 """Variables that a tool sets in the processes it watches through CUPTI, which serves one at a time (Nsight Systems)."""
 TORCH = "torch.cuda"
+MEMORY = (*FRACTION_NAMES, UNIFIED)
 CLIENT_OPTIONS = "jax_pjrt_client_create_options"
 NO_TEXTS = frozenset(
     {
@@ -53,15 +56,18 @@ def companions(settings: Iterable[object]) -> Iterator[Setting]:
 
 def refused_here(
     wishes: Iterable[Wish], facts: Facts, observation: Observation, prefer: str
-) -> Iterator[Wish | Decision | Finding]:
+) -> Iterator[Wish | Decision | Finding | Problem]:
     """The wishes without those that would end or stall the program (R77, DreamerV3's rule), or that CUDA has missed (R76)."""
     all_wishes = tuple(wishes)
     no_profiles, no_guard = _why_no_pgle(facts, observation.environ), _why_no_guard(_in_force(all_wishes, prefer))
+    no_more = _why_no_more(all_wishes, prefer, observation)
     for wish in all_wishes:
         if no_profiles and wish.name == PGLE and wish.value is True:
             yield from _refused(wish, "pgle-refused", no_profiles, PGLE_HINT)
         elif no_guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
             yield from _refused(wish, "guard-refused", no_guard, 'Use "log" together with it.')
+        elif no_more and wish.name in MEMORY and wish.origin != "existing":
+            yield _too_much(wish, no_more)
         elif wish.name == CLIENT_OPTIONS and facts.platform != "cpu" and (wrong := _no_texts(wish.value)):
             yield from _unusable(wish, wrong)
         elif TORCH in observation.modules and wish.name.startswith("CUDA_") and wish.origin != "existing":
@@ -81,6 +87,24 @@ def _refused(wish: Wish, code: str, reason: str, hint: str) -> Iterator[Wish | D
         return
     yield Decision(wish.kind, wish.name, None, "unmet", reason, wish.source)
     yield Finding(code, "warning", f"{wish.name}={wish.value} is not set: {reason}.", hint)
+
+
+def _why_no_more(wishes: tuple[Wish, ...], prefer: str, observation: Observation) -> str:
+    """Of both names of the fraction the one that wins counts."""
+    mine = sorted((w for w in wishes if w.name in MEMORY), key=lambda wish: RANKS[prefer][wish.origin])
+    if not mine:
+        return ""
+    from .unified import why_not_beyond
+
+    in_force = {FRACTION_NAMES[0] if w.name in FRACTION_NAMES else w.name: str(w.value or "") for w in mine}
+    return why_not_beyond(in_force, observation.machine)
+
+
+def _too_much(wish: Wish, why: str) -> Problem:
+    message = f"{shown(wish)} ({wish.source}): {UNIFIED} with a fraction above 1 asks for more memory than the GPU has, and {why}."
+    return Problem(
+        Finding("bad-variable", "error", message, f"Leave out {UNIFIED}, and the fraction above 1."), BadSetting
+    )
 
 
 def _missed(wish: Wish) -> Iterator[Decision | Finding]:

@@ -21,6 +21,7 @@ from ..settings.memory import (
     UNIFIED,
     has_unified_memory,
 )
+from .unified import check_unified
 
 __all__ = ["Pool", "check_gpus", "check_pool", "check_surroundings", "pool_in"]
 
@@ -74,7 +75,8 @@ def pool_in(environ: Mapping[str, str], jaxlib: str | None) -> Pool:
 def check_pool(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterator[Finding]:
     """Findings about the memory settings in force."""
     in_force = {(w.kind, w.name): str(w.value) for w in wishes if w.value is not None}
-    pool = pool_in({name: value for (kind, name), value in in_force.items() if kind == "env"}, machine.jaxlib)
+    environ = {name: value for (kind, name), value in in_force.items() if kind == "env"}
+    pool = pool_in(environ, machine.jaxlib)
     flags = {name: value for (kind, name), value in in_force.items() if kind == "xla_flag"}
     yield from _high_fraction(pool, machine)
     yield from _idle(pool, machine)
@@ -82,7 +84,7 @@ def check_pool(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterat
     yield from _registered(pool, flags, facts)
     yield from _collective_pool(pool, machine)
     yield from _old_release(pool, machine)
-    yield from _unified(pool)
+    yield from check_unified(environ, machine)
 
 
 def check_surroundings(wishes: Iterable[Wish], observation: Observation, request: Request) -> Iterator[Finding]:
@@ -163,8 +165,9 @@ def _idle(pool: Pool, machine: Machine) -> Iterator[Finding]:
     shown = f"{ALLOCATOR}={pool.stated.get(ALLOCATOR)}"
     if pool.per_array and others:
         message = f"{shown} alone is in force: each array is asked of the driver, so there is no pool, and {' and '.join(others)} {_mean(others)} nothing."
-    elif pool.allocator == "platform" and not pool.per_array and others:
-        message = f"{shown} is not in force: jaxlib {machine.jaxlib} makes a pool all the same, for which {' and '.join(others)} {_count(others)}."
+    elif pool.allocator == "platform" and not pool.per_array:
+        heeded = f", for which {' and '.join(others)} {_count(others)}" if others else ", and fills it as by default"
+        message = f"{shown} is not in force: jaxlib {machine.jaxlib} makes a pool all the same{heeded}."
     else:
         return
     yield Finding(
@@ -219,12 +222,6 @@ def _old_release(pool: Pool, machine: Machine) -> Iterator[Finding]:
     if known.differs("free_memory", machine.jaxlib) and any(name in pool.stated for name in FRACTION_NAMES):
         message = f"jaxlib {machine.jaxlib} takes the fraction of the memory that is free when it starts: of several processes each gets less than the one before (jax-ml/jax#4310)."
         yield Finding("fraction-of-free-memory", "warning", message, "Update jaxlib to 0.4.0 or newer.")
-
-
-def _unified(pool: Pool) -> Iterator[Finding]:
-    if pool.unified and pool.fraction < 1 and any(name in pool.stated for name in FRACTION_NAMES):
-        message = f"With {UNIFIED} a fraction below 1 counts as 1: {_stated_fraction(pool)} bounds nothing."
-        yield Finding("unified-memory-fraction", "note", message, f"Unset {UNIFIED} to bound JAX.")
 
 
 def _own(machine: Machine) -> tuple[Gpu, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...knowledge import options
-from ...knowledge.variables import VariableSpec, instead_of, misspelt, variable
+from ...knowledge.variables import VariableSpec, instead_of, misspelt, unread, variable
 from ...model import Finding
 from ..base.stray import unwrapped
 from . import memory
@@ -44,10 +44,13 @@ def name_finding(name: str, jax: str | None) -> Finding | None:
         spec = options.option(option, jax)
         return None if spec is None or spec.env else _without_reader(name, jax)
     meant = misspelt(name, [known.upper() for known in options.names(jax)] if name.startswith("JAX_") else ())
-    if meant is None:
-        return None
-    message = f"No library is known to read {name}; {meant} is one that is read."
-    return Finding("unknown-variable", "warning", message, f"Did you mean {meant}?")
+    if meant is not None:
+        message = f"No library is known to read {name}; {meant} is one that is read."
+        return Finding("unknown-variable", "warning", message, f"Did you mean {meant}?")
+    instead = unread(name)
+    return (
+        Finding("variable-without-reader", "warning", f"Nobody is known to read {name}.", instead) if instead else None
+    )
 
 
 def _without_reader(name: str, jax: str | None) -> Finding:

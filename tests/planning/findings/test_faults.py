@@ -47,7 +47,8 @@ def test_a_fault_of_the_table_is_complete(fault: Fault) -> None:
     """Conditions of the vocabulary, a public source, flags that its newest release has, each with where it was measured."""
     assert fault.code == fault.code.lower() and " " not in fault.code
     assert not when_problems(dict(fault.when)) and fault.message.endswith(".")
-    assert fault.source.startswith("https://") and "{wheel}" in fault.hint and fault.settings
+    assert fault.source.startswith("https://") and "pip install" in fault.hint
+    assert ("{wheel}" in fault.hint) == bool(fault.library) == bool(fault.settings)
     for setting in fault.settings:
         assert known.flag(setting.name, known.releases()[-1]) and setting.reason and setting.measured
         assert not when_problems(dict(setting.measured), "measured")

@@ -1,0 +1,68 @@
+"""TensorFlow's two variables of GPU memory: the one that XLA reads, and where it fails; the one that JAX does not read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...knowledge import pool as known
+from ...knowledge.versions import numbers
+from ...model import Finding, Machine
+from ..settings.memory import FRACTION_NAMES, MEANS_FALSE, PREALLOCATE, UNIFIED, has_unified_memory
+
+__all__ = ["GROWTH", "check_unified", "why_not_beyond"]
+
+GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
+TENSORFLOW = ("tensorflow", "tensorflow-gpu", "tf-nightly")
+
+
+def check_unified(environ: Mapping[str, str], machine: Machine) -> Iterator[Finding]:
+    """Findings about the two in force. ``environ``: the variables in force."""
+    fraction = next((name for name in FRACTION_NAMES if environ.get(name)), "")
+    if has_unified_memory(environ) and fraction:
+        yield from _of_fraction(environ, fraction, machine)
+    if _is_true(environ.get(GROWTH)) and environ.get(PREALLOCATE) not in MEANS_FALSE and not _has_tensorflow(machine):
+        message = f"{GROWTH}={environ[GROWTH]} speaks to TensorFlow: JAX does not read it, and takes its share of each GPU's memory when it starts."
+        yield Finding("growth-for-tensorflow-only", "warning", message, f"Set {PREALLOCATE}=false (preallocate=False).")
+
+
+def why_not_beyond(environ: Mapping[str, str], machine: Machine) -> str:
+    """Why a GPU here cannot give more memory than it has, where unified memory with a fraction above 1 asks for it; else empty."""
+    fraction = next((name for name in FRACTION_NAMES if environ.get(name)), "")
+    return _why_not(machine) if has_unified_memory(environ) and _number(environ.get(fraction, "")) > 1 else ""
+
+
+def _of_fraction(environ: Mapping[str, str], name: str, machine: Machine) -> Iterator[Finding]:
+    stated, number, why = f"{name}={environ[name]}", _number(environ[name]), _why_not(machine)
+    if number < 1:
+        message = f"With {UNIFIED} a fraction below 1 counts as 1: {stated} bounds nothing."
+        yield Finding("unified-memory-fraction", "note", message, f"Unset {UNIFIED} to bound JAX.")
+    elif number > 1 and why:
+        message = f"{UNIFIED}={environ[UNIFIED]} with {stated} asks for more memory than the GPU has: {why}, so that JAX runs out of memory."
+        yield Finding("no-memory-beyond", "warning", message, f"Unset both, {UNIFIED} and {name}.")
+
+
+def _why_not(machine: Machine) -> str:
+    if machine.wsl and machine.gpus:
+        return "WSL2 does not page GPU memory (https://docs.nvidia.com/cuda/wsl-user-guide/index.html)"
+    least = known.pages_from()
+    old = [
+        gpu for gpu in machine.gpus or () if gpu.compute_capability and numbers(gpu.compute_capability) < numbers(least)
+    ]
+    if not old:
+        return ""
+    return f"{old[0].name or 'the GPU'} ({old[0].compute_capability}) does not page, which needs compute capability {least}"
+
+
+def _has_tensorflow(machine: Machine) -> bool:
+    return any(name in TENSORFLOW for name in machine.libraries or {})
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").strip().lower() in ("1", "true")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
