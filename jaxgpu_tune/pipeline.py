@@ -12,11 +12,9 @@ from .host.detect import MACHINE_FILE
 from .host.packages import installed_versions
 from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
 from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
-from .planning.findings.compiler import DATA_DIR, overwritten_folder
-from .planning.findings.hazards import check as check_hazards
 from .planning.findings.installs import misfits, shadowed, shared_flags
-from .planning.findings.options import check_options, companions, refused_here
-from .planning.findings.processes import check_layout
+from .planning.findings.options import companions, refused_here
+from .planning.findings.whole import of_settings, of_surroundings
 from .planning.fraction import fraction_settings, preset_fraction
 from .planning.merging.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.merging.inherit import inherit, read_flags, unlisted_flags
@@ -26,7 +24,7 @@ from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, raise_problems
 from .planning.select import advised, compose, facts_of, nothing_set, select
 from .planning.settings import memory
-from .planning.settings.arguments import CACHE_OPTION
+from .planning.settings.arguments import CACHE_OPTION, DATA_DIR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,8 +153,8 @@ def make_plan(
         *_avoided(faults, wishes, target, machine),
         *target.findings,
         *(finding for stage in stages for finding in stage.findings),
-        *_checked(wishes, facts, request, observation, target),
-        *(_around(wishes, observation, request) if looks_around else ()),
+        *of_settings(wishes, facts, request, observation, target),
+        *(of_surroundings(wishes, observation, request) if looks_around else ()),
         *shared_flags(observation, flags),
         *advised(preset, facts),
     )
@@ -209,7 +207,7 @@ def _merged(
     )
     raise_problems((*request.problems, *stated.problems))
     sensible = collect(refused_here(stated.wishes, facts, observation, request.prefer))
-    _raise(sensible.problems)
+    raise_problems(sensible.problems)
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
 
@@ -250,34 +248,6 @@ def _is_for_cpu(request: Request, observation: Observation) -> bool:
     from .planning.settings.platforms import names_of
 
     return names_of(str(text)) == ("cpu",)
-
-
-def _checked(
-    wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation, target: Target
-) -> Iterable[Finding]:
-    """What the plan's settings mean together, for this machine and this job, whoever set them."""
-    if wishes:
-        from .planning.findings.buffers import check_buffers
-        from .planning.findings.deprecated import check_deprecated
-        from .planning.findings.pool import check_pool
-
-        yield from check_options(wishes)
-        yield from overwritten_folder(
-            {w.name: str(w.value) for w in wishes if w.kind == "xla_flag"}, observation.machine
-        )
-        yield from check_buffers(wishes, observation.machine, facts)
-        yield from check_hazards(wishes, facts)
-        yield from check_deprecated(wishes, target)
-        yield from check_pool(wishes, observation.machine, facts)
-    yield from check_layout(observation, request)
-
-
-def _around(wishes: tuple[Wish, ...], observation: Observation, request: Request) -> Iterable[Finding]:
-    """What is wrong with the GPUs, and who else is there that needs their memory."""
-    if observation.machine.gpus:
-        from .planning.findings.pool import check_surroundings
-
-        yield from check_surroundings(wishes, observation, request)
 
 
 def _relevant(environ: Mapping[str, str], decisions: Iterable[Decision]) -> dict[str, str]:

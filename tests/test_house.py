@@ -48,7 +48,8 @@ MOST_MODULES = 51
 LATE = {
     *("host.nvml", "host.visible", "host.probe", "host.compilation_cache", "host.distributed"),
     *("knowledge.flag_values", "knowledge.hazards", "knowledge.options", "knowledge.translations"),
-    "planning.findings.faults",
+    *("planning.findings.faults", "planning.findings.compiler", "planning.findings.deprecated"),
+    "planning.findings.unified",
     *("planning.findings.buffers", "planning.findings.pool", "planning.xla_flags.repair"),
     *("planning.xla_flags.spelling", "planning.settings.variables"),
     "knowledge.variables",

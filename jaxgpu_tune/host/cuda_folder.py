@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from ..model import Finding, Machine
-from ..planning.findings.compiler import DATA_DIR, from_wheels
+from ..planning.findings.compiler import from_wheels
+from ..planning.settings.arguments import DATA_DIR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from ...knowledge import installs as known
 from ...model import Finding, Machine
+from ..base.wish import Wish
+from ..settings.arguments import DATA_DIR
+from .installs import NVCC
 
-__all__ = ["DATA_DIR", "NVCC", "from_wheels", "overwritten_folder", "ptxas_of_path", "slow_compiles"]
-
-NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
-"""NVIDIA's wheel that brings ptxas and libdevice, by the CUDA of the plugin."""
-DATA_DIR = "xla_gpu_cuda_data_dir"
+__all__ = ["from_wheels", "overwritten_folder", "ptxas_of_path", "slow_compiles"]
 
 
 def from_wheels(machine: Machine) -> str | None:
@@ -40,9 +39,10 @@ def ptxas_of_path(machine: Machine, folder: str | None) -> Iterator[Finding]:
         )
 
 
-def overwritten_folder(flags: Mapping[str, str], machine: Machine) -> Iterator[Finding]:
+def overwritten_folder(wishes: Iterable[Wish], machine: Machine) -> Iterator[Finding]:
     """What a folder that is said has no effect on: with NVIDIA's wheels JAX names theirs at each compilation."""
-    wheel = from_wheels(machine)
-    if DATA_DIR in flags and wheel:
-        message = f"--{DATA_DIR}={flags[DATA_DIR]} has no effect: JAX says the folder of {wheel} at each compilation."
+    folder = next((wish.value for wish in wishes if wish.name == DATA_DIR), None)
+    wheel = from_wheels(machine) if folder else None
+    if wheel:
+        message = f"--{DATA_DIR}={folder} has no effect: JAX says the folder of {wheel} at each compilation."
         yield Finding("cuda-folder-overwritten", "note", message, "Take it out.")

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...model import Finding, Machine
 from ...values import Value
+from ..settings.arguments import DATA_DIR
 from ..settings.platforms import OPTIONS, names_of
-from .compiler import DATA_DIR, from_wheels, ptxas_of_path
+from .compiler import from_wheels, ptxas_of_path
 from .installs import misfits, shadowed
 from .pool import check_gpus, pool_in
 

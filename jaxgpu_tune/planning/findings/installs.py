@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
-from .compiler import NVCC, slow_compiles
 
-__all__ = ["misfits", "shadowed", "shared_flags"]
+__all__ = ["NVCC", "misfits", "shadowed", "shared_flags"]
 
 PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
+NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
+"""NVIDIA's wheel that brings ptxas and libdevice, by the CUDA of the plugin."""
 ROCM = "jax-rocm"
 CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
 """From which jaxlib on a plugin without a GPU leaves JAX to the CPU (R50: jax-ml/jax#22703)."""
@@ -51,7 +52,10 @@ def misfits(machine: Machine, platforms: str = "") -> Iterator[Finding]:
         yield from _driver(machine, cuda)
         yield from _gpus(machine, cuda)
         yield from _libraries(machine, cuda)
-        yield from slow_compiles(machine, cuda)
+        if NVCC.get(cuda) in (machine.libraries or {}):
+            from .compiler import slow_compiles
+
+            yield from slow_compiles(machine, cuda)
 
 
 def _jax(machine: Machine) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ __all__ = [
     "BUILD_DEFAULT",
     "CACHE_OPTION",
     "CUDA_GRAPHS_FLAG",
+    "DATA_DIR",
     "GUARD_OPTIONS",
     "THRESHOLD_FLAGS",
     "bad",
@@ -39,6 +40,7 @@ THRESHOLD_FLAGS = tuple(
 PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
 PROFILE_ENDINGS = (".pb", ".pbtxt")
 CACHE_OPTION = "jax_compilation_cache_dir"
+DATA_DIR = "xla_gpu_cuda_data_dir"
 CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
 TEXT = "text that the environment can hold: no NUL, no half of a surrogate pair"
 BUILD_DEFAULT = "<the build's default>"

@@ -1,0 +1,47 @@
+"""What is wrong with a plan as a whole, once it is settled what will be in force. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model import Observation
+from ..base.conditions import Facts
+from ..base.wish import Wish
+from ..release.target import Target
+from ..request import Request
+from .hazards import check as check_hazards
+from .options import check_options
+from .processes import check_layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...model import Finding
+
+__all__ = ["of_settings", "of_surroundings"]
+
+
+def of_settings(
+    wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation, target: Target
+) -> Iterator[Finding]:
+    """What the plan's settings mean together, for this machine and this job, whoever set them."""
+    if wishes:
+        from .buffers import check_buffers
+        from .compiler import overwritten_folder
+        from .deprecated import check_deprecated
+        from .pool import check_pool
+
+        yield from check_options(wishes)
+        yield from overwritten_folder(wishes, observation.machine)
+        yield from check_buffers(wishes, observation.machine, facts)
+        yield from check_hazards(wishes, facts)
+        yield from check_deprecated(wishes, target)
+        yield from check_pool(wishes, observation.machine, facts)
+    yield from check_layout(observation, request)
+
+
+def of_surroundings(wishes: tuple[Wish, ...], observation: Observation, request: Request) -> Iterator[Finding]:
+    """What is wrong with the GPUs, and who else is there that needs their memory."""
+    if observation.machine.gpus:
+        from .pool import check_surroundings
+
+        yield from check_surroundings(wishes, observation, request)
