@@ -28,6 +28,7 @@ LAYERS = (
     {"measure"},
     {"pgle"},
     {"api"},
+    {"arms"},
     {"cli"},
     {"notebook", "__init__", "__main__"},
 )

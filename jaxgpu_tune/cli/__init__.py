@@ -12,7 +12,21 @@ from collections.abc import Sequence
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("plan", "run", "env", "check", "explain", "flags", "diff", "migrate", "presets", "doctor", "detect", "pgle")
+COMMANDS = (
+    "plan",
+    "run",
+    "compare",
+    "env",
+    "check",
+    "explain",
+    "flags",
+    "diff",
+    "migrate",
+    "presets",
+    "doctor",
+    "detect",
+    "pgle",
+)
 """In the order of the help; each is the module of its name."""
 
 IN_A_HURRY = ("env", "check")

@@ -19,6 +19,8 @@ COMPLETION = """\b
 Completion of commands and options, for bash (zsh and fish alike):
   eval "$(_JAXGPU_TUNE_COMPLETE=bash_source jaxgpu-tune)"
   _JAXGPU_TUNE_COMPLETE=fish_source jaxgpu-tune | source"""
+PROGRAM = "program"
+"""The argument of a command that runs another one: it comes last, behind two dashes."""
 LATE = Option(
     "late", "--late", "text", "If the backend has started: raise (default), or apply what can be.", "raise|warn"
 )
@@ -43,17 +45,20 @@ class LazyGroup(click.Group):
 
 
 class Dashed(click.Command):
-    """``[FILE] -- COMMAND…``: what stands before the dashes is FILE, what stands behind them the command."""
+    """``[WORDS]… -- COMMAND…``: the words before the dashes are this command's own, those behind them the program to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The words before the dashes are this command's own. Raises UsageError where there are no dashes, or nothing behind them."""
+        """Raises UsageError where there are no dashes, or nothing behind them."""
         at = args.index("--") if "--" in args else len(args)
-        behind = args[at + 1 :]
         rest = super().parse_args(ctx, args[:at])
-        if ctx.params["program"] or not behind:
-            raise click.UsageError("Write the command after two dashes: -- COMMAND...", ctx)
-        ctx.params["program"] = tuple(behind)
+        if not args[at + 1 :] and not ctx.resilient_parsing:
+            raise click.UsageError("Write the command to run after two dashes: -- COMMAND...", ctx)
+        ctx.params[PROGRAM] = tuple(args[at + 1 :])
         return rest
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """With the dashes and what follows."""
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
@@ -77,12 +82,12 @@ def _command(name: str, package: str) -> click.Command:
         context.exit(finish(module.command, given))
 
     arguments = [p for p in module.PARAMETERS if isinstance(p, Argument)]
-    takes_anything = any(p.many and not p.required for p in arguments)
-    dashed = arguments and arguments[-1].many and arguments[-1].metavar.startswith("--") and not arguments[0].required
+    dashed = bool(arguments) and arguments[-1].name == PROGRAM and not arguments[0].required
+    takes_anything = not dashed and any(p.many and not p.required for p in arguments)
     return (Dashed if dashed else click.Command)(
         name,
         callback=call,
-        params=[_parameter(parameter, dashed=bool(dashed)) for parameter in module.PARAMETERS],
+        params=[_parameter(one) for one in module.PARAMETERS if not (dashed and one.name == PROGRAM)],
         help=module.command.__doc__,
         short_help=module.command.__doc__.split("\n")[0],
         epilog=_examples(module.EXAMPLES),
@@ -90,12 +95,10 @@ def _command(name: str, package: str) -> click.Command:
     )
 
 
-def _parameter(given: Option | Argument, *, dashed: bool = False) -> click.Parameter:
+def _parameter(given: Option | Argument) -> click.Parameter:
     if isinstance(given, Argument):
         many: dict[str, Any] = {"nargs": -1, "type": click.UNPROCESSED} if given.many else {"default": given.default}
-        return click.Argument(
-            [given.name], metavar=given.metavar, required=given.required and not (dashed and given.many), **many
-        )
+        return click.Argument([given.name], metavar=given.metavar, required=given.required, **many)
     spelled = f"{given.spelled}/--no-{given.spelled[2:]}" if given.kind == "on_off" else given.spelled
     more: dict[str, Any] = {"metavar": given.metavar} if given.metavar else {}
     if given.kind == "switch":

@@ -36,8 +36,8 @@ PATH = Path(__file__).resolve().parent / "observer" / "path"
 LOOK = 0.1
 OTHERS = 3.0
 """Seconds that the other ranks get to be done once rank 0 is."""
-TAIL = 200_000
-"""As many of the last bytes of the output are read."""
+MOST_OUTPUT, TAIL = 20_000_000, 20_000
+"""Bytes of the output in which numbers are looked for, from its beginning; and of its end, in which the cause of an ending is."""
 ENOUGH_NUMBERS = 5
 
 
@@ -226,7 +226,15 @@ def _is_complete(processes: tuple[Process, ...], place: Path, asked: Asked) -> b
 
 
 def _words(place: Path) -> str:
-    """The end of the captured output."""
+    """The captured output."""
+    path = place / "output.txt"
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        return file.read(MOST_OUTPUT).decode(errors="replace")
+
+
+def _last_words(place: Path) -> str:
     path = place / "output.txt"
     if not path.exists():
         return ""
@@ -240,7 +248,7 @@ def _outcome(
 ) -> Outcome:
     processes, text = read_processes(place / "observed"), _words(place)
     error = next((one.error for one in processes if one.error), None)
-    status, cause = _status(why, child.returncode, text, error, seconds)
+    status, cause = _status(why, child.returncode, _last_words(place), error, seconds)
     found, metric = losses(text), numbers(asked.metric, text) if asked.metric else ()
     if status == "ok" and _ends_in_nan(metric or found):
         status, cause = "nan", "the last number that it printed is not finite"

@@ -1,0 +1,203 @@
+"""``jaxgpu-tune compare VARIANT… -- COMMAND…``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .options import PLAN, plan_arguments, wrong_use
+from .output import print_json, say, show
+from .parameters import Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..measure.comparison import Comparison
+    from ..measure.protocol import Arm, Protocol
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command", "duration"]
+
+INTERRUPTED = 130
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+MEASURING = (
+    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
+    Option("whole", "--whole", "switch", "Let each run finish, instead of ending it once it is measured."),
+    Option("metric", "--metric", "text", "Compare a number that the program prints: its pattern.", "REGEX"),
+    Option("higher_is_better", "--higher-is-better", "switch", "More of the metric is better."),
+    Option("percentile", "--percentile", "text", "Compare this percentile of the steps' times.", "P"),
+    Option("timeout", "--timeout", "text", "Give a run up after that long.", "90s|5m"),
+    Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m"),
+    Option(
+        "caches", "--caches", "text", "Compile anew in each run, or keep it.", choices=("cold", "warm"), default="cold"
+    ),
+)
+PARAMETERS = (
+    *MEASURING,
+    Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6),
+    Option("pythons", "--python", "many", "Compare interpreters (two or more), as after an upgrade.", "PYTHON"),
+    Option("save", "--save", "text", "Write the winner's settings there as a preset.", "FILE.toml"),
+    Option("result", "--result", "text", "Write all of it there as JSON.", "FILE.json"),
+    Option("keep", "--keep", "text", "Keep what the runs wrote there.", "DIRECTORY"),
+    *PLAN[1:],
+    Option("as_json", "--json", "switch", "Print the result as JSON."),
+    Argument("names", "[VARIANT]...", many=True),
+    Argument("program", "-- COMMAND...", many=True),
+)
+EXAMPLES = (
+    (
+        "jaxgpu-tune compare none fsdp fsdp+mine.toml -- python train.py --steps 2000",
+        "which settings pay on this program",
+    ),
+    ("jaxgpu-tune compare clean none -- ./start.sh", "whether what is set in this shell pays"),
+    (
+        "jaxgpu-tune compare none fsdp --metric 'tokens/s ([\\d.]+)' --higher-is-better -- python train.py",
+        "by the program's own number",
+    ),
+    ("jaxgpu-tune compare --python old/bin/python --python new/bin/python -- python train.py", "what an upgrade does"),
+    (
+        "jaxgpu-tune compare none simulation --budget 10m --save best.toml -- python train.py --out {run}",
+        "and keep the winner",
+    ),
+)
+
+
+def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Tell which variant makes COMMAND faster: it runs in turns with each, unchanged, until a verdict stands.
+
+    VARIANT: presets, joined by + or paths of TOML files; none (nothing of ours; what is set stays); clean (that removed,
+    too). The first is the reference. "faster" is said only if six pairs of runs agree and the median differs by half a
+    percent. Each run is ended once its steps are measured; {run} in COMMAND is an empty folder of its own, as is
+    JAXGPU_TUNE_RUN_DIR. The options of `run` hold for every variant that has a preset.
+    """
+    protocol = _protocol(given)
+    arms = _arms(names, program, given)
+    found = _compared(arms, protocol, given["keep"])
+    found = found._replace(command=shlex.join(["jaxgpu-tune", *sys.argv[1:]]), machine=_machine())
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show(str(found))
+    _write(found, given["result"], as_json)
+    if given["save"]:
+        _save(found, given["save"])
+    if found.ended == "interrupted":
+        return INTERRUPTED
+    return 1 if found.reference.status != "ok" else 0
+
+
+def duration(text: str | None, option: str) -> float | None:
+    """Seconds for "90", "90s", "5m" or "1.5h". Raises BadSetting for anything else."""
+    if text is None:
+        return None
+    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
+    try:
+        found = float(number) * UNITS[unit]
+    except ValueError:
+        found = -1.0
+    if not 0 < found < float("inf"):
+        raise wrong_use(f"{option} {text!r} is no duration.", "Allowed: a number of seconds, or 90s, 20m, 1.5h.")
+    return found
+
+
+def _protocol(given: dict[str, Any]) -> Protocol:
+    import re
+
+    from ..measure.protocol import Protocol
+
+    problems = []
+    try:
+        re.compile(given["metric"] or "")
+    except re.error as error:
+        problems.append(f"--metric {given['metric']!r} is no regular expression: {error}.")
+    share = _share(given["percentile"], problems)
+    if given["pairs"] < 1:
+        problems.append(f"--pairs {given['pairs']} is not valid; allowed: whole numbers of at least 1.")
+    if given["higher_is_better"] and not given["metric"]:
+        problems.append("--higher-is-better needs --metric: of times, less is better.")
+    if problems:
+        raise wrong_use(" ".join(problems))
+    return Protocol(
+        pairs=given["pairs"],
+        seconds=duration(given["seconds"], "--seconds") or 3.0,
+        whole=given["whole"],
+        metric=given["metric"],
+        higher_is_better=given["higher_is_better"],
+        percentile=share,
+        timeout=duration(given["timeout"], "--timeout"),
+        budget=duration(given["budget"], "--budget"),
+        caches=given["caches"],
+    )
+
+
+def _share(text: str | None, problems: list[str]) -> float | None:
+    if text is None:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 100:
+        problems.append(f"--percentile {text!r} is not valid; allowed: a number between 0 and 100, such as 99.")
+    return found
+
+
+def _arms(names: tuple[str, ...], program: tuple[str, ...], given: dict[str, Any]) -> tuple[Arm, ...]:
+    from ..arms import arms_of, python_arms
+
+    plan = plan_arguments({name: value for name, value in given.items() if name in _PLAN})
+    if given["pythons"]:
+        if len(given["pythons"]) < 2 or len(names) > 1:
+            raise wrong_use(
+                "--python compares interpreters: give two or more, and at most one VARIANT for all of them."
+            )
+        return python_arms(given["pythons"], names[0] if names else "none", program, os.environ, **plan)
+    if len(names) < 2:
+        raise wrong_use(
+            f"There is nothing to compare: {len(names)} VARIANT was given.",
+            "Give two or more, the reference first, such as: none fsdp.",
+        )
+    return arms_of(names, program, os.environ, **plan)
+
+
+_PLAN = {parameter.name for parameter in PLAN[1:]}
+
+
+def _compared(arms: tuple[Arm, ...], protocol: Protocol, keep: str | None) -> Comparison:
+    from ..measure.compare import compare_programs
+    from .progress import listener
+
+    with tempfile.TemporaryDirectory(prefix="jaxgpu-tune-", ignore_cleanup_errors=True) as place, listener() as told:
+        return compare_programs(arms, protocol, folder=keep or place, listener=told)
+
+
+def _machine() -> dict[str, Any]:
+    from ..api import detect
+
+    return detect().to_dict()
+
+
+def _write(found: Comparison, path: str | None, as_json: bool) -> None:
+    """The JSON file: where it is asked for, or else in the working directory, unless JSON is printed or nothing was measured."""
+    import json
+
+    if path is None and (as_json or found.reference.status != "ok"):
+        return
+    name = path or f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
+    Path(name).write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    say(f"All runs, machine and versions: {name}", sys.stderr)
+
+
+def _save(found: Comparison, path: str) -> None:
+    from ..measure.saving import preset_text
+
+    if found.winner is found.reference:
+        say(f"Nothing was shown to be faster than {found.reference.name}, so {path} was not written.", sys.stderr)
+        return
+    Path(path).write_text(preset_text(found), encoding="utf-8")
+    say(f'{found.winner.name} is saved: jaxgpu_tune.configure("{path}"), or `jaxgpu-tune run {path} -- …`', sys.stderr)

@@ -1,0 +1,62 @@
+"""How a comparison goes, on a terminal; where stderr is none, nothing is shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..measure.processes import Process, leading
+from ..measure.protocol import Listener
+from ..render.comparison import value_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from ..measure.comparison import Trial
+
+
+__all__ = ["listener"]
+
+
+@contextmanager
+def listener() -> Iterator[Listener]:
+    """What is told of the runs: one line that moves, and a line for each run that is over."""
+    if not sys.stderr.isatty():
+        yield Listener()
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Shown(bar, bar.add_task("starting"))
+
+
+class _Shown(Listener):
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self._bar, self._task, self._run = bar, task, ""
+
+    def begins(self, arm: str, number: int, pairs: int, left: float | None) -> None:
+        """The line says who runs, and how long it takes still."""
+        of = f"pair {number} of {pairs}" if number else "first run"
+        rest = "" if left is None else f", about {_rough(left)} left"
+        self._run = f"{arm} ({of}{rest})"
+        self._bar.update(self._task, description=self._run)
+
+    def sees(self, processes: tuple[Process, ...]) -> None:
+        """And what its processes are at."""
+        at = next((f": {one.state}, {one.steps} steps" for one in leading(processes)), ": starting")
+        self._bar.update(self._task, description=self._run + at)
+
+    def ends(self, trial: Trial) -> None:
+        """A line stays for each run."""
+        value = trial.cause or value_text(trial.value, trial.clock)
+        self._bar.console.print(
+            f"pair {trial.round}  {trial.variant}: {value}  ({trial.seconds:.0f} s)", highlight=False
+        )
+
+
+def _rough(seconds: float) -> str:
+    return f"{max(seconds, 0):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

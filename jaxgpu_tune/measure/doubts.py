@@ -1,0 +1,66 @@
+"""What makes a comparison doubtful, as findings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..model import Finding
+from .runs import Outcome
+
+__all__ = ["UNSURE", "other_losses", "outside", "unsure", "whole_run"]
+
+UNSURE = 0.02
+"""A standard error of a run's own period from which on it is told."""
+
+
+def outside(begin: float, folder: Path, most: int = 2_000) -> list[Finding]:
+    """What the first run wrote below the working directory instead of its own folder: the next runs would find it."""
+    here, own, found = Path.cwd(), folder.absolute(), []
+    for count, (place, folders, files) in enumerate(os.walk(here)):
+        folders[:] = [n for n in folders if not n.startswith((".", "__")) and Path(place, n) != own]
+        found += [Path(place, name) for name in files if _is_newer(Path(place, name), begin)]
+        if count > most or len(found) > most:
+            break
+    if not found:
+        return []
+    some = ", ".join(str(path.relative_to(here)) for path in found[:3])
+    message = f"The program wrote {len(found)} file(s) outside its run's own folder: {some}."
+    hint = "A later run may resume from them: write {run} in the command, or let the program use JAXGPU_TUNE_RUN_DIR."
+    return [Finding("program-writes-outside", "warning", message, hint)]
+
+
+def _is_newer(path: Path, begin: float) -> bool:
+    try:
+        return path.stat().st_mtime >= begin
+    except OSError:
+        return False
+
+
+def whole_run(outcome: Outcome) -> list[Finding]:
+    """No step could be timed."""
+    message = (
+        f"Times are those of whole runs, with start and compilation: {outcome.silent or 'no step could be timed.'}"
+    )
+    hint = (
+        "Mark the steps with jaxgpu_tune.step(), or give --metric with a pattern for a number that the program prints."
+    )
+    return [Finding("whole-run", "warning", message, hint)]
+
+
+def unsure(some: int, of: int) -> Finding:
+    """Steps that vary too much for a short measurement."""
+    message = f"In {some} of {of} runs the steps varied so much that their mean is uncertain by over {UNSURE:.0%}."
+    return Finding(
+        "unsteady-steps", "note", message, "Measure longer (--seconds), or on a machine that does nothing else."
+    )
+
+
+def other_losses(name: str, theirs: float, own: float) -> Finding:
+    """A variant that prints other losses than the reference does from run to run."""
+    message = (
+        f"{name}: its losses differ from the reference's by up to {theirs:.1%}; the reference's own runs by {own:.1%}."
+    )
+    return Finding(
+        "losses-differ", "warning", message, "Check the numbers before you use it: it may compute less precisely."
+    )

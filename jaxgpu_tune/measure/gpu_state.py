@@ -1,0 +1,105 @@
+"""Whether a GPU is busy with something else, or slowed down, asked of NVML: no CUDA context is made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..host.gpus import find_gpus
+from ..model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["GpuState"]
+
+BUSY = 10
+"""Percent of the last second in which a kernel ran, from which on a GPU that should be idle counts as busy."""
+SLOWED = {
+    0x08: "its hardware slows it down",
+    0x20: "it is too warm (driver's limit)",
+    0x40: "it is too warm (hardware's limit)",
+    0x80: "its power supply brakes it",
+}
+"""NVML's nvmlClocksEventReasons that no program causes by itself; reaching the power cap (0x4) is usual and told apart."""
+POWER_CAP = 0x04
+
+
+class GpuState:
+    """Looks at the GPUs that ``environ`` leaves to a process. Without NVML, or without GPUs, it sees nothing."""
+
+    def __init__(self, environ: Mapping[str, str], nvml: Any = None) -> None:
+        self._nvml = nvml or _library()
+        self._handles = dict(self._open(environ)) if self._nvml else {}
+        self._reasons: dict[int, int] = {}
+
+    def busy(self) -> tuple[Finding, ...]:
+        """To be asked while nothing of ours runs."""
+        return tuple(
+            _warning(
+                "gpu-busy",
+                f"GPU {index} is busy with something else: {used} % of the last second.",
+                "Times vary with it; measure when the GPU is free (nvidia-smi shows who uses it).",
+            )
+            for index, handle in self._handles.items()
+            if (used := self._used(handle)) >= BUSY
+        )
+
+    def look(self) -> None:
+        """To be asked now and then while a program runs."""
+        for index, handle in self._handles.items():
+            self._reasons[index] = self._reasons.get(index, 0) | self._slowed(handle)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What slowed the GPUs while they were looked at."""
+        return tuple(
+            _warning(
+                "gpu-throttled",
+                f"GPU {index} did not run at full speed: {what}.",
+                "Its times are not those of a healthy machine; compare again when it has cooled or is repaired.",
+            )
+            for index, reasons in self._reasons.items()
+            for bit, what in SLOWED.items()
+            if reasons & bit
+        )
+
+    @property
+    def power_capped(self) -> bool:
+        """Whether a GPU reached its power limit, which heavy programs do: faster kernels then lower the clock."""
+        return any(reasons & POWER_CAP for reasons in self._reasons.values())
+
+    def _open(self, environ: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
+        if self._ask("nvmlInit", default=False) is False:
+            return
+        for gpu in find_gpus(environ).gpus or ():
+            handle = self._ask("nvmlDeviceGetHandleByUUID", (gpu.uuid or "").encode())
+            if handle is not None:
+                yield gpu.index, handle
+
+    def _used(self, handle: Any) -> int:
+        rates = self._ask("nvmlDeviceGetUtilizationRates", handle)
+        return 0 if rates is None else int(rates.gpu)
+
+    def _slowed(self, handle: Any) -> int:
+        new = self._ask("nvmlDeviceGetCurrentClocksEventReasons", handle)
+        return int(self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", handle, default=0) if new is None else new)
+
+    def _ask(self, function: str, *arguments: Any, default: Any = None) -> Any:
+        """NVML's answer; ``default`` where it has none: a driver may lack any function, and fail in any way."""
+        try:
+            return getattr(self._nvml, function)(*arguments)
+        except Exception:  # noqa: BLE001 - nvidia-ml-py raises its own errors, and ctypes' for a function that is not there
+            return default
+
+
+def _library() -> Any:
+    try:
+        import pynvml
+    except Exception:  # noqa: BLE001 - what a broken or foreign package raises is not ours to list
+        return None
+    return pynvml
+
+
+def _warning(code: str, message: str, hint: str) -> Finding:
+    return Finding(code, "warning", message, hint)

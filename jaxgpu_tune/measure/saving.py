@@ -1,0 +1,64 @@
+"""The winner of a comparison as a preset file, with its evidence and where it was measured. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from ..planning.xla_flags.grammar import scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .comparison import Comparison
+
+
+__all__ = ["preset_text"]
+
+FLAGS = "XLA_FLAGS"
+
+
+def preset_text(found: Comparison) -> str:
+    """TOML: ``[[set]]`` tables for all that the winner sets beyond what was there, and under which conditions it was measured."""
+    winner = found.winner
+    lines = [
+        f"summary = {_text(f'{winner.name}, the fastest of {len(found.variants)} variants of one program')}",
+        f"evidence = [{_text(_evidence(found))}]",
+        f"measured = {{ {', '.join(f'{name} = {_text(value)}' for name, value in _conditions(found.machine))} }}",
+        *(f"# repeat: {line}" for line in found.command.splitlines()),
+    ]
+    for kind, name, value in _settings(winner.settings):
+        lines += ["", "[[set]]", f"{kind} = {_text(name)}", f"value = {_text(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _evidence(found: Comparison) -> str:
+    return f"{found.winner.verdict.sentence}, against {found.reference.name}, {found.began[:10]}"
+
+
+def _conditions(machine: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The words of ``when`` that this machine answers."""
+    if machine.get("jaxlib"):
+        yield "jaxlib", f"=={machine['jaxlib']}"
+    gpus = machine.get("gpus") or []
+    capabilities = {gpu["compute_capability"] for gpu in gpus if gpu.get("compute_capability")}
+    if len(capabilities) == 1:
+        yield "compute_capability", f"=={capabilities.pop()}"
+    if gpus:
+        yield "local_gpus", f"=={len(gpus)}"
+    else:
+        yield "platform", "cpu"
+
+
+def _settings(settings: Mapping[str, str | None]) -> Iterator[tuple[str, str, str]]:
+    """(kind, name, value); what was removed has no place in a preset."""
+    for token in scan(settings.get(FLAGS) or "").tokens:
+        if token.name:
+            yield "flag", token.name, "true" if token.value is None else token.value
+    yield from (("env", name, value) for name, value in settings.items() if name != FLAGS and value is not None)
+
+
+def _text(value: str) -> str:
+    """A TOML string; JSON's escapes are TOML's."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,102 @@
+"""``jaxgpu-tune compare`` as it is typed: what it prints, writes and answers, and how it takes Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.cli.compare import duration
+from jaxgpu_tune.errors import BadSetting
+from tests.child import ROOT, clean_environ
+
+COMPARE = (sys.executable, "-m", "jaxgpu_tune", "compare")
+BY_FLAGS = 'case "$XLA_FLAGS" in *level=0*) echo took 4;; *) echo took 8;; esac'
+
+
+def compare(cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """One command line, in an empty working directory and with pipes."""
+    return subprocess.run(
+        [*COMPARE, *words], cwd=cwd, env=clean_environ(), capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_preset_file_against_nothing(tmp_path: Path) -> None:
+    """The table on stdout, silence of progress in a pipe, the JSON file, and the winner as a preset that can be used."""
+    (tmp_path / "mine.toml").write_text('[[set]]\nflag = "xla_backend_optimization_level"\nvalue = 0\n')
+    words = ("none", "mine.toml", "--metric", r"took (\d+)", "--save", "best.toml", "--result", "r.json")
+    done = compare(tmp_path, *words, "--", "sh", "-c", BY_FLAGS)
+    assert done.returncode == 0, done.stderr
+    assert "mine.toml against none: faster: 2.000 times as fast" in done.stdout
+    assert "Repeat: jaxgpu-tune compare none mine.toml --metric" in done.stdout
+    assert "pair" not in done.stderr and "best.toml" in done.stderr
+    told = json.loads((tmp_path / "r.json").read_text())
+    flag = "--xla_backend_optimization_level=0"
+    assert told["winner"] == "mine.toml" and told["variants"][1]["settings"] == {"XLA_FLAGS": flag}
+    assert told["machine"]["jaxlib"] and len(told["variants"][0]["trials"]) == 7
+    assert 'flag = "xla_backend_optimization_level"\nvalue = "0"' in (tmp_path / "best.toml").read_text()
+
+
+def test_json_only_on_stdout_and_the_exit_code_of_a_failed_reference(tmp_path: Path) -> None:
+    """For a script."""
+    done = compare(tmp_path, "none", "clean", "--json", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 1 and json.loads(done.stdout)["variants"][0]["trials"][0]["exit_code"] == 7
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("none", "fsdp"), "after two dashes"),
+        (("none", "--", "true"), "There is nothing to compare"),
+        (("none", "fsdpp", "--", "true"), "Did you mean 'fsdp'?"),
+        (("none", "fsdp", "--budget", "soon", "--", "true"), "Allowed: a number of seconds, or 90s, 20m, 1.5h."),
+        (("none", "fsdp", "--metric", "(", "--pairs", "0", "--", "true"), "--pairs 0 is not valid"),
+        (("none", "fsdp", "--higher-is-better", "--", "true"), "needs --metric"),
+        (("--python", "nowhere/python", "--python", sys.executable, "--", "true"), "there is no such command"),
+        (("--python", sys.executable, "--", "true"), "give two or more"),
+    ],
+)
+def test_wrong_use_is_told(tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+    """Exit code 2, and what to write."""
+    done = compare(tmp_path, *words)
+    assert done.returncode == 2 and says in done.stderr and not done.stdout
+
+
+def test_ctrl_c_shows_what_is_there_and_ends_the_program(tmp_path: Path) -> None:
+    """By the exit code of an interrupted command."""
+    command = [*COMPARE, "none", "clean", "--metric", r"took (\d+)", "--", "sh", "-c", "echo took 1; exec sleep 77.25"]
+    child = subprocess.Popen(command, cwd=tmp_path, env=clean_environ(), stdout=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not any("77.25" in line for line in processes()):
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=60)[0]
+    assert child.returncode == 130 and "It was interrupted; this is what there was." in said
+    assert not any("sleep 77.25" in line for line in processes() if str(ROOT) not in line)
+
+
+def processes() -> list[str]:
+    """The command lines of all processes that run just now, but of shells and of compare itself."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == b"sleep":
+            found.append(b" ".join(words).decode())
+    return found
+
+
+def test_durations() -> None:
+    """With a unit or in seconds; nothing else, and nothing that is not positive."""
+    assert [duration(text, "--budget") for text in ("90", "90s", "1.5h", None)] == [90.0, 90.0, 5400.0, None]
+    for text in ("", "m", "-1", "nan", "1d"):
+        with pytest.raises(BadSetting, match="--budget"):
+            duration(text, "--budget")

@@ -1,0 +1,179 @@
+"""Variants compared by running real commands in turns: shells that answer at once, so that the protocol itself is seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.measure.compare import compare_programs
+from jaxgpu_tune.measure.comparison import Comparison, Trial
+from jaxgpu_tune.measure.protocol import Arm, Listener, Protocol
+from jaxgpu_tune.measure.saving import preset_text
+from jaxgpu_tune.planning.xla_flags.grammar import scan
+
+METRIC = r"took (\S+)"
+SAY = 'echo "took $T"; echo "loss: $L"; exit $E'
+
+
+class Heard(Listener):
+    """Keeps the order of runs; interrupts before a run, as Ctrl-C does."""
+
+    def __init__(self, interrupt_at: int = 99) -> None:
+        self.runs: list[tuple[int, str]] = []
+        self.left: list[float | None] = []
+        self.ended: list[Trial] = []
+        self.interrupt_at = interrupt_at
+
+    def begins(self, arm: str, number: int, pairs: int, left: float | None) -> None:
+        """Counts."""
+        if len(self.runs) == self.interrupt_at:
+            raise KeyboardInterrupt
+        self.runs.append((number, arm))
+        self.left.append(left)
+
+    def ends(self, trial: Trial) -> None:
+        """Keeps."""
+        self.ended.append(trial)
+
+
+def arm(name: str, took: str = "1", script: str = SAY, loss: str = "2.0", code: int = 0) -> Arm:
+    """A variant whose program prints what it is told, and ends so."""
+    more = {"T": took, "L": loss, "E": str(code)}
+    return Arm(
+        name, {**os.environ, **more}, ("sh", "-c", script), {"XLA_FLAGS": f"--xla_dump_to={name}", "NCCL_X": took}
+    )
+
+
+@pytest.fixture
+def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Comparison]:
+    """Runs a comparison in an empty working directory."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    def compare(*arms: Arm, listener: Listener | None = None, **protocol: object) -> Comparison:
+        how = Protocol(**{"metric": METRIC, **protocol})
+        return compare_programs(arms, how, folder=tmp_path / "runs", listener=listener)
+
+    return compare
+
+
+def test_a_faster_variant_is_shown_by_six_pairs_there_and_back(compared: Callable[..., Comparison]) -> None:
+    """The reference runs twice at first; then A B, B A, and so on."""
+    heard = Heard()
+    found = compared(arm("a", "2.0"), arm("b", "1.6"), listener=heard)
+    assert heard.runs[0] == (0, "a")
+    assert [name for _, name in heard.runs[1:]] == ["a", "b", "b", "a"] * 3
+    assert found.verdict == "faster" and found.winner.name == "b" and found.ended == "complete"
+    assert found.ratios == (1.25,) * 6 and found.interval == (1.25, 1.25) and found.noise == 1.0
+    assert heard.left[0] is None and (heard.left[-1] or 0) <= (heard.left[1] or 0)
+    assert "b against a: faster: 1.250 times as fast" in str(found) and "Use b." in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["variants"][1]["verdict"]["word"] == "faster"
+    assert "<table" in found._repr_html_()
+
+
+def test_more_may_be_better(compared: Callable[..., Comparison]) -> None:
+    """Of a metric like tokens a second."""
+    found = compared(arm("a", "100"), arm("b", "90"), higher_is_better=True)
+    assert found.verdict == "slower" and found.winner.name == "a"
+    assert found.ratios[0] == pytest.approx(0.9)
+
+
+def test_pairs_that_disagree_end_it(compared: Callable[..., Comparison]) -> None:
+    """A variant that equals the reference is run once: no number of pairs could show a difference."""
+    found = compared(arm("a"), arm("b"), arm("c", "0.5"))
+    same, faster = found.variants[1:]
+    assert same.verdict.word == "no-difference" and len(same.trials) == 1
+    assert faster.verdict.word == "faster" and found.winner is faster
+    assert compared(arm("a"), arm("b")).ended == "futile"
+
+
+def test_a_variant_that_fails_is_a_result_and_runs_once(compared: Callable[..., Comparison]) -> None:
+    """The others go on."""
+    found = compared(arm("a"), arm("dies", code=3), arm("b", "0.5"))
+    dies = found.variants[1]
+    assert dies.verdict.word == "failed" and dies.status == "died" and "exit code 3" in dies.cause
+    assert len(dies.trials) == 1 and found.winner.name == "b"
+    assert "failed (died)" in str(found)
+
+
+def test_a_hang_is_told_from_what_the_others_took(compared: Callable[..., Comparison]) -> None:
+    """Or by the given limit; its shell goes too."""
+    begin = time.monotonic()
+    found = compared(arm("a"), arm("hangs", script="sleep 300 & sleep 300"), timeout=1)
+    assert found.variants[1].status == "hang" and found.verdict == "failed"
+    assert time.monotonic() - begin < 60
+
+
+def test_a_reference_that_fails_ends_it(compared: Callable[..., Comparison]) -> None:
+    """There is nothing to compare with, and it says why."""
+    found = compared(arm("a", script="echo CUDA_ERROR_OUT_OF_MEMORY; exit 1"), arm("b"))
+    assert found.ended == "failed" and found.verdict == "failed"
+    assert found.reference.status == "out-of-memory" and not found.variants[1].trials
+
+
+def test_ctrl_c_shows_what_is_there(compared: Callable[..., Comparison]) -> None:
+    """Pairs that were finished count; a difference needs all six."""
+    found = compared(arm("a", "2"), arm("b", "1"), listener=Heard(interrupt_at=5))
+    assert found.ended == "interrupted" and found.ratios == (2.0, 2.0)
+    assert found.verdict == "no-difference" and "interrupted" in str(found)
+
+
+def test_a_budget_ends_it_before_the_next_round(compared: Callable[..., Comparison]) -> None:
+    """It is not overdrawn by a round that could not end in time."""
+    slow = "sleep 0.3; " + SAY
+    found = compared(arm("a", "2", slow), arm("b", "1", slow), budget=1.5)
+    assert found.ended == "budget" and 0 < len(found.ratios) < 6 and found.seconds < 3
+
+
+def test_without_steps_whole_runs_are_compared_and_said_to_be(compared: Callable[..., Comparison]) -> None:
+    """A program without jax is no error."""
+    found = compared(arm("a", script="sleep 0.2"), arm("b", script="sleep 0.05"), metric=None)
+    assert found.clock == "whole" and found.verdict == "faster"
+    assert "whole-run" in {finding.code for finding in found.findings}
+    assert "with start and compilation" in str(found)
+
+
+def test_other_losses_are_told(compared: Callable[..., Comparison]) -> None:
+    """Where they differ more than the reference's own runs do."""
+    found = compared(arm("a"), arm("b", "0.5", loss="2.5"), arm("c", "0.9"))
+    assert [finding.code for finding in found.findings] == ["losses-differ"]
+    assert [variant.loss_difference for variant in found.variants] == [0.0, 0.25, 0.0]
+
+
+def test_what_is_written_outside_is_told(compared: Callable[..., Comparison]) -> None:
+    """It would be found by the next run."""
+    found = compared(arm("a", script="touch ckpt.npz; " + SAY), arm("b"))
+    assert [finding.code for finding in found.findings] == ["program-writes-outside"]
+    assert "ckpt.npz" in found.findings[0].message
+
+
+def test_a_run_that_prints_no_metric_is_not_measured(compared: Callable[..., Comparison]) -> None:
+    """And it says which pattern found nothing."""
+    found = compared(arm("a"), arm("b", script="echo hello"))
+    assert found.variants[1].status == "not-measured" and METRIC in found.variants[1].cause.replace("\\\\", "\\")
+
+
+def test_the_winner_as_a_preset(compared: Callable[..., Comparison], tmp_path: Path) -> None:
+    """The flags and variables that it set beyond what was there, where it was measured, and its evidence."""
+    import jaxgpu_tune
+    from jaxgpu_tune.knowledge.presets import load_preset_file
+
+    found = compared(arm("a", "2"), arm("b", "1"))._replace(
+        machine={"jaxlib": "0.11.2", "gpus": [{"compute_capability": "9.0"}] * 2}, command="jaxgpu-tune compare a b"
+    )
+    path = tmp_path / "best.toml"
+    path.write_text(preset_text(found))
+    preset = load_preset_file(path)
+    assert {(one.kind, one.name, one.value) for one in preset.settings} == {
+        ("xla_flag", "xla_dump_to", "b"),
+        ("env", "NCCL_X", "1"),
+    }
+    assert "faster: 2.000 times as fast" in preset.evidence[0]
+    machine = {"gpus": [{"compute_capability": "9.0", "count": 2}], "jaxlib": "0.11.2"}
+    planned = jaxgpu_tune.plan(path, environ={}, machine=machine)
+    assert "xla_dump_to" in {token.name for token in scan(planned.xla_flags).tokens}
