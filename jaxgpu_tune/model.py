@@ -1,6 +1,6 @@
 """The frozen values that cross the stages: observe -> know -> select -> merge -> check -> apply -> report.
 
-Importing this package is to cost nothing, so neither ``typing`` nor ``dataclasses`` is imported at run time: see ``values``.
+Importing this package is to cost a program that uses jax nothing, so ``dataclasses`` and the like are not used: see ``values``.
 """
 
 from __future__ import annotations
@@ -8,30 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any, Literal
 
 from .values import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    Severity = Literal["error", "warning", "note"]
-    SettingKind = Literal["xla_flag", "env", "jax_config"]
-    Phase = Literal["not-imported", "imported", "started"]
-    Status = Literal[
-        "set",
-        "kept",
-        "merged",
-        "default",
-        "absent",
-        "unmet",
-        "translated",
-        "dropped",
-        "removed",
-        "late",
-    ]
-else:
-    Severity = SettingKind = Phase = Status = str
+Severity = Literal["error", "warning", "note"]
+SettingKind = Literal["xla_flag", "env", "jax_config"]
+Phase = Literal["not-imported", "imported", "started"]
+Status = Literal["set", "kept", "merged", "default", "absent", "unmet", "translated", "dropped", "removed", "late"]
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Frozen values with named fields, made without importing anything.
+"""Frozen values with named fields, made without a generator of classes.
 
 To a type checker they are frozen dataclasses. ``dataclasses`` itself (which imports ``inspect``), ``typing.NamedTuple``
 and the three dozen classes that they would generate take longer than all else that this library does at start-up.
@@ -6,9 +6,12 @@ and the three dozen classes that they would generate take longer than all else t
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import Any, ClassVar, NoReturn
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, NoReturn
+    from inspect import Signature
 
     from typing_extensions import Self, dataclass_transform
 else:
@@ -18,17 +21,36 @@ else:
         return lambda cls: cls
 
 
+class _Shown:
+    """The signature of a value's class, made when ``inspect`` asks for it."""
+
+    def __get__(self, _: object, owner: type[Value]) -> Signature:
+        from inspect import Parameter, Signature
+
+        def shown(name: str) -> Parameter:
+            default = vars(owner).get(name, Parameter.empty)
+            return Parameter(
+                name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=owner.__annotations__[name]
+            )
+
+        return Signature([shown(name) for name in owner._fields])
+
+
 @dataclass_transform(frozen_default=True)
 class Value:
     """A frozen value: the annotated names of a subclass are its fields, in order, with their defaults.
 
-    Equal if of one class with equal fields; hashable if its fields are. ``_fields`` and ``_replace`` are as in named tuples.
+    Equal if of one class with equal fields; hashable if its fields are. ``_fields`` and ``_replace`` are as in named tuples;
+    ``match`` takes fields by position and by name; a mapping is pickled as a dict.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()
 
+    __signature__: ClassVar[_Shown] = _Shown()
+
     def __init_subclass__(cls) -> None:
         cls._fields = tuple(cls.__annotations__)
+        type.__setattr__(cls, "__match_args__", cls._fields)
 
     def __init__(self, *values: Any, **named: Any) -> None:
         given = dict(zip(self._fields, values, strict=False))
@@ -49,6 +71,9 @@ class Value:
     def _replace(self, **changes: Any) -> Self:
         """The same value with some fields changed."""
         return type(self)(**{**self.__dict__, **changes})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: dict(v) if isinstance(v, MappingProxyType) else v for name, v in self.__dict__.items()}
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
