@@ -34,6 +34,8 @@ from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Pres
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .measure.calling import profile
+    from .measure.calling import profile
     from .measure.marks import step, steps
     from .proof.verification import Verification
 
@@ -68,6 +70,7 @@ __all__ = [
     "migrate",
     "plan",
     "presets",
+    "profile",
     "step",
     "steps",
     "verify",
@@ -76,6 +79,7 @@ __version__ = "0.1.0"
 
 _WHEN_ASKED = {
     "Verification": ".proof.verification",
+    "profile": ".measure.calling",
     "step": ".measure.marks",
     "steps": ".measure.marks",
 }

@@ -70,7 +70,7 @@ SURFACE = {
     *("UnknownArgument", "UnknownFlag", "UnknownPreset"),
     *("Decision", "Explanation", "Finding", "Gpu", "Machine", "Migration", "Preset", "Report", "Verification"),
     *("check", "check_processes", "compiler_options", "configure", "configured", "detect", "environ", "explain"),
-    *("migrate", "plan", "presets", "step", "steps", "verify"),
+    *("migrate", "plan", "presets", "profile", "step", "steps", "verify"),
 }
 """The contract's names."""
 

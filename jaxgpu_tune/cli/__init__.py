@@ -15,6 +15,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS = (
     "plan",
     "run",
+    "profile",
     "compare",
     "env",
     "check",

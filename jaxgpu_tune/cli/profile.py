@@ -1,0 +1,132 @@
+"""``jaxgpu-tune profile -- COMMAND…``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+from .options import wrong_use
+from .output import FOUND, print_json, say, show
+from .parameters import JSON, Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..measure.profile import Profile
+    from ..measure.runs import Outcome
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
+
+PARAMETERS = (
+    Option("names", "--names", "switch", "Run once more without CUDA graphs, and tell what they run."),
+    Option("html", "--html", "text", "Write a page with a timeline.", "FILE"),
+    Option("keep", "--keep", "text", "Keep report, page and traces; on several hosts, a folder that all see.", "DIR"),
+    Option("function", "--function", "text", "The jitted function that is the step.", "NAME"),
+    Option("steps", "--steps", "number", "Steps to trace.", "N", default=6),
+    Option("seconds", "--seconds", "number", "Of steady state to measure before.", "N", default=3),
+    Option("timeout", "--timeout", "number", "End the command after so long.", "SECONDS"),
+    JSON,
+    Argument("program", "-- COMMAND...", many=True, required=True),
+)
+EXAMPLES = (
+    ("jaxgpu-tune profile -- python train.py --steps 200", "any program, unchanged"),
+    ("jaxgpu-tune profile --html step.html -- python train.py", "with a timeline to zoom into"),
+    ("jaxgpu-tune profile --names -- python train.py", "what runs inside CUDA graphs, too"),
+    (
+        "jaxgpu-tune profile --keep runs/1 -- srun python train.py",
+        "several processes: rank 0's report, min and max over ranks",
+    ),
+)
+
+
+def command(
+    program: tuple[str, ...],
+    names: bool,
+    html: str | None,
+    keep: str | None,
+    as_json: bool,
+    **asked: Any,
+) -> int:
+    """Tell where a step of COMMAND goes: computing, communication, copies, idle, each millisecond once; and what to do.
+
+    The program runs unchanged, to its end: its output (on stderr with --json), signals and exit code are its own. Once it
+    runs steadily its step is measured, then a few steps are traced. Without a GPU only the host's clock is told.
+    Exit code 1 also where no step was seen.
+    """
+    import tempfile
+
+    from ..measure.profiling import keep as keep_all
+    from ..measure.profiling import profile_command
+
+    _check(program, html, asked)
+    with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-") as scratch, _apart(as_json):
+        folder = keep or scratch
+        wanted = _asked(asked)
+        profile, outcome = profile_command(program, folder, names=names, **wanted)
+        if keep:
+            keep_all(profile, outcome, keep)
+    _write(profile, html)
+    if as_json:
+        print_json(profile.to_dict())
+    else:
+        show(str(profile))
+    return _status(profile, outcome)
+
+
+def _check(program: tuple[str, ...], html: str | None, asked: dict[str, Any]) -> None:
+    """Before the program runs: raises BadSetting for what cannot be meant."""
+    if not program[0]:
+        raise wrong_use("The name of the command is empty.")
+    for name, least in (("steps", 3), ("seconds", 1), ("timeout", 1)):
+        value = asked[name]
+        if isinstance(value, int) and value < least:
+            raise wrong_use(f"--{name} {value} is not valid; allowed: whole numbers of at least {least}.")
+    if html and not os.path.isdir(os.path.dirname(os.path.abspath(html))):
+        raise wrong_use(f"--html {html!r}: there is no such folder.")
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    from ..measure.runs import Asked, Limits
+
+    trace = {"steps": given["steps"]}
+    asked = Asked(seconds=float(given["seconds"]), whole=True, function=given["function"], trace=trace)
+    return {"asked": asked, "limits": Limits(timeout=given["timeout"])}
+
+
+@contextlib.contextmanager
+def _apart(wanted: bool) -> Iterator[None]:
+    """With --json the program writes on stderr what it writes on stdout, which is for the JSON."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _write(profile: Profile, html: str | None) -> None:
+    if html:
+        from ..render.profile_html import profile_page
+
+        with open(html, "w", encoding="utf-8") as file:
+            file.write(profile_page(profile))
+        say(f"written: {html}", sys.stderr)
+
+
+def _status(profile: Profile, outcome: Outcome) -> int:
+    """The program's own exit code, as a shell tells it; 1 where it is 0 but no step was seen."""
+    code = outcome.exit_code
+    if code is None:
+        return 127
+    if code:
+        return 128 - code if code < 0 else code
+    return FOUND if profile.step_ms is None else 0

@@ -1,0 +1,136 @@
+"""A profile of a command: run it with the observer inside, read the traces that it left, put them together."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..errors import BadSetting
+from ..model import Finding
+from .processes import Process
+from .profile import Host, Profile, Watched, profile_of
+from .runs import Asked, Limits, Outcome, run_watched
+from .timeline import timeline_of
+from .trace.reading import read_trace
+from .trace.reduction import Reduction, reduce_trace
+
+__all__ = ["STEPS", "keep", "profile_command", "profile_outcome", "without_graphs"]
+
+STEPS = 6
+"""Traced by default: the whole ones among them are one fewer."""
+NO_GRAPHS = "--xla_gpu_enable_command_buffer="
+
+
+def profile_command(
+    command: Sequence[str],
+    folder: str | os.PathLike[str],
+    *,
+    asked: Asked,
+    limits: Limits,
+    names: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Profile, Outcome]:
+    """Run ``command`` (with ``names`` twice, the second time without CUDA graphs) and tell where its step goes.
+
+    ``folder`` takes what the runs leave; where processes are on several hosts, all must see it. Raises BadSetting where ``names``
+    cannot be had.
+    """
+    bare = without_graphs(environ) if names else None
+    outcome = run_watched(
+        command, folder=Path(folder) / "run", environ=environ, asked=asked, limits=limits, capture=False
+    )
+    if bare is None or outcome.seconds_a_step is None:
+        return profile_outcome(outcome), outcome
+    named = run_watched(command, folder=Path(folder) / "named", environ=bare, asked=asked, limits=limits, capture=False)
+    return profile_outcome(named, unnamed_s=outcome.seconds_a_step), named
+
+
+def without_graphs(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with XLA's CUDA graphs off. Raises BadSetting where XLA_FLAGS names a file."""
+    flags = environ.get("XLA_FLAGS", "")
+    if flags.strip() and not flags.lstrip().startswith("-"):
+        message = f"XLA_FLAGS names a file ({flags!r}), to which {NO_GRAPHS} cannot be added."
+        raise BadSetting.of(
+            [Finding("names-need-flags", "error", message, "Set XLA_FLAGS to the file's text for --names.")]
+        )
+    return {**environ, "XLA_FLAGS": f"{flags} {NO_GRAPHS}".strip()}
+
+
+def profile_outcome(outcome: Outcome, *, unnamed_s: float | None = None) -> Profile:
+    """The profile of a run: of its processes those that ran steps."""
+    stepped = [one for one in outcome.processes if one.clock or one.steps or one.trace]
+    found = profile_of([_watched(one) for one in stepped], outcome.command, unnamed_s=unnamed_s)
+    told = [outcome.silent, f"The command did not end well: {outcome.cause}." if outcome.cause else ""]
+    return found._replace(notes=(*filter(None, told), *found.notes))
+
+
+def _watched(process: Process) -> Watched:
+    reduction, timeline = None, None
+    why = process.why_not_traced or ("" if process.trace else "the program ended before steps could be traced")
+    if process.trace and Path(process.trace).exists():
+        try:
+            trace = read_trace(process.trace)
+        except ValueError as error:
+            why = str(error).rstrip(".")
+        else:
+            reduction = reduce_trace(trace, peers=process.processes)
+            timeline = timeline_of(trace, reduction)
+    step_s, clock, function = _period(process, reduction)
+    device = process.devices[0] if process.devices else {}
+    return Watched(
+        rank=process.rank,
+        processes=process.processes,
+        step_s=step_s,
+        clock=clock,
+        function=function,
+        error=process.period.error if process.period else None,
+        host=_host(process),
+        device=str(device.get("kind") or ""),
+        jax=process.jax or "",
+        peak_bytes=process.peak_bytes,
+        limit_bytes=device.get("limit_bytes"),
+        xla_flags=process.xla_flags or "",
+        reduction=reduction,
+        why_not_traced=why,
+        **({} if timeline is None else {"timeline": timeline}),
+    )
+
+
+def _period(process: Process, reduction: Reduction | None) -> tuple[float | None, str, str]:
+    """Seconds a step, by which clock, of which function: without the tracer, else by the host's calls under it."""
+    if process.period is not None:
+        return process.period.seconds, process.clock, process.function
+    paced = {name: (calls, ms) for name, (calls, ms) in (reduction.host if reduction else {}).items() if ms is not None}
+    if not paced:
+        return None, "", process.function
+    name = max(sorted(paced), key=lambda one: paced[one][0] * (paced[one][1] or 0.0))
+    return 1e-3 * (paced[name][1] or 0.0), "trace", name
+
+
+def _host(process: Process) -> Host:
+    return Host(
+        first_step_s=process.first_step_s,
+        compiled=len(process.compiled),
+        compile_s=process.compile_seconds,
+        recompiled=len(process.recompiled),
+        recompile_s=sum(one.seconds for one in process.recompiled),
+    )
+
+
+def keep(profile: Profile, outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
+    """Leave the report (JSON and HTML) in ``folder``, and each process's trace where TensorBoard, XProf and Perfetto look for them."""
+    from ..render.profile_html import profile_page
+
+    place = Path(folder)
+    traces = place / "plugins" / "profile" / "jaxgpu_tune"
+    traces.mkdir(parents=True, exist_ok=True)
+    kept = [place / "profile.json", place / "profile.html"]
+    kept[0].write_text(json.dumps(profile.to_dict(), indent=1) + "\n", encoding="utf-8")
+    kept[1].write_text(profile_page(profile), encoding="utf-8")
+    for number, process in enumerate(one for one in outcome.processes if one.trace and Path(one.trace).exists()):
+        rank = number if process.rank is None else process.rank
+        kept.append(Path(shutil.copy(str(process.trace), traces / f"rank{rank}.xplane.pb")))
+    return kept

@@ -1,0 +1,100 @@
+"""``jaxgpu-tune profile``: programs run unchanged, and the report beside them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.child import ROOT, clean_environ
+
+LOOP = dedent("""
+    import sys, time
+    import jax, jax.numpy as jnp
+
+    @jax.jit
+    def train_step(w, x):
+        return w - 1e-3 * (x.T @ jnp.tanh(x @ w)), (x @ w).mean()
+
+    w, x = jnp.ones((64, 64)), jnp.ones((64, 64))
+    end, number = time.monotonic() + float(sys.argv[1]), 0
+    while time.monotonic() < end:
+        w, loss = train_step(w, x)
+        number += 1
+        if number % 5 == 0:
+            float(loss)
+    print("trained")
+    sys.exit(int(sys.argv[2]))
+""")
+
+
+def profiled(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """The command in a fresh process on the CPU."""
+    command = [sys.executable, "-m", "jaxgpu_tune", "profile", *words]
+    made = clean_environ(JAX_PLATFORMS="cpu", COLUMNS="100", **environ)
+    return subprocess.run(command, env=made, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    """A training loop."""
+    (tmp_path / "train.py").write_text(LOOP)
+    return str(tmp_path / "train.py")
+
+
+@pytest.mark.slow
+def test_a_program_is_profiled_as_it_is(program: str, tmp_path: Path) -> None:
+    """Its exit code is kept; JSON alone is on stdout; page, JSON and trace are left, the trace where tools look for it."""
+    kept = tmp_path / "kept"
+    page = tmp_path / "step.html"
+    words = ("--json", "--seconds", "1", "--keep", str(kept), "--html", str(page), "--", sys.executable, program)
+    done = profiled(*words, "7", "3")
+    assert done.returncode == 3, done.stderr
+    told = json.loads(done.stdout)
+    assert "trained" in done.stderr
+    assert told["function"] == "train_step" and 0 < told["step_ms"] < 1000
+    assert told["host"]["compiled"] >= 1 and told["host"]["recompiled"] == 0
+    assert any("no device part" in note for note in told["notes"])
+    assert json.loads((kept / "profile.json").read_text()) == told
+    assert (kept / "plugins" / "profile" / "jaxgpu_tune" / "rank0.xplane.pb").stat().st_size > 1000
+    assert "train.py" in page.read_text()
+
+
+@pytest.mark.slow
+def test_a_script_that_starts_it_is_profiled_too(program: str, tmp_path: Path) -> None:
+    """A shell between, and a program that ends before it is steady: told, with exit code 1."""
+    script = tmp_path / "run.sh"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
+    done = profiled("--seconds", "1", "--", "sh", str(script), "7", "0")
+    assert done.returncode == 0 and "ms a step on cpu (by the calls of train_step" in done.stdout
+    short = profiled("--seconds", "1", "--", "sh", str(script), "0.1", "0")
+    assert short.returncode == 1 and "No steady state" in short.stdout and "ended before" in short.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (("--", sys.executable, "-c", "print(1)"), 1, "none imported jax"),
+        (("--", sys.executable, "-I", "-c", "print(1)"), 1, "-I"),
+        (("--", "no-such-command-here"), 127, "No such file"),
+        (("--steps", "2", "--", "true"), 2, "--steps 2 is not valid; allowed: whole numbers of at least 3."),
+        (("--html", "/no/such/folder/x.html", "--", "true"), 2, "there is no such folder"),
+        (("--", ""), 2, "The name of the command is empty."),
+    ],
+)
+def test_what_cannot_be_profiled_is_told(words: tuple[str, ...], status: int, told: str) -> None:
+    """Whatever is wrong: the program, how it is started, or the command line."""
+    done = profiled(*words)
+    assert done.returncode == status, done.stderr
+    assert told in done.stdout + done.stderr
+
+
+def test_names_need_flags_that_are_written_out(tmp_path: Path) -> None:
+    """XLA_FLAGS that names a file cannot be added to."""
+    (tmp_path / "flags").write_text("--xla_gpu_autotune_level=2")
+    done = profiled("--names", "--", "true", XLA_FLAGS=str(tmp_path / "flags"))
+    assert done.returncode == 2 and "XLA_FLAGS names a file" in done.stderr
