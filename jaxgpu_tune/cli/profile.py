@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
+NOT_FOUND = 127
 PARAMETERS = (
     Option("names", "--names", "switch", "Run once more without CUDA graphs, and tell what they run."),
     Option("html", "--html", "text", "Write a page with a timeline.", "FILE"),
@@ -67,6 +68,9 @@ def command(
         folder = keep or scratch
         wanted = _asked(asked)
         profile, outcome = profile_command(program, folder, names=names, **wanted)
+        if outcome.exit_code is None:
+            say(f"jaxgpu-tune: {outcome.cause}", sys.stderr)
+            return NOT_FOUND
         if keep:
             keep_all(profile, outcome, keep)
     _write(profile, html)
@@ -125,8 +129,6 @@ def _write(profile: Profile, html: str | None) -> None:
 def _status(profile: Profile, outcome: Outcome) -> int:
     """The program's own exit code, as a shell tells it; 1 where it is 0 but no step was seen."""
     code = outcome.exit_code
-    if code is None:
-        return 127
     if code:
         return 128 - code if code < 0 else code
     return FOUND if profile.step_ms is None else 0
