@@ -35,7 +35,6 @@ from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Pres
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .measure.calling import profile
-    from .measure.calling import profile
     from .measure.marks import step, steps
     from .proof.verification import Verification
 
