@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.variants import variants_of
 from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune.measure.statistics import PAIRS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -19,8 +20,9 @@ def arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--name", help="of the file; by default the GPUs and the release of jaxlib")
     parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOAD")
     parser.add_argument("--variants", nargs="+", metavar="NAME", help="by default all; the default is always measured")
-    parser.add_argument("--rounds", type=positive(int), default=2, help="processes for each preset and the default")
-    parser.add_argument("--seconds", type=positive(float), default=1.5, help="timed in each process, after warming up")
+    parser.add_argument("--rounds", type=positive(int), default=PAIRS, help="pairs of each variant with the default")
+    parser.add_argument("--seconds", type=positive(float), default=1.0, help="timed in each process, after warming up")
+    parser.add_argument("--share", type=positive(int), help="GPUs of a workload that takes several; by default all")
     parser.add_argument(
         "--budget-seconds", type=budget, default=float("inf"), help="no run is begun that would end later"
     )

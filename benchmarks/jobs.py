@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from benchmarks.variants import DEFAULT, LATER, NOTHING, Variant, settings_of, variants_of
+from benchmarks.tried import FILLS, FIRST, LATER, NOTHING, SECOND, Variant
+from benchmarks.variants import DEFAULT, settings_of, variants_of
 from benchmarks.workloads import WORKLOADS, Workload
+
+Key = tuple[str, str, int, int]
 
 
 class Job(NamedTuple):
-    """One process: ``round`` counts those of the same kind; ``alone``: one device's share without communication.
-
-    The default's in a later pass has the negative number of the pass as its round.
-    ``turn``: the pass in which it takes turns with the default.
-    """
+    """One process. ``turn``: the variants of one worth, which take turns with the default; ``round``: a pair of each with it."""
 
     workload: str
     variant: Variant
+    turn: int
     round: int
-    alone: bool = False
-    turn: int = 1
 
     @property
-    def key(self) -> tuple[str, str, int, bool]:
+    def key(self) -> Key:
         """What a result of this job says of itself."""
-        return (self.workload, self.variant.name, self.round, self.alone)
+        return (self.workload, self.variant.name, self.turn, self.round)
 
     @property
     def one_gpu(self) -> bool:
         """Whether it leaves the other GPUs free."""
-        return self.alone or WORKLOADS[self.workload].devices == "one"
+        return WORKLOADS[self.workload].devices == "one"
+
+
+class Phase(NamedTuple):
+    """What is done before the next is begun: of one worth, on one GPU each or on several."""
+
+    one_gpu: bool
+    jobs: tuple[Job, ...]
 
 
 def distinct(workload: Workload, base: Mapping[str, str]) -> tuple[list[Variant], dict[str, str]]:
@@ -38,7 +44,7 @@ def distinct(workload: Workload, base: Mapping[str, str]) -> tuple[list[Variant]
     first: dict[str, Variant] = {}
     same: dict[str, str] = {}
     for variant in variants_of(workload):
-        settings = repr(settings_of(variant, base))
+        settings = repr((settings_of(variant, base), variant.processes))
         equal = first.setdefault(settings, variant)
         if equal is not variant:
             same[variant.name] = equal.name
@@ -46,62 +52,63 @@ def distinct(workload: Workload, base: Mapping[str, str]) -> tuple[list[Variant]
 
 
 def in_order(variants: Mapping[str, list[Variant]], rounds: int) -> list[Job]:
-    """Three passes over the workloads: what the presets promise; shares alone, levels, AutoPGLE, published sets; the rest.
-
-    In each the variants take turns with the default; every second round goes backwards, so that one-GPU jobs, of which
-    two run at a time, change GPUs.
-    """
-    jobs: list[Job] = []
-    for worth in (1, 2, LATER):
-        if worth == 2:
-            jobs += [Job(name, NOTHING, 0, True, worth) for name in variants if _shared(WORKLOADS[name])]
-        for name, these in variants.items():
-            jobs += _turns(name, [one for one in these if one.worth == worth], rounds if worth == 1 else 1, worth)
-    return jobs
+    """All of them: what presets promise, then what is tried on their workloads and published sets, then the rest."""
+    return [
+        job
+        for worth in (FIRST, SECOND, LATER)
+        for name, these in variants.items()
+        for job in _turn(name, [one for one in these if one.worth == worth and one is not NOTHING], worth, rounds)
+    ]
 
 
-def _shared(workload: Workload) -> bool:
-    return workload.devices == "all" and not workload.of_a_library
-
-
-def _turns(name: str, variants: list[Variant], rounds: int, worth: int) -> Iterator[Job]:
-    if not variants:
-        return
-    if worth > 1:
-        yield Job(name, NOTHING, -worth, turn=worth)
+def _turn(name: str, variants: list[Variant], turn: int, rounds: int) -> Iterator[Job]:
+    """The default and the variants, there and back again, so that a drift hits all alike."""
+    yield from (Job(name, one, turn, FILLS) for one in variants if one.kept)
+    there = [NOTHING, *variants] if variants else []
     for number in range(rounds):
-        for variant in variants if number % 2 == 0 else reversed(variants):
-            yield Job(name, variant, number, turn=worth)
+        for variant in there if number % 2 == 0 else reversed(there):
+            yield Job(name, variant, turn, number)
 
 
 def pending(jobs: Iterable[Job], runs: Iterable[Mapping[str, Any]], machine: int) -> list[Job]:
-    """The jobs without a result. On another machine the default is measured anew in each turn that it takes with them."""
+    """The jobs without a result. A default is measured anew where another machine's cannot be compared with.
+
+    A process that fills a folder is needed wherever one that finds it is left: folders do not outlast the suite.
+    """
+    runs = [run for run in runs if "turn" in run]
     anywhere = {key_of(run) for run in runs}
     here = {key_of(run) for run in runs if run["machine"] == machine}
-    left = {job.key for job in jobs if job.key not in anywhere}
-    compared = {(job.workload, job.turn) for job in jobs if job.key in left}
-    again = {
-        job.key
-        for job in jobs
-        if job.variant.name == DEFAULT
-        and not job.alone
-        and (job.workload, job.turn) in compared
-        and job.key not in here
-    }
-    return [job for job in jobs if job.key in left | again]
+    left = [job for job in jobs if job.round != FILLS and job.variant.name != DEFAULT and job.key not in anywhere]
+    blocks = {_block(job) for job in left}
+    filled = {(job.workload, job.turn, job.variant.name) for job in left}
+    beside = {job.key for job in jobs if job.variant.name == DEFAULT and _block(job) in blocks and job.key not in here}
+    fills = {job.key for job in jobs if job.round == FILLS and (job.workload, job.turn, job.variant.name) in filled}
+    wanted = {job.key for job in left} | beside | fills
+    return [job for job in jobs if job.key in wanted]
 
 
-def key_of(run: Mapping[str, Any]) -> tuple[str, str, int, bool]:
+def _block(job: Job) -> tuple[str, int, int]:
+    return (job.workload, job.turn, job.round)
+
+
+def key_of(run: Mapping[str, Any]) -> Key:
     """The key of the job whose result this is."""
-    return (run["workload"], run["variant"], run["round"], run["alone"])
+    return (run["workload"], run["variant"], run["turn"], run["round"])
 
 
-def batches(jobs: list[Job], gpus: int) -> list[list[Job]]:
-    """Jobs that run at the same time: two neighbours that need one GPU each; any other alone."""
-    made: list[list[Job]] = []
-    for job in jobs:
-        if gpus > 1 and job.one_gpu and made and len(made[-1]) == 1 and made[-1][0].one_gpu:
-            made[-1].append(job)
-        else:
-            made.append([job])
+def phases(jobs: Iterable[Job]) -> list[Phase]:
+    """By worth; of each, first what needs one GPU."""
+    ordered = sorted(jobs, key=lambda job: (job.turn, not job.one_gpu))
+    groups = groupby(ordered, key=lambda job: (job.turn, job.one_gpu))
+    return [Phase(one_gpu, tuple(group)) for (_, one_gpu), group in groups]
+
+
+def lanes(jobs: Sequence[Job], count: int) -> list[list[Job]]:
+    """The jobs of each lane, about as many in each: a workload stays in one, so that what is compared ran on the same GPUs."""
+    made: list[list[Job]] = [[] for _ in range(count)]
+    by_workload = {
+        name: [job for job in jobs if job.workload == name] for name in dict.fromkeys(j.workload for j in jobs)
+    }
+    for these in by_workload.values():
+        min(made, key=len).extend(these)
     return made

@@ -1,11 +1,15 @@
 """One measurement, in a process of its own: ``python -m benchmarks.measure JSON``; what it found is the last line of stdout.
 
-Started ahead of time it imports JAX and waits for a line on stdin before it touches a GPU.
+Started ahead of time it imports JAX and waits for a line on stdin before it touches a GPU. With ``processes`` it starts one of
+its kind for each GPU, which join a job.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +17,7 @@ from typing import Any
 
 import jax
 
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, Workload
 
 FIRST = 10
 """So many steps are waited for one by one, and their losses kept: compilation, AutoPGLE's profiled runs, warming up."""
@@ -21,35 +25,81 @@ WINDOW = 0.25
 """Seconds of steps after which the device is waited for, as a training loop does when it logs."""
 
 
-def main() -> None:
-    """Build, warm up, time."""
+def main() -> int:
+    """Measure, or start those that do."""
     job = json.loads(sys.argv[1])
+    if job["processes"] > 1 and "rank" not in job:
+        return one_each(job)
     if not sys.stdin.readline():
         sys.exit("who started this has ended")
+    if job["processes"] > 1:
+        join(job)
+    told = measured(WORKLOADS[job["workload"]], job)
+    print("\x01" + json.dumps(told))
+    return 0
+
+
+def one_each(job: dict[str, Any]) -> int:
+    """One process a GPU; the first one's stdout is this one's. Exit code 0 only if all end well."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environ = {**os.environ, **({"JAX_NUM_CPU_DEVICES": "1"} if os.environ.get("JAX_PLATFORMS") == "cpu" else {})}
+    asked = [json.dumps({**job, "rank": rank, "port": port}) for rank in range(job["processes"])]
+    commands = [[sys.executable, "-m", "benchmarks.measure", one] for one in asked]
+    outs = [None, *(subprocess.DEVNULL for _ in commands[1:])]
+    members = [
+        subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=out, text=True)
+        for command, out in zip(commands, outs, strict=True)
+    ]
+    line = sys.stdin.readline()
+    try:
+        for one in members:
+            one.communicate(line)
+    finally:
+        for one in members:
+            one.kill()
+    return max(abs(one.returncode) for one in members)
+
+
+def join(job: dict[str, Any]) -> None:
+    """Become one process of a job, with one GPU; all must be set alike."""
+    import jaxgpu_tune
+
+    jax.distributed.initialize(
+        f"127.0.0.1:{job['port']}",
+        job["processes"],
+        job["rank"],
+        [job["rank"]] if os.environ.get("JAX_PLATFORMS") != "cpu" else None,
+        cluster_detection_method="deactivate",
+    )
+    if found := jaxgpu_tune.check_processes():
+        sys.exit("; ".join(finding.message for finding in found))
+
+
+def measured(workload: Workload, job: dict[str, Any]) -> dict[str, Any]:
+    """Build, warm up, time."""
     started = time.perf_counter()
-    workload = WORKLOADS[job["workload"]]
     module, options = workload.loaded(), dict(workload.options)
-    count = job["devices"] or jax.device_count()
-    size = module.size_of(job["size"], count, **options)
-    devices = jax.devices() * count if job["alone"] else jax.devices()
-    alone = {"alone": True} if job["alone"] else {}
-    step, state, batch = module.build(devices[:count], size, **alone, **options)
+    devices = jax.devices()[: 1 if workload.devices != "all" else None]
+    size = module.size_of(job["size"], len(devices), **options)
+    step, state, batch = module.build(devices, size, **options)
     jax.block_until_ready(state)
     ready = time.perf_counter()
     state, first, losses = first_steps(step, state, batch)
-    times, last = windows(step, state, batch, first[-1], job["seconds"])
     found = {
         "size": size._asdict(),
         "start_seconds": ready - started,
         "compile_seconds": sum(first) - FIRST * min(first),
-        "step_ms": [1e3 * one for one in times],
         "losses": losses,
-        "last_loss": last,
-        "peak_bytes": peak_bytes(),
-        "device": f"{1 if job['alone'] else count} x {jax.devices()[0].device_kind}",
+        "device": f"{len(devices)} x {devices[0].device_kind}",
         "jax": jax.__version__,
     }
-    print("\x01" + json.dumps(found))
+    if workload.until == "first step":
+        return {**found, "step_ms": [1e3 * (ready - started + first[0])], **memory()}
+    times, last, state = windows(step, state, batch, first[-1], job["seconds"])
+    check = str(module.check(state)) if hasattr(module, "check") else None
+    return {**found, "step_ms": [1e3 * one for one in times], "last_loss": last, "check": check, **memory()}
 
 
 def first_steps(step: Callable[..., Any], state: Any, batch: Any) -> tuple[Any, list[float], list[float]]:
@@ -65,8 +115,8 @@ def first_steps(step: Callable[..., Any], state: Any, batch: Any) -> tuple[Any, 
 
 def windows(
     step: Callable[..., Any], state: Any, batch: Any, guess: float, seconds: float
-) -> tuple[list[float], float]:
-    """Seconds a step in each window, and the last loss. The first window is one more warm-up."""
+) -> tuple[list[float], float, Any]:
+    """Seconds a step in each window, the last loss, and the state. The first window is one more warm-up."""
     steps = max(1, round(WINDOW / guess))
     number = 1 + max(3, round(seconds / WINDOW))
     times, loss = [], None
@@ -77,13 +127,33 @@ def windows(
         jax.block_until_ready(loss)
         times.append((time.perf_counter() - begun) / steps)
     assert loss is not None
-    return times[1:], float(loss)
+    return times[1:], float(loss), state
 
 
-def peak_bytes() -> list[int | None]:
-    """Of each device; None where the platform does not tell."""
-    return [(device.memory_stats() or {}).get("peak_bytes_in_use") for device in jax.local_devices()]
+def memory() -> dict[str, list[int | None]]:
+    """Of each local device, bytes: the most that arrays took, and what the process holds beside the pool they lie in.
+
+    None where the platform does not tell. The second holds the CUDA context, kernels and CUDA graphs.
+    """
+    told = [device.memory_stats() or {} for device in jax.local_devices()]
+    held = used_bytes()
+    pools = [one.get("pool_bytes", one.get("bytes_reserved")) for one in told]
+    beside = [used - pool for used, pool in zip(held, pools, strict=False) if pool]
+    return {"peak_bytes": [one.get("peak_bytes_in_use") for one in told], "beside_pool_bytes": beside or [None]}
+
+
+def used_bytes() -> list[int]:
+    """By NVML, of each GPU that this process may use, what is taken of its memory."""
+    import pynvml
+
+    names = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    try:
+        pynvml.nvmlInit()
+        handles = [pynvml.nvmlDeviceGetHandleByUUID(name) for name in names]
+        return [int(pynvml.nvmlDeviceGetMemoryInfo(handle).used) for handle in handles]
+    except pynvml.NVMLError:
+        return []
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

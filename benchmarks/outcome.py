@@ -1,75 +1,57 @@
-"""What the suite's results say: step times, ratios with intervals, and how much communication each variant hides."""
+"""What the suite's results say: step times, ratios with intervals, and verdicts."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks.variants import DEFAULT, LATER, variants_of
+from benchmarks.tried import DEFAULT, FILLS
 from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune.measure.statistics import PAIRS, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 Run = Mapping[str, Any]
 GIB = 2**30
-MUCH = 0.2
-"""The part of a step that is far more than two machines of one kind differ by."""
 PARTS = {"size", "machines", "same", "runs"}
 
 
-class Ratio(NamedTuple):
-    """How many times as fast as the default; ``low`` and ``high``: the extremes over all pairs of a process of each.
-
-    They are alike where there is one pair.
-    """
+class Speed(NamedTuple):
+    """How many times as fast as the default: the median of the pairs, ``low`` and ``high`` their extremes, and the verdict."""
 
     value: float
     low: float
     high: float
+    word: str
 
     def __str__(self) -> str:
         return f"{self.value:.3f}" + (f" ({self.low:.3f} to {self.high:.3f})" if self.low < self.high else "")
 
 
 class Row(NamedTuple):
-    """One variant of one workload. ``step_ms`` and ``default_ms``: medians over all pairs of a process of it and one of the default.
+    """One variant of one workload. ``step_ms`` and ``default_ms``: medians over its pairs of processes.
 
-    ``compile_seconds``: of the first process. ``flags``: XLA_FLAGS that these processes began with, the default's too.
-    ``loss``: after the first steps; ``loss_off``: the largest difference in any of them over all these pairs, as a part of it.
+    ``speed``: what the pairs say; ``word`` is "undecided" where there are fewer of them than a verdict takes, or where they
+    did not run in turns (``pairs`` is then the number of processes). ``compile_seconds``: of the first process; ``default_peak_gib``: the
+    default's. ``flags``: XLA_FLAGS that these processes began with, the default's too. ``loss``: after the first steps;
+    ``loss_off``: the largest difference in any of them, as a part of it.
     """
 
     variant: str
-    processes: int
+    pairs: int
     default_ms: float
     step_ms: float
-    speed: Ratio
+    speed: Speed
     compile_seconds: float
     peak_gib: float | None
+    default_peak_gib: float | None
     loss: float
     loss_off: float
     settings: Mapping[str, str | None]
     flags: str
-
-
-class Exposed(NamedTuple):
-    """Milliseconds a step: by default, of one device's share without communication, and what each variant saves.
-
-    The last by its speed against the default of its own machines; nothing where default and share ran on different machines
-    (``apart``) and the communication is no more than machines differ by.
-    """
-
-    default_ms: float
-    alone_ms: float
-    hidden: Mapping[str, float]
-    apart: bool
-
-    @property
-    def exposed_ms(self) -> float:
-        """The communication that computation does not hide."""
-        return self.default_ms - self.alone_ms
 
 
 class Outcome(NamedTuple):
@@ -78,15 +60,14 @@ class Outcome(NamedTuple):
     name: str
     machine: Mapping[str, Any]
     rows: Mapping[str, tuple[Row, ...]]
-    exposed: Mapping[str, Exposed]
     same: Mapping[str, Mapping[str, str]]
     failed: tuple[Run, ...]
+    gpus: Mapping[str, int]
 
-    @property
-    def card(self) -> str:
-        """Such as ``2 x NVIDIA H200``."""
+    def card(self, workload: str) -> str:
+        """What a workload ran on, such as ``2 x NVIDIA H200``."""
         gpus = self.machine["gpus"]
-        return f"{len(gpus)} x {gpus[0]['name']}" if gpus else "CPU"
+        return f"{self.gpus[workload]} x {gpus[0]['name']}" if gpus else "CPU"
 
     def row(self, workload: str, variant: str) -> Row | None:
         """What was measured of a variant, or of the one that has the same settings."""
@@ -127,15 +108,17 @@ def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
     """The numbers of one file."""
     good = [run for run in results["runs"] if "error" not in run]
     rows = {workload: tuple(_rows(workload, good)) for workload in WORKLOADS}
-    exposed = {workload: found for workload in WORKLOADS if (found := _exposed(workload, good, rows[workload]))}
     failed = tuple(run for run in results["runs"] if "error" in run)
     measured = {workload: these for workload, these in rows.items() if these}
-    return Outcome(name, results["machines"][0], measured, exposed, results["same"], failed)
+    gpus = {
+        run["workload"]: int(run["device"].split(" x ")[0]) for run in good if "device" in run and not run.get("alone")
+    }
+    return Outcome(name, results["machines"][0], measured, results["same"], failed, gpus)
 
 
 def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
     """Of every variant that has a default beside it."""
-    here = [run for run in runs if run["workload"] == workload and not run["alone"]]
+    here = [run for run in runs if run["workload"] == workload and not run.get("alone") and run["round"] != FILLS]
     default = [run for run in here if run["variant"] == DEFAULT]
     for variant in dict.fromkeys(run["variant"] for run in here):
         these = [run for run in here if run["variant"] == variant]
@@ -145,32 +128,50 @@ def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
 
 
 def _row(variant: str, pairs: list[tuple[Run, Run]]) -> Row:
-    these = list({id(after): after for _, after in pairs}.values())
     times = [(step_ms(before), step_ms(after)) for before, after in pairs]
-    ratios = [before / after for before, after in times]
-    peaks = [peak for run in these for peak in run["peak_bytes"] if peak]
+    processes = [len({id(pair[side]) for pair in pairs}) for side in (0, 1)]
+    after = pairs[0][1]
     return Row(
         variant=variant,
-        processes=len(these),
+        pairs=min(processes),
         default_ms=median(before for before, _ in times),
         step_ms=median(after for _, after in times),
-        speed=Ratio(median(ratios), min(ratios), max(ratios)),
-        compile_seconds=these[0]["compile_seconds"],
-        peak_gib=max(peaks) / GIB if peaks else None,
-        loss=these[0]["losses"][-1],
+        speed=_speed([before / after for before, after in times], min(processes)),
+        compile_seconds=after["compile_seconds"],
+        peak_gib=_peak(after for _, after in pairs),
+        default_peak_gib=_peak(before for before, _ in pairs),
+        loss=after["losses"][-1],
         loss_off=max(_off(before, after) for before, after in pairs),
-        settings=these[0]["settings"],
-        flags=these[0].get("flags", ""),
+        settings=after["settings"],
+        flags=after.get("flags", ""),
     )
 
 
+def _speed(ratios: list[float], pairs: int) -> Speed:
+    """The rule of ``jaxgpu_tune compare``; too few pairs decide nothing."""
+    found = verdict(ratios)
+    assert found.ratio is not None
+    assert found.interval is not None
+    decided = len(ratios) == pairs >= PAIRS
+    return Speed(found.ratio, *found.interval, found.word if decided else "undecided")
+
+
+def _peak(runs: Iterable[Run]) -> float | None:
+    peaks = [peak for run in runs for peak in run["peak_bytes"] if peak]
+    return max(peaks) / GIB if peaks else None
+
+
 def _pairs(default: list[Run], these: list[Run]) -> list[tuple[Run, Run]]:
-    """Of a process of the default and one of the variant, on the same machine and begun with the same flags."""
+    """Of a process of the default and one of the variant that ran in turns, on the same GPUs and begun with the same flags.
+
+    Results of before there were turns: every such process with every other.
+    """
     return [(d, t) for d in default for t in these if _place(d) == _place(t)]
 
 
-def _place(run: Run) -> tuple[int, str]:
-    return run["machine"], run.get("flags", "")
+def _place(run: Run) -> tuple[Any, ...]:
+    turn = (run["turn"], run["round"], run["lane"]) if "turn" in run else ()
+    return (run["machine"], run.get("flags", ""), *turn)
 
 
 def _off(default: Run, run: Run) -> float:
@@ -182,16 +183,20 @@ def step_ms(run: Run) -> float:
     return median(run["step_ms"])
 
 
-def _exposed(workload: str, runs: list[Run], rows: tuple[Row, ...]) -> Exposed | None:
-    mine = [run for run in runs if run["workload"] == workload]
-    alone = [run for run in mine if run["alone"]]
-    default = [run for run in mine if run["variant"] == DEFAULT and not run["alone"]]
-    if not alone or not default:
-        return None
-    beside = _pairs(default, alone)
-    default_ms = median(step_ms(run) for run, _ in beside) if beside else median(map(step_ms, default))
-    told = {one.name for one in variants_of(WORKLOADS[workload]) if one.worth < LATER} - {DEFAULT}
-    saved = {row.variant: default_ms * (1 - 1 / row.speed.value) for row in rows if row.variant in told}
-    alone_ms = median(map(step_ms, alone))
-    much = default_ms - alone_ms > MUCH * default_ms
-    return Exposed(default_ms, alone_ms, saved if beside or much else {}, not beside)
+class Tally(NamedTuple):
+    """Programs and workloads on which a preset is faster, level, slower by the rule, or not decided; each with its speed."""
+
+    faster: tuple[str, ...]
+    level: tuple[str, ...]
+    slower: tuple[str, ...]
+    undecided: tuple[str, ...]
+
+
+def tally(preset: str, outcome: Outcome) -> Tally:
+    """Of all workloads on which it was measured and sets something."""
+    found: dict[str, list[str]] = {"faster": [], "no-difference": [], "slower": [], "undecided": []}
+    for workload in outcome.rows:
+        row = outcome.row(workload, preset)
+        if row is not None and row.variant != DEFAULT and WORKLOADS[workload].until == "steps":
+            found[row.speed.word].append(f"{WORKLOADS[workload].title} {row.speed.value:.2f}")
+    return Tally(*(tuple(these) for these in found.values()))
