@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.tried import DEFAULT
 from benchmarks.variants import variants_of
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.statistics import PAIRS
@@ -36,6 +37,8 @@ def arguments(description: str) -> argparse.Namespace:
     names = dict.fromkeys(variant.name for name in given.only for variant in variants_of(WORKLOADS[name]))
     if unknown := [name for name in given.variants or () if name not in names]:
         parser.error(f"no variant of these workloads is called {'; '.join(unknown)}. There are: {'; '.join(names)}")
+    if given.variants == [DEFAULT]:
+        parser.error(f"--variants {DEFAULT} compares nothing: name what is compared with it, one of {'; '.join(names)}")
     if given.name is not None and Path(given.name).name != given.name:
         parser.error(f"--name {given.name} is no part of a file's name: give letters, digits, dots and dashes")
     if given.out.exists() and not given.out.is_dir():

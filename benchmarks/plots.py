@@ -9,11 +9,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.outcome import Outcome, Row
-from benchmarks.variants import DEFAULT
-from benchmarks.workloads import WORKLOADS
+from benchmarks import steps
+from benchmarks.outcome import Outcome
+from benchmarks.tried import DEFAULT
+from benchmarks.workloads import WORKLOADS, Workload
 
 Draw = Callable[[Path], None]
+COLOURS = (
+    "tab:blue",
+    "tab:orange",
+    "tab:green",
+    "tab:red",
+    "tab:purple",
+    "tab:brown",
+    "tab:pink",
+    "tab:olive",
+    "tab:cyan",
+)
+MARKS = "osD^vPX*h"
 
 
 def speed_file(outcome: Outcome) -> str:
@@ -21,18 +34,11 @@ def speed_file(outcome: Outcome) -> str:
     return f"measured-{outcome.name}.svg"
 
 
-def exposed_file(outcome: Outcome) -> str:
-    """The name of the plot of communication that is not hidden."""
-    return f"exposed-{outcome.name}.svg"
-
-
-def stale(folder: Path, measured: Iterable[Outcome]) -> dict[Path, Draw]:
+def stale(folder: Path, measured: Iterable[Outcome], traced: list[steps.Traced]) -> dict[Path, Draw]:
     """Each plot that does not show these numbers, and what draws it."""
-    wanted: dict[Path, tuple[str, Draw]] = {}
-    for outcome in measured:
-        wanted[folder / speed_file(outcome)] = _with_digest(draw_speed, _speeds(outcome))
-        if outcome.exposed:
-            wanted[folder / exposed_file(outcome)] = _with_digest(draw_exposed, _parts(outcome))
+    wanted = {folder / speed_file(outcome): _with_digest(draw_speed, panels(outcome)) for outcome in measured}
+    if traced:
+        wanted[folder / steps.FILE] = _with_digest(draw_steps, [(one.title, one.parts) for one in traced])
     return {
         path: draw for path, (digest, draw) in wanted.items() if not path.exists() or digest not in path.read_text()
     }
@@ -43,66 +49,86 @@ def _with_digest(draw: Any, shown: Any) -> tuple[str, Draw]:
     return digest, partial(draw, shown, digest)
 
 
-def _speeds(outcome: Outcome) -> list[tuple[str, list[tuple[str, float, float, float]]]]:
-    def points(rows: tuple[Row, ...]) -> list[tuple[str, float, float, float]]:
-        return [(row.variant, *(round(one, 4) for one in row.speed)) for row in rows if row.variant != DEFAULT]
+def panels(outcome: Outcome) -> dict[str, dict[str, list[tuple[str, float, float, float, bool]]]]:
+    """By kind of workload and by variant: (workload, speed, smallest, largest, whether a verdict stands behind it)."""
+    made: dict[str, dict[str, list[tuple[str, float, float, float, bool]]]] = {}
+    for name, rows in outcome.rows.items():
+        for row in rows:
+            if row.variant != DEFAULT and not _is_detail(WORKLOADS[name], row.variant):
+                low, high = round(row.speed.low, 4), round(row.speed.high, 4)
+                point = (WORKLOADS[name].title, round(row.speed.value, 4), low, high, row.speed.word != "undecided")
+                made.setdefault(kind_of(WORKLOADS[name]), {}).setdefault(row.variant, []).append(point)
+    return made
 
-    return [(WORKLOADS[name].title, points(rows)) for name, rows in outcome.rows.items() if len(rows) > 1]
+
+def _is_detail(workload: Workload, variant: str) -> bool:
+    """What was tried on top of a preset is in the tables only."""
+    return workload.until == "steps" and variant in {one.name for one in workload.tried}
 
 
-def _parts(outcome: Outcome) -> list[tuple[str, float, float]]:
-    return [
-        (WORKLOADS[name].title, round(found.alone_ms, 3), round(found.exposed_ms, 3))
-        for name, found in outcome.exposed.items()
-    ]
+def kind_of(workload: Workload) -> str:
+    """What a panel holds."""
+    if workload.until == "first step":
+        return "time to the first step"
+    if workload.devices != "all":
+        return "one GPU"
+    return "FSDP" if workload.module in ("workloads.fsdp", "programs.transformer") else "several GPUs, not FSDP"
 
 
 def draw_speed(shown: Any, digest: str, path: Path) -> None:
-    """A point for each variant, its interval as a line, the default at 1; coloured where more than one pair agrees."""
-    labels = [(title, *point) for title, points in shown for point in points]
-    figure, axes = _figure(0.22 * len(labels) + 0.3 * len(shown) + 1)
-    place = 0.0
-    for title, points in shown:
-        axes.text(
-            0.0,
-            place,
-            title,
-            transform=axes.get_yaxis_transform(),
-            fontsize=8,
-            fontweight="bold",
-            va="center",
-            ha="right",
-        )
-        for name, value, low, high in points:
-            place += 1
-            colour = "tab:gray" if low == high or low <= 1 <= high else "tab:green" if low > 1 else "tab:red"
-            axes.plot([low, high], [place, place], color=colour, linewidth=2)
-            axes.plot([value], [place], "o", color=colour, markersize=4)
-            axes.text(-0.01, place, name, transform=axes.get_yaxis_transform(), fontsize=7, va="center", ha="right")
-        place += 1.5
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_ylim(place, -1)
-    axes.set_yticks([])
-    axes.set_xlabel("speed against no settings; coloured where several pairs of processes agree")
-    _save(figure, path, digest)
-
-
-def draw_exposed(shown: Any, digest: str, path: Path) -> None:
-    """For each workload, the share of the default's step that is communication not hidden."""
-    figure, axes = _figure(0.4 * len(shown) + 1)
-    titles = [title for title, _, _ in shown]
-    alone = [100 * alone / (alone + more) for _, alone, more in shown]
-    axes.barh(titles, alone, color="tab:gray", label="the share of one device alone")
-    axes.barh(
-        titles, [100 - one for one in alone], left=alone, color="tab:orange", label="communication that is not hidden"
+    """A panel for each kind, a row for each variant, a point for each workload; hollow where no verdict stands behind it."""
+    heights = [len(rows) + 1.5 for rows in shown.values()]
+    figure, axes = _figure(0.28 * sum(heights) + 0.9 * len(shown), len(shown), heights)
+    for panel, (kind, rows) in zip(axes, shown.items(), strict=True):
+        titles = list(dict.fromkeys(point[0] for points in rows.values() for point in points))
+        for place, points in enumerate(rows.values()):
+            for title, *point in points:
+                number = titles.index(title)
+                _point(
+                    panel,
+                    place + 0.12 * (number - len(titles) / 2 + 0.5),
+                    point,
+                    COLOURS[number % 9],
+                    MARKS[number % 9],
+                )
+        panel.axvline(1, color="black", linewidth=0.8)
+        panel.set_yticks(range(len(rows)), list(rows), fontsize=8)
+        panel.set_ylim(len(rows) - 0.4, -0.6)
+        panel.set_title(kind, fontsize=9, loc="left", fontweight="bold")
+        panel.grid(axis="x", linewidth=0.3)
+        marks = [
+            panel.plot([], [], MARKS[n % 9], color=COLOURS[n % 9], label=title)[0] for n, title in enumerate(titles)
+        ]
+        panel.legend(handles=marks, fontsize=6, loc="upper left", bbox_to_anchor=(1, 1))
+    axes[-1].set_xlabel(
+        "speed against no settings (right of 1: faster); hollow: fewer pairs than a verdict takes", fontsize=8
     )
-    axes.invert_yaxis()
-    axes.set_xlabel("per cent of a step by default")
-    axes.legend(fontsize=7, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     _save(figure, path, digest)
 
 
-def _figure(height: float) -> tuple[Any, Any]:
+def _point(panel: Any, place: float, point: list[Any], colour: str, mark: str) -> None:
+    value, low, high, decided = point
+    panel.plot([low, high], [place, place], color=colour, linewidth=1)
+    panel.plot([value], [place], mark, color=colour, markersize=5, fillstyle="full" if decided else "none")
+
+
+def draw_steps(shown: Any, digest: str, path: Path) -> None:
+    """For each case a bar, its parts in milliseconds."""
+    figure, (axes,) = _figure(0.45 * len(shown) + 1.2, 1, [1])
+    titles, colours = [title for title, _ in shown], ("tab:gray", "tab:olive", "tab:orange", "white")
+    left = [0.0] * len(shown)
+    for part, colour in zip(steps.NAMES, colours, strict=True):
+        widths = [parts[part] for _, parts in shown]
+        axes.barh(titles, widths, left=left, color=colour, edgecolor="gray", linewidth=0.5, label=steps.NAMES[part])
+        left = [one + width for one, width in zip(left, widths, strict=True)]
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", labelsize=7)
+    axes.set_xlabel("milliseconds of a step on one GPU, by its trace", fontsize=8)
+    axes.legend(fontsize=7, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
+    _save(figure, path, digest)
+
+
+def _figure(height: float, panels: int, heights: list[float]) -> tuple[Any, list[Any]]:
     try:
         import matplotlib as mpl
     except ImportError as error:
@@ -112,7 +138,10 @@ def _figure(height: float) -> tuple[Any, Any]:
     mpl.rcParams["svg.hashsalt"] = "jaxgpu_tune"
     from matplotlib import pyplot as plt
 
-    return plt.subplots(figsize=(8, height), layout="constrained")
+    figure, axes = plt.subplots(
+        panels, figsize=(9, height), layout="constrained", squeeze=False, height_ratios=heights, sharex=panels > 1
+    )
+    return figure, list(axes[:, 0])
 
 
 def _save(figure: Any, path: Path, digest: str) -> None:

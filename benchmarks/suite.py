@@ -42,7 +42,6 @@ def main() -> int:
             print("interrupted; started again, it goes on from here", file=sys.stderr)
             return 130
         finally:
-            suite.stopped = True
             given_up(suite.children)
     failed = [run for run in suite.kept.results["runs"] if "error" in run]
     for run in failed:
@@ -90,8 +89,18 @@ class Suite:
         places = self._places(phase.one_gpu)
         queues = lanes(phase.jobs, len(places))
         with ThreadPoolExecutor(len(places)) as pool:
-            for done in [pool.submit(self._run_lane, *one) for one in zip(places, queues, strict=True)]:
-                done.result()
+            lanes_done = [pool.submit(self._run_lane, *one) for one in zip(places, queues, strict=True)]
+            try:
+                for done in lanes_done:
+                    done.result()
+            except BaseException:
+                self._stop()
+                raise
+
+    def _stop(self) -> None:
+        """Let no lane go on."""
+        self.stopped = True
+        given_up(self.children)
 
     def _places(self, one_gpu: bool) -> list[Place]:
         size = 1 if one_gpu else min(self.given.share or len(self.gpus), len(self.gpus))
@@ -102,15 +111,20 @@ class Suite:
         """In order; the next one's process imports JAX while this one's is timed."""
         expected, waiting = EXPECTED, self._started(jobs[:1], place)
         for number, _ in enumerate(jobs):
-            if self.stopped or self._spent() + expected > self.given.budget_seconds:
+            if self._spent() + expected > self.given.budget_seconds:
                 given_up(waiting)
                 return
             begun, child = time.monotonic(), waiting[0]
             child.let_go()
             waiting = self._started(jobs[number + 1 : number + 2], place)
             limit = min(self.given.timeout, self.given.budget_seconds - self._spent() + GRACE)
-            self._keep(child, result_of(child, limit))
+            found = result_of(child, limit)
+            if not self.stopped:
+                self._keep(child, found)
             expected = time.monotonic() - begun
+            if self.stopped:
+                given_up(waiting)
+                return
 
     def _spent(self) -> float:
         return time.monotonic() - self.began

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from benchmarks.jobs import Job, batches, distinct, in_order, pending
-from benchmarks.variants import DEFAULT, bare_environ, variants_of
+from benchmarks.jobs import Job, distinct, in_order, lanes, pending, phases
+from benchmarks.tried import FILLS, KEPT
+from benchmarks.variants import DEFAULT, bare_environ, environ_of, variants_of
 from benchmarks.workloads import WORKLOADS
 from tests.child import ROOT, clean_environ
 
@@ -30,14 +31,16 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def jobs_of(*names: str, rounds: int = 2) -> list[Job]:
-    """All jobs of some workloads on the two GPUs."""
-    return in_order({name: distinct(WORKLOADS[name], bare_environ())[0] for name in names}, rounds)
+    """All jobs of some workloads on the two GPUs, or on one of them."""
+    seen = {name: "0" if WORKLOADS[name].devices == "one" else "0,1" for name in names}
+    bases = {name: {**bare_environ(), "CUDA_VISIBLE_DEVICES": gpus} for name, gpus in seen.items()}
+    return in_order({name: distinct(WORKLOADS[name], bases[name])[0] for name in names}, rounds)
 
 
 def run_of(job: Job, machine: int = 0) -> dict[str, Any]:
     """A result of the job."""
-    workload, variant, number, alone = job.key
-    return {"workload": workload, "variant": variant, "round": number, "alone": alone, "machine": machine}
+    workload, variant, turn, number = job.key
+    return {"workload": workload, "variant": variant, "turn": turn, "round": number, "machine": machine}
 
 
 def test_no_variant_turns_multicast_on() -> None:
@@ -54,38 +57,69 @@ def test_equal_settings_are_measured_once() -> None:
     assert not {variant.name for variant in found} & set(same)
 
 
+def test_one_process_a_gpu_is_no_equal_of_one_for_all() -> None:
+    """Though both set nothing."""
+    found, _ = distinct(WORKLOADS["fsdp_first"], bare_environ())
+    assert {"default", "default, one process a GPU"} <= {variant.name for variant in found}
+
+
 def test_what_presets_promise_comes_first() -> None:
-    """Default and presets of every workload, in turns, before anything published; each pass begins with the default."""
-    jobs = jobs_of("fsdp_comm", "decode")
-    names = [job.variant.name for job in jobs if job.workload == "fsdp_comm" and not job.alone]
-    assert names[:4] == ["default", "fsdp", "fsdp", "default"]
-    worths = [job.variant.worth for job in jobs if job.variant.name != DEFAULT]
-    assert worths == sorted(worths)
-    first = {name: next(i for i, job in enumerate(jobs) if job.workload == name) for name in ("fsdp_comm", "decode")}
-    assert all(jobs[place].variant.name == DEFAULT for place in first.values())
+    """Default and presets of every workload before anything published; within a worth one workload after the other."""
+    jobs = jobs_of("fsdp_first", "decode")
+    assert [job.turn for job in jobs] == sorted(job.turn for job in jobs)
+    first = [job.variant.name for job in jobs if job.turn == 1 and job.workload == "decode"]
+    assert first == ["default", "decode", "decode", "default"]
 
 
-def test_one_gpu_jobs_run_two_at_a_time() -> None:
-    """Where there are two GPUs; what needs all of them runs by itself."""
-    jobs = jobs_of("rl_scan", "decode")
-    together = [batch for batch in batches(jobs, 2) if len(batch) == 2]
-    assert together and all(job.one_gpu for batch in together for job in batch)
-    assert [job for batch in batches(jobs, 2) for job in batch] == jobs
-    assert all(len(batch) == 1 for batch in batches(jobs, 1))
+def test_every_variant_takes_turns_with_the_default() -> None:
+    """In each round of each turn one process of each, there and back again."""
+    blocks: dict[tuple[str, int, int], list[str]] = {}
+    for job in jobs_of("fsdp_first", "experts", rounds=3):
+        blocks.setdefault((job.workload, job.turn, job.round), []).append(job.variant.name)
+    assert len(blocks) == 3 * len({block[:2] for block in blocks})
+    for (_, _, number), names in blocks.items():
+        assert names.count(DEFAULT) == 1 and names[0 if number % 2 == 0 else -1] == DEFAULT
+        assert len(names) == len(set(names)) > 1
+
+
+def test_what_needs_one_gpu_runs_on_all_of_them_side_by_side() -> None:
+    """What is compared stays on one; what needs several comes after it, and nothing is lost."""
+    jobs = jobs_of("rl_scan", "decode", "ppo", "stencil")
+    made = phases(jobs)
+    assert sorted(job.key for phase in made for job in phase.jobs) == sorted(job.key for job in jobs)
+    assert all(job.one_gpu == phase.one_gpu for phase in made for job in phase.jobs)
+    assert made[0].one_gpu and not made[1].one_gpu
+    queues = lanes(made[0].jobs, 2)
+    workloads = [{job.workload for job in queue} for queue in queues]
+    assert all(workloads) and not workloads[0] & workloads[1]
 
 
 def test_what_is_measured_is_not_measured_again() -> None:
-    """On the same machine only what has no result is left, on another one the default too."""
-    jobs = jobs_of("fsdp_comm", "decode")
-    done = [run_of(job) for job in jobs if job.key != ("decode", "decode", 1, False)]
-    assert [job.key for job in pending(jobs, done, 0)] == [("decode", "decode", 1, False)]
-    elsewhere = pending(jobs, done, 1)
-    assert {job.workload for job in elsewhere} == {"decode"}
-    assert [job.key[1:3] for job in elsewhere] == [("default", 0), ("decode", 1), ("default", 1)]
-    without_alone = [run for run in done if not run["alone"]]
-    beside = [job.key[1:3] for job in pending(jobs, without_alone, 1) if job.workload == "fsdp_comm"]
-    assert beside == [("default", 0), ("default", -2)], "a share alone is compared with a default of its own machine"
+    """On the same machine only what has no result is left, on another one the default of its pair too."""
+    jobs = jobs_of("fsdp_first", "decode")
+    done = [run_of(job) for job in jobs if job.key != ("decode", "decode", 1, 1)]
+    assert [job.key for job in pending(jobs, done, 0)] == [("decode", "decode", 1, 1)]
+    assert [job.key for job in pending(jobs, done, 1)] == [("decode", "decode", 1, 1), ("decode", "default", 1, 1)]
     assert pending(jobs, [run_of(job) for job in jobs], 1) == []
+
+
+def test_results_of_before_there_were_turns_stand_for_nothing() -> None:
+    """They are kept, and measured anew."""
+    jobs = jobs_of("decode")
+    old = [{"workload": "decode", "variant": "decode", "round": 0, "alone": False, "machine": 0}]
+    assert pending(jobs, old, 0) == jobs
+
+
+def test_a_folder_is_filled_before_it_is_timed_and_again_by_the_next_suite() -> None:
+    """As long as one of the processes that find it is left."""
+    jobs = [job for job in jobs_of("vit_start") if job.variant.kept or job.variant.name == DEFAULT]
+    cached = [job for job in jobs if job.variant.name.startswith("compilation cache")]
+    assert [job.round for job in cached] == [FILLS, 0, 1]
+    done = [run_of(job) for job in jobs if job is not cached[-1]]
+    assert [job.round for job in pending(jobs, done, 0)] == [FILLS, 1]
+    assert pending(jobs, [*done, run_of(cached[-1])], 0) == []
+    environ = environ_of(cached[0].variant, {}, "/tmp/x")
+    assert environ["JAX_COMPILATION_CACHE_DIR"] == "/tmp/x" and KEPT not in str(environ)
 
 
 def suite(out: Path, *more: str) -> str:
@@ -99,7 +133,7 @@ def suite(out: Path, *more: str) -> str:
 
 def test_without_budget_nothing_is_begun(tmp_path: Path) -> None:
     """It says what is left."""
-    assert "stopped by the budget, 2 of 2 batches left" in suite(tmp_path, "--budget-seconds", "0")
+    assert "stopped by the budget, 2 of 2 runs left" in suite(tmp_path, "--budget-seconds", "0")
     assert not list(tmp_path.iterdir())
 
 
@@ -121,6 +155,7 @@ def test_wrong_use_is_told(tmp_path: Path) -> None:
         assert "0 is not a number above 0" in refused(*on_cpu, option, "0")
     for option in ("--seconds", "--timeout"):
         assert all("is not a number above 0" in refused(*on_cpu, option, text) for text in ("nan", "inf", "-1"))
+    assert "--variants default compares nothing" in refused(*on_cpu, "--variants", "default")
     assert "nan is less than 0, or no number" in refused(*on_cpu, "--budget-seconds", "nan")
     assert "--name a/b is no part of a file's name" in refused(*on_cpu, "--name", "a/b")
     assert "is a file: give a folder" in refused("--platform", "cpu", "--out", __file__)
@@ -143,7 +178,7 @@ def test_results_that_do_not_belong_together_are_not_mixed(tmp_path: Path) -> No
 
 def test_what_waits_for_a_suite_ends_with_it() -> None:
     """It measures nothing on a GPU that the next suite may be using."""
-    asked = json.dumps({"workload": "stencil", "size": "tiny", "devices": None, "alone": False, "seconds": 0.1})
+    asked = json.dumps({"workload": "stencil", "size": "tiny", "seconds": 0.1, "processes": 1})
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.measure", asked],
         env=clean_environ(JAX_PLATFORMS="cpu"),
@@ -160,24 +195,31 @@ def test_what_waits_for_a_suite_ends_with_it() -> None:
 @pytest.mark.slow
 def test_a_failed_run_is_told_and_kept(tmp_path: Path) -> None:
     """With why; it is not tried again as long as it is in the file."""
-    given = ("--platform", "cpu", "--out", str(tmp_path), "--name", "x", "--variants", "default", "--timeout", "0.01")
-    said = refused(*given, "--only", "stencil", "--rounds", "1")
+    given = ("--platform", "cpu", "--out", str(tmp_path), "--name", "x", "--variants", "dreamerv3", "--timeout", "0.01")
+    given = (*given, "--only", "stencil", "--rounds", "1")
+    said = refused(*given, JAXGPU_TUNE_MACHINE=MACHINE)
     assert "stencil default: status none, given up after 0 s" in said
     kept = (tmp_path / "suite-x.json").read_text()
-    assert "unless it is taken out of" in refused(*given, "--only", "stencil", "--rounds", "1")
+    assert "unless it is taken out of" in refused(*given, JAXGPU_TUNE_MACHINE=MACHINE)
     assert (tmp_path / "suite-x.json").read_text() == kept
+
+
+def pids_below(tasks: Path) -> list[str]:
+    """The children that any thread of a process has started."""
+    return [pid for path in tasks.glob("*/children") for pid in path.read_text().split()]
 
 
 @pytest.mark.slow
 def test_interrupted_it_leaves_no_process(tmp_path: Path) -> None:
     """Neither the one that is timed nor the one that waits."""
     command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
-    command += ["--only", "stencil", "--variants", "default", "--seconds", "100"]
+    command += ["--only", "stencil", "--variants", "dreamerv3", "--seconds", "100"]
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits it ignored
-    process = subprocess.Popen(command, env=clean_environ(), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    environ = clean_environ(JAXGPU_TUNE_MACHINE=MACHINE)
+    process = subprocess.Popen(command, env=environ, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     signal.signal(signal.SIGINT, before)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    while len(pids := children.read_text().split()) < 2:
+    children = Path(f"/proc/{process.pid}/task")
+    while len(pids := pids_below(children)) < 2:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     assert "it goes on from here" in process.communicate(timeout=600)[1] and process.returncode == 130
@@ -190,11 +232,11 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     suite(tmp_path)
     path = tmp_path / "suite-test.json"
     results = json.loads(path.read_text())
-    assert [run["variant"] for run in results["runs"]] == ["default", "default", "dreamerv3"]
+    assert [run["variant"] for run in results["runs"]] == ["default", "dreamerv3"]
     assert all(run["step_ms"] and len(run["losses"]) == 10 for run in results["runs"])
     assert "--xla_gpu_enable_command_buffer=" in results["runs"][-1]["settings"]["XLA_FLAGS"]
     assert suite(tmp_path) == f"all of it is in {path}\n"
-    path.write_text(json.dumps({**results, "runs": results["runs"][:2]}))
+    path.write_text(json.dumps({**results, "runs": results["runs"][:1]}))
     again = suite(tmp_path).splitlines()
     assert len(again) == 1 and "dreamerv3" in again[0]
 
@@ -203,7 +245,7 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_two_suites_write_one_file(tmp_path: Path) -> None:
     """Neither loses what the other one found meanwhile."""
     command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
-    command += ["--variants", "default", "--rounds", "2", "--seconds", "0.1", "--only"]
+    command += ["--variants", "dreamerv3", "--rounds", "1", "--seconds", "0.1", "--only"]
     environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
     both = [subprocess.Popen([*command, name], env=environ, cwd=ROOT) for name in ("stencil", "rl_scan")]
     assert [one.wait(600) for one in both] == [0, 0]

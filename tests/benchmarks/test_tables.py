@@ -13,19 +13,30 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune
-from benchmarks import tables
-from benchmarks.outcome import Row, outcome_of, outcomes, without_root
+from benchmarks import steps, tables
+from benchmarks.outcome import Row, outcome_of, outcomes, tally, without_root
+from benchmarks.page import page
 from benchmarks.variants import DEFAULT
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.knowledge.presets import load_preset
 from tests.child import ROOT, clean_environ
 
 
-def run(variant: str, step_ms: float, *, machine: int = 0, alone: bool = False) -> dict[str, Any]:
-    """A result, as the suite writes it."""
+def run(variant: str, step_ms: float, *, machine: int = 0, **more: Any) -> dict[str, Any]:
+    """A result, as the suite writes it; without a turn, as it wrote it before there were turns."""
     told = {"losses": [5.0, 4.5], "compile_seconds": 6.0, "peak_bytes": [2**33, 2**32], "settings": {}, "round": 0}
-    place = {"workload": "fsdp_comm", "variant": variant, "machine": machine, "alone": alone}
+    place = {"workload": "fsdp_comm", "variant": variant, "machine": machine, "device": "2 x NVIDIA H200", **more}
     return {**told, **place, "step_ms": [step_ms, step_ms + 1, step_ms - 1]}
+
+
+def in_turns(*pairs: tuple[float, float], variant: str = "fsdp", lane: int = 0) -> list[dict[str, Any]]:
+    """Pairs of a default and a variant, the milliseconds of each."""
+    turns = [{"turn": 1, "round": number, "lane": lane} for number in range(len(pairs))]
+    return [
+        run(name, ms, **turn)
+        for turn, pair in zip(turns, pairs, strict=True)
+        for name, ms in zip((DEFAULT, variant), pair, strict=True)
+    ]
 
 
 MACHINE = json.loads((ROOT / "tests" / "machines" / "h200x2_captured.json").read_text())
@@ -46,9 +57,10 @@ def test_a_ratio_is_over_all_pairs_of_one_machine() -> None:
     outcome = outcome_of("x", RESULTS)
     fsdp, toolbox = outcome.row("fsdp_comm", "fsdp"), outcome.row("fsdp_comm", "jax-toolbox")
     assert fsdp is not None and toolbox is not None
-    assert fsdp.speed == pytest.approx(((50 / 40 + 52 / 50) / 2 - 0.0, 50 / 50, 52 / 40), abs=0.02)
-    assert toolbox.speed == pytest.approx((1.25, 1.25, 1.25))
-    assert (fsdp.processes, fsdp.step_ms, fsdp.peak_gib, fsdp.loss) == (2, 45.0, 8.0, 4.5)
+    assert fsdp.speed[:3] == pytest.approx(((50 / 40 + 52 / 50) / 2 - 0.0, 50 / 50, 52 / 40), abs=0.02)
+    assert toolbox.speed[:3] == pytest.approx((1.25, 1.25, 1.25))
+    assert (fsdp.pairs, fsdp.step_ms, fsdp.peak_gib, fsdp.loss) == (2, 45.0, 8.0, 4.5)
+    assert fsdp.speed.word == toolbox.speed.word == "undecided"
 
 
 def test_what_has_no_default_on_its_machine_is_left_out() -> None:
@@ -64,19 +76,47 @@ def test_a_variant_with_the_settings_of_another_is_that_one() -> None:
     assert outcome.row("fsdp_comm", "auto") is None
 
 
-def test_exposed_communication_is_the_step_less_the_share_alone() -> None:
-    """And what a variant saves is told in its share, by what it was against the default of its own machine."""
-    found = outcome_of("x", RESULTS).exposed["fsdp_comm"]
-    assert (found.default_ms, found.exposed_ms, found.apart) == (51.0, 21.0, False)
-    assert found.hidden["jax-toolbox"] == pytest.approx(51 * (1 - 80 / 100))
+def rowed(runs: list[dict[str, Any]]) -> Row:
+    """What the results say of fsdp."""
+    row = outcome_of("x", {**RESULTS, "runs": runs}).row("fsdp_comm", "fsdp")
+    assert row is not None
+    return row
 
 
-@pytest.mark.parametrize(("alone", "told"), [(48.0, set()), (30.0, {"fsdp", "jax-toolbox"})])
-def test_a_share_on_another_machine_tells_only_what_is_large(alone: float, told: set[str]) -> None:
-    """Machines of one kind differ by a few percent of a step."""
-    runs = [one for one in RUNS if not one["alone"]] + [run("default", alone, machine=2, alone=True)]
-    found = outcome_of("x", {**RESULTS, "runs": runs}).exposed["fsdp_comm"]
-    assert found.apart and set(found.hidden) == told
+@pytest.mark.parametrize(
+    ("pairs", "word"),
+    [
+        ([(50.0, 45.0)] * 6, "faster"),
+        ([(50.0, 45.0)] * 5, "undecided"),
+        ([*[(50.0, 45.0)] * 5, (50.0, 50.5)], "no-difference"),
+        ([(50.0, 49.9)] * 6, "no-difference"),
+        ([(50.0, 51.0)] * 6, "slower"),
+    ],
+)
+def test_a_verdict_takes_six_pairs_that_agree(pairs: list[tuple[float, float]], word: str) -> None:
+    """And half a percent: the rule of the command compare."""
+    assert rowed(in_turns(*pairs)).speed.word == word
+
+
+def test_a_pair_is_what_ran_in_turns_on_the_same_gpus() -> None:
+    """A slow second half, which hits both, makes no difference; another lane's default is not compared with."""
+    row = rowed([*in_turns(*[(50.0, 40.0)] * 3, *[(100.0, 80.0)] * 3), *in_turns((10.0, 10.0), lane=1, variant="auto")])
+    assert row.speed == (1.25, 1.25, 1.25, "faster") and row.pairs == 6
+
+
+def test_the_page_says_how_often_a_preset_gains() -> None:
+    """By verdicts alone; what has too few pairs is told apart."""
+    outcome = outcome_of("x", {**RESULTS, "runs": in_turns(*[(50.0, 40.0)] * 6)})
+    assert tally("fsdp", outcome).faster == (f"{WORKLOADS['fsdp_comm'].title} 1.25",)
+    assert tally("fsdp", outcome_of("x", RESULTS)) == ((), (), (), (f"{WORKLOADS['fsdp_comm'].title} 1.15",))
+    assert f"| `fsdp` | 1: {WORKLOADS['fsdp_comm'].title} 1.25 | 0 | 0 | 0 |" in page([outcome], [])
+
+
+def test_the_page_says_where_a_step_goes() -> None:
+    """As the trace does: the parts add up to the traced step."""
+    traced = steps.read(ROOT / "benchmarks" / "results")
+    assert traced and all(sum(one.parts.values()) == pytest.approx(one.step, rel=1e-6) for one in traced)
+    assert "exposed communication" in page([], traced)
 
 
 def test_runs_that_began_with_other_flags_are_not_compared() -> None:
@@ -118,7 +158,7 @@ def test_check_tells_what_is_not_up_to_date(tmp_path: Path) -> None:
     before = written(tmp_path, RESULTS).joinpath("README.md").read_text()
     done = command(tmp_path, "--check")
     assert done.returncode == 1
-    assert all(name in done.stdout for name in ("README.md", "measured.md", "measured-x.svg", "exposed-x.svg"))
+    assert all(name in done.stdout for name in ("README.md", "measured.md", "measured-x.svg"))
     assert (tmp_path / "README.md").read_text() == before and not (tmp_path / "docs").exists()
 
 
@@ -136,14 +176,14 @@ def test_only_what_is_between_the_markers_changes(tmp_path: Path) -> None:
     """The rest of README is its author's."""
     written(tmp_path, RESULTS)
     text = tables.stale_texts(tmp_path, outcomes(tmp_path))[tmp_path / "README.md"]
-    assert text.startswith(f"before\n{tables.START}\n| workload") and text.endswith(f"{tables.END}\nafter\n")
+    assert text.startswith(f"before\n{tables.START}\n| program") and text.endswith(f"{tables.END}\nafter\n")
     assert "old" not in text and "| `fsdp` | 51.00 ms | 45.00 ms |" in text
 
 
 def test_failed_runs_are_told(tmp_path: Path) -> None:
     """A variant that did not run is no gap in a table."""
     written(tmp_path, RESULTS)
-    assert "decode with decode failed: `RuntimeError: no peer`" in tables.page(outcomes(tmp_path))
+    assert "decode with decode failed: `RuntimeError: no peer`" in page(outcomes(tmp_path), [])
 
 
 def test_the_committed_tables_are_what_the_results_say() -> None:

@@ -1,0 +1,152 @@
+"""The text of docs/measured.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import jaxgpu_tune
+from benchmarks import plots, steps
+from benchmarks.outcome import Outcome, Row, cause, tally
+from benchmarks.tried import DEFAULT
+from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune.measure.statistics import PAIRS
+
+INTRODUCTION = f"""<!-- Written by `python -m benchmarks.tables`: measure anew with `python -m benchmarks.suite`, do not edit. -->
+
+# What was measured
+
+This page says what each preset did to the time of a training step, on which program and which GPU. It cannot say what a preset
+does to *your* program: `jaxgpu-tune compare none PRESET -- python train.py` measures that.
+
+**How.** Each run is a process of its own. A run with a preset and a run with nothing set (the *default*) take turns, there and
+back again, on the same GPUs: that is a *pair*. *Speed* is the default's time by the preset's: 1.10 is ten percent faster, 0.95 five
+percent slower. The number is the median of the pairs, in brackets are the smallest and the largest.
+
+**When it counts.** A preset is called *faster* or *slower* after {PAIRS} pairs that all agree and differ by at least half a percent in
+the median; *level* if not. {PAIRS} pairs hold the true median with a probability of 97 %. Of fewer pairs nothing is said but their number.
+
+**Programs.** Those of people's libraries are in `benchmarks/programs`, each a script that knows nothing of this library
+(`python -m benchmarks.programs.ppo --steps 200`); the others, in plain JAX, in `benchmarks/workloads`.
+
+**Words.** *FSDP*: each GPU holds a part of every weight, and gathers the whole of a layer just before it is needed. *Collective*: an
+operation in which all GPUs exchange data. *Exposed* communication: the time in which a collective runs and nothing else.
+*Compilation* is that of the first process. *Peak memory* is what arrays took at most on one GPU, with the variant and by default.
+*Losses off by*: the largest relative difference to the default's in the first ten steps; kernels chosen by timing add in another order.
+"""
+OTHER_PURPOSE = {
+    "fast_compile": "shorter compilation, at the cost of the step",
+    "debug": "finding errors",
+    "reproducible": "the same numbers in every run",
+}
+"""Presets that are not for speed; no gain is claimed for them."""
+
+
+def page(measured: list[Outcome], traced: list[steps.Traced]) -> str:
+    """The whole of it."""
+    parts = [INTRODUCTION, *_in_short(measured), *steps.section(traced)]
+    return "\n".join([*parts, *(line for outcome in measured for line in _section(outcome))]) + "\n"
+
+
+def _in_short(measured: list[Outcome]) -> Iterator[str]:
+    yield "## In short\n"
+    yield "| preset | faster on | level on | slower on | fewer pairs than a verdict takes |"
+    yield "|---|---|---|---|---|"
+    for preset in jaxgpu_tune.presets():
+        if preset.kind != "maintained":
+            continue
+        if preset.name in OTHER_PURPOSE:
+            yield f"| `{preset.name}` | not for speed: {OTHER_PURPOSE[preset.name]} | | | |"
+        elif not preset.settings:
+            yield f"| `{preset.name}` | sets nothing | | | |"
+        else:
+            yield _tally_line(preset.name, measured)
+    yield ""
+
+
+def _tally_line(preset: str, measured: list[Outcome]) -> str:
+    found = [tally(preset, outcome) for outcome in measured]
+    decided = {name.rpartition(" ")[0] for one in found for these in one[:3] for name in these}
+    cells = []
+    for place in range(4):
+        names = [name for one in found for name in one[place]]
+        if place == 3:
+            names = sorted({name.rpartition(" ")[0] for name in names} - decided)
+        cells.append(f"{len(names)}: {', '.join(names)}" if names else "0")
+    return f"| `{preset}` | {' | '.join(cells)} |"
+
+
+def _section(outcome: Outcome) -> Iterator[str]:
+    machine = outcome.machine
+    gpu = machine["gpus"][0]["name"] if machine["gpus"] else "CPU"
+    yield f"## {gpu}, jaxlib {machine['jaxlib']}: {outcome.name}\n"
+    yield f"Driver {machine['driver']}, NCCL {machine['nccl']}, jax {machine['jax']}, NVLink multicast off.\n"
+    yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
+    yield "| program | on | variant | default, ms | with it, ms | speed | verdict |"
+    yield "|---|---|---|---|---|---|---|"
+    for workload, rows in outcome.rows.items():
+        yield from (_short_line(outcome, workload, row) for row in rows if _is_main(workload, row.variant))
+    yield ""
+    for workload, rows in outcome.rows.items():
+        yield from _folded(outcome, workload, rows)
+    for run in outcome.failed:
+        yield f"{run['workload']} with {run['variant']} failed: `{cause(run)}`.\n"
+
+
+def _is_main(workload: str, variant: str) -> bool:
+    one = WORKLOADS[workload]
+    started = {tried.name for tried in one.tried} if one.until == "first step" else set()
+    return variant in {*one.presets, *one.judged, *one.rivals, *started}
+
+
+def _short_line(outcome: Outcome, workload: str, row: Row) -> str:
+    where = outcome.card(workload).replace("NVIDIA ", "")
+    cells = (WORKLOADS[workload].title, where, f"`{row.variant}`", f"{row.default_ms:.2f}", f"{row.step_ms:.2f}")
+    return f"| {' | '.join(cells)} | {speed_told(row)} | {verdict_told(row)} |"
+
+
+def _folded(outcome: Outcome, workload: str, rows: Iterable[Row]) -> Iterator[str]:
+    same = outcome.same.get(workload, {})
+    yield f"<details markdown><summary>{WORKLOADS[workload].title}: all that was tried</summary>\n"
+    yield "| variant | default, ms | with it, ms | speed | verdict | compilation, s | peak memory, GiB | losses off by |"
+    yield "|---|---|---|---|---|---|---|---|"
+    yield from (_full_line(row) for row in rows)
+    equals = ", ".join(f"{name} = {other}" for name, other in same.items())
+    yield f"\nThe same settings here, so measured once: {equals}.\n" if equals else ""
+    yield from _flags_told(rows)
+    yield "</details>\n"
+
+
+def _full_line(row: Row) -> str:
+    mine = row.variant == DEFAULT
+    speed, verdict = ("1", "") if mine else (speed_told(row), verdict_told(row))
+    peak = "" if row.peak_gib is None or row.default_peak_gib is None else f"{row.peak_gib:.2f}"
+    beside = f" ({row.default_peak_gib:.2f})" if peak and not mine else ""
+    times = (f"{row.default_ms:.2f}", f"{row.step_ms:.2f}", speed, verdict, f"{row.compile_seconds:.1f}")
+    return f"| {' | '.join((row.variant, *times, peak + beside, f'{100 * row.loss_off:.2f} %'))} |"
+
+
+def speed_told(row: Row) -> str:
+    """Such as 1.120 (1.119 to 1.121)."""
+    return str(row.speed)
+
+
+def verdict_told(row: Row) -> str:
+    """One word, or how many pairs there are."""
+    words: Mapping[str, str] = {"faster": "faster", "slower": "slower", "no-difference": "level"}
+    return words.get(row.speed.word) or f"none yet ({row.pairs} {'pair' if row.pairs == 1 else 'pairs'})"
+
+
+def pairs_told(row: Row) -> str:
+    """Beside a number that no verdict stands behind."""
+    return "" if row.speed.word != "undecided" else f", {row.pairs} {'pair' if row.pairs == 1 else 'pairs'}"
+
+
+def _flags_told(rows: Iterable[Row]) -> Iterator[str]:
+    """What the processes began with, where there was anything; a default that ran both with it and without is not named."""
+    told: dict[str, list[str]] = {}
+    for row in rows:
+        told.setdefault(row.flags, []).append(row.variant)
+    for flags, variants in told.items():
+        if flags:
+            who = "Every process" if len(told) == 1 else f"{', '.join(variants)} and what it is compared with"
+            yield f"{who} began with `{flags}`.\n"
