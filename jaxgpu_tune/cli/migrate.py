@@ -6,7 +6,7 @@ import os
 import sys
 
 from .options import wrong_use
-from .output import exit_code, print_json, say, tell
+from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
@@ -19,10 +19,24 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
+KINDS_OF = {
+    "sh": "shell",
+    "docker": "dockerfile",
+    "yaml": "yaml",
+    "python": "python",
+    "notebook": "notebook",
+    "dotenv": "dotenv",
+    "json": "json",
+    "toml": "toml",
+    "lua": "lua",
+    "text": "text",
+}
+"""The words of ``--as``, and what the reader of files calls them."""
 PARAMETERS = (
     Argument("text", "[TEXT]...", many=True),
     Option("release", "--to", "text", "The jaxlib to write for; by default the installed one.", "VERSION"),
     Option("files", "--file", "many", "Print a patch of this file instead; may be repeated.", "FILE"),
+    Option("kind", "--as", "text", "What the files are, where their names do not tell.", choices=tuple(KINDS_OF)),
     JSON,
 )
 EXAMPLES = (
@@ -32,19 +46,20 @@ EXAMPLES = (
 )
 
 
-def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], as_json: bool) -> int:
+def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], kind: str | None, as_json: bool) -> int:
     """Print TEXT (default: the environment's XLA_FLAGS) in the words of another jaxlib; stdout is that text only.
 
     With --file, print a patch that does so inside shell scripts, Dockerfiles, YAML (Kubernetes, Compose), Python,
-    notebooks and .env files. Only flags that have to change are touched. What cannot be known, such as a value that is
-    put together at run time, is left and named on stderr with its line.
+    notebooks, .env files, Makefiles, Apptainer definitions, JSON, TOML and Lua. Only flags that have to change are touched.
+    What cannot be known, such as a value that is put together at run time, is left and named on stderr with its line.
+    Exit code 1 if a flag stays in a file that the release does not have: it would end the process.
     """
     from ..api import migrate
 
     if files:
         if text:
             raise wrong_use("Give either TEXT or --file, not both.")
-        return _patch(files, release, as_json)
+        return _patch(files, release, kind, as_json)
     found = migrate(" ".join(text) if text else os.environ.get("XLA_FLAGS", ""), release)
     if as_json:
         print_json(found)
@@ -54,12 +69,12 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
     return exit_code(found.findings)
 
 
-def _patch(files: tuple[str, ...], release: str | None, as_json: bool) -> int:
+def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_json: bool) -> int:
     from ..api import migrator
     from ..render.patch import unified
 
     restate = migrator(release)
-    done = [(name, text, _rewritten(name, text, restate)) for name in files for text in [_read(name)]]
+    done = [(name, text, _rewritten(name, text, kind, restate)) for name in files for text in [_read(name)]]
     if as_json:
         print_json([_object(name, text, found) for name, text, found in done])
     else:
@@ -68,15 +83,17 @@ def _patch(files: tuple[str, ...], release: str | None, as_json: bool) -> int:
         sys.stdout.buffer.write(patch.encode())
         for name, _, found in done:
             _tell(name, found)
-    return 0
+    return FOUND if any(change.fatal for _, _, found in done for change in found.left) else 0
 
 
-def _rewritten(name: str, text: str, restate: Callable[[str], Migration]) -> Rewritten:
-    from ..planning.files.rewrite import KINDS, kind_of, rewrite
+def _rewritten(name: str, text: str, said: str | None, restate: Callable[[str], Migration]) -> Rewritten:
+    from ..planning.files.rewrite import kind_of, rewrite
 
-    kind = kind_of(name, text)
+    kind = KINDS_OF[said] if said else kind_of(name, text)
     if kind is None:
-        raise wrong_use(f"--file {name!r}: it cannot be told what kind of file this is; known are: {', '.join(KINDS)}.")
+        raise wrong_use(
+            f"--file {name!r}: its name does not tell what kind of file this is.", f"Say it: --as {'|'.join(KINDS_OF)}."
+        )
     try:
         return rewrite(text, kind, restate)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -95,7 +112,8 @@ def _tell(name: str, found: Rewritten) -> None:
     for change in found.changes:
         say(f"{name}:{change.line}: {change.before} -> {change.after or '(nothing)'}: {change.why}", sys.stderr)
     for change in found.left:
-        say(f"{name}:{change.line}: left as it is: {change.before}: {change.why}", sys.stderr)
+        left = "left as it is, would end the process" if change.fatal else "left as it is"
+        say(f"{name}:{change.line}: {left}: {change.before}: {change.why}", sys.stderr)
 
 
 def _object(name: str, text: str, found: Rewritten) -> dict[str, object]:

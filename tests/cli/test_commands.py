@@ -340,3 +340,16 @@ def test_bytes_that_are_no_text_are_not_offered_another_format() -> None:
     """None could carry them."""
     result = call("env", "single_gpu", "--variable", "FOO=\udcff", "--format", "dotenv")
     assert result.exit_code == 2 and "Change the value." in result.stderr and "--format json" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("XLA_FLAGS=--xla_gpu_graph_level=0", 0), ("XLA_FLAGS=--xla_gpu_graph_level=$L", 1)]
+)
+def test_migrate_fails_while_a_fatal_flag_stays(text: str, status: int, tmp_path: Path) -> None:
+    """The exit code says whether the file can be used; ``--as`` says what it is."""
+    file = tmp_path / "settings"
+    file.write_text(text)
+    done = call("migrate", "--to", "0.11.2", "--file", str(file))
+    assert done.exit_code == 2 and "--as sh|docker" in done.stderr
+    done = call("migrate", "--to", "0.11.2", "--as", "sh", "--file", str(file))
+    assert done.exit_code == status and ("would end the process" in done.stderr) is bool(status)

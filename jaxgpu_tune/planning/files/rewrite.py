@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -15,7 +16,9 @@ __all__ = ["KINDS", "Change", "Rewritten", "kind_of", "rewrite"]
 
 BYTE_ORDER_MARK = "\ufeff"
 """Windows' editors begin files with it, and every reader skips it."""
-KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "shell")
+KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "shell", "json", "toml", "lua", "text")
+SHELLS = ("shell", "dockerfile", "dotenv")
+ASSIGNED = ("json", "toml", "lua", "text")
 SAID_ANEW = ("flag-translated", "flag-half-read")
 """The findings about a flag whose name may have stayed: it stands in other words for what it stood for."""
 _ENDINGS = {
@@ -23,18 +26,30 @@ _ENDINGS = {
     "notebook": (".ipynb",),
     "yaml": (".yaml", ".yml"),
     "dotenv": (".env",),
-    "shell": (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".bashrc", ".profile"),
+    "shell": (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".bashrc", ".profile", ".def", ".mk", "makefile"),
+    "json": (".json", ".jsonc"),
+    "toml": (".toml",),
+    "lua": (".lua",),
 }
+"""A container's definition (Apptainer) and a Makefile quote as the shell does that they hand their lines to."""
+_EMPTIED = {"": 1, "\\": 1, '""': 2, "''": 2, '"",': 2, "'',": 2, 'f""': 2, 'f"",': 2}
+"""What may be left of a line that held flags which went, and how many parts the value must have for the line to go too."""
+WORD = re.compile(r"\w+=\S*")
+"""What is told as no flag: a setting without dashes; other words may be a command around the flags."""
 _LOOKS_LIKE_FLAGS = re.compile(r"--xla_\w+(?:=[^\s\"'\\,)\]}]*)?")
 
 
 class Change(Value):
-    """What became of one flag in one line; ``after`` None: it is left, and ``why`` says for what reason."""
+    """What became of one flag in one line; ``after`` None: it is left, and ``why`` says for what reason.
+
+    ``fatal``: the release has no such flag, so what is left would end the process.
+    """
 
     line: int
     before: str
     after: str | None
     why: str
+    fatal: bool = False
 
 
 class Rewritten(Value):
@@ -71,13 +86,16 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
     sites = list(_sites(text, kind))
     for site in sites:
         work.site(site)
+    if kind == "python":
+        work.compile_options()
     work.elsewhere()
     changes, left = (tuple(sorted(found, key=lambda change: change.line)) for found in (work.changes, work.left))
     return Rewritten(work.edited(), changes, left)
 
 
 def _sites(text: str, kind: str) -> Iterator[Site]:
-    module = import_module(f".{'shell' if kind in ('shell', 'dockerfile', 'dotenv') else kind}", __package__)
+    home = "shell" if kind in SHELLS else "assigned" if kind in ASSIGNED else kind
+    module = import_module(f".{home}", __package__)
     yield from getattr(module, f"{kind}_sites")(text)
     if kind in ("shell", "dockerfile"):
         yield from _through_names(text, module.shell_sites, getattr(module, f"{kind}_sites")(text))
@@ -100,6 +118,7 @@ class _Work:
         self._text, self._migrate = text, migrate
         self._edits: dict[tuple[int, int], Edit] = {}
         self._seen: set[tuple[int, int]] = set()
+        self._parts_at: dict[int, int] = {}
         self._known: dict[str, tuple[str, str, bool]] = {}
         self.changes: list[Change] = []
         self.left: list[Change] = []
@@ -110,7 +129,36 @@ class _Work:
         if site.unsure:
             self._leave_place(site)
         for token in _tokens(whole):
-            self._token(token, places[token.start : token.end])
+            if token.text.startswith("-"):
+                self._token(token, places[token.start : token.end], len(site.pieces))
+            elif site.pieces:
+                self._stray(token, places[token.start : token.end])
+
+    def _stray(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
+        spans = [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]
+        if spans and HOLE not in token.text and WORD.fullmatch(token.text) and (spans[0][0], -1) not in self._seen:
+            self._seen.add((spans[0][0], -1))
+            self._leave(
+                spans[0][0],
+                token.text,
+                "it is no flag: XLA stops reading there, and drops every flag behind it in silence",
+            )
+
+    def compile_options(self) -> None:
+        """Flags as keys of ``compiler_options={…}``: named where the release has them no more, or in other words."""
+        for node in ast.walk(ast.parse(self._text)):
+            if isinstance(node, ast.keyword) and node.arg == "compiler_options" and isinstance(node.value, ast.Dict):
+                for key, value in zip(node.value.keys, node.value.values, strict=True):
+                    if isinstance(key, ast.Constant) and str(key.value).startswith("xla_"):
+                        self._compile_option(key.lineno, str(key.value), value)
+
+    def _compile_option(self, line: int, name: str, value: ast.expr) -> None:
+        given = value.value if isinstance(value, ast.Constant) else "x"
+        flag = f"--{name}={str(given).lower() if isinstance(given, bool) else given!s}"
+        new, why, _ = self._new(flag)
+        if new != flag and not self._exists(f"--{name}"):
+            said = f"in compiler_options; {why}" + (f" (as a flag: {new})" if new else "")
+            self.left.append(Change(line, name, None, said, fatal=True))
 
     def elsewhere(self) -> None:
         """Flags that would change but stand where nothing is known to read them: named, not touched."""
@@ -124,10 +172,24 @@ class _Work:
     def edited(self) -> str:
         """The file with the edits made; neighbours may both want the blank between them."""
         parts, done = [], 0
-        for edit in sorted(self._edits.values(), key=lambda edit: edit.start):
+        for edit in sorted([*self._edits.values(), *self._emptied()], key=lambda edit: (edit.start, -edit.end)):
             parts += [self._text[done : max(edit.start, done)], edit.text]
             done = max(edit.end, done)
         return "".join([*parts, self._text[done:]])
+
+    def _emptied(self) -> Iterator[Edit]:
+        """The lines of which nothing is left but quotes or a continuation, as whole edits."""
+        lines: dict[int, list[Edit]] = {}
+        for edit in self._edits.values():
+            lines.setdefault(self._text.rfind("\n", 0, edit.start) + 1, []).append(edit)
+        for start, edits in lines.items():
+            end = self._text.find("\n", start) + 1
+            rest, at = "", start
+            for edit in sorted(edits, key=lambda edit: edit.start):
+                rest, at = rest + self._text[at : edit.start] + edit.text, max(edit.end, at)
+            needed = _EMPTIED.get((rest + self._text[at:end]).strip())
+            if needed and start and end and self._parts_at.get(edits[0].start, 1) >= needed:
+                yield Edit(start, end, "")
 
     def _leave_place(self, site: Site) -> None:
         end = self._text.find("\n", site.at)
@@ -137,7 +199,7 @@ class _Work:
             self._seen.add((site.at, site.at + len(line)))
             self._leave(site.at, line.strip(), site.unsure)
 
-    def _token(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
+    def _token(self, token: Token, places: list[tuple[Mapped, int]], parts: int) -> None:
         spans = [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]
         if not spans:
             return
@@ -159,7 +221,8 @@ class _Work:
         if said is None:
             self._leave(start, token.text, f"it is put together from several parts; write {new or 'nothing'} instead")
             return
-        self._edits[start, end] = Edit(start, end, said) if said else self._without(places, start, end)
+        edit = Edit(start, end, said) if said else self._without(places, start, end)
+        self._edits[start, end], self._parts_at[edit.start] = edit, parts
         self.changes.append(Change(line_of(self._text, start), token.text, new, why))
 
     def _without(self, places: list[tuple[Mapped, int]], start: int, end: int) -> Edit:
@@ -176,14 +239,17 @@ class _Work:
         if HOLE in name or self._new(name + "=")[0].startswith(name + "="):
             return
         if name == token.text.rstrip(HOLE) or not self._exists(name):
-            self._leave(start, shown, "its value is known only when the program runs")
+            gone = "" if self._exists(name) else "this release has no such flag, and "
+            self._leave(start, shown, f"{gone}its value is known only when the program runs")
 
     def _exists(self, name: str) -> bool:
         """Whether the release has the flag at all, whatever its value."""
         return any(self._new(f"{name}={value}")[0] == f"{name}={value}" for value in ("true", "1", "0.5", "x"))
 
     def _leave(self, at: int, what: str, why: str) -> None:
-        self.left.append(Change(line_of(self._text, at), what, None, why))
+        names = re.findall(r"--xla_\w+", what)
+        fatal = any(self._new(f"{name}=")[0] != f"{name}=" and not self._exists(name) for name in names)
+        self.left.append(Change(line_of(self._text, at), what, None, why, fatal))
 
     def _new(self, flag: str) -> tuple[str, str, bool]:
         """The flag as the release wants it (itself where nothing is known against it), why, and whether that is sure."""
@@ -200,11 +266,16 @@ class _Work:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    """XLA's arguments in a text that may hold holes, each with its place; what is no flag is passed over."""
+    """XLA's arguments in a text that may hold holes, and words that are no flags, each with its place."""
     at = 0
     while at < len(text):
-        if text[at] in BLANKS or text[at] != "-":
-            at += 1 if text[at] in BLANKS + HOLE else len(text[at:].split(maxsplit=1)[0])
+        if text[at] in BLANKS + HOLE:
+            at += 1
+            continue
+        if text[at] != "-":
+            word = re.split(f"[{BLANKS}]", text[at:], maxsplit=1)[0]
+            yield Token(word, None, None, start=at, end=at + len(word))
+            at += len(word)
             continue
         token = scan_file_text(text[at:]).tokens[0]
         yield token._replace(start=at, end=at + len(token.text))

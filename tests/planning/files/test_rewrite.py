@@ -297,3 +297,72 @@ def test_nothing_is_said_where_nothing_has_to_change(text: str) -> None:
 def test_the_kind_of_a_file(name: str, first: str, kind: str | None) -> None:
     """By its name, else by its first line."""
     assert kind_of(name, f"{first}\n") == kind
+
+
+GOES = "--xla_gpu_enable_async_collectives=true"
+TURNS = ("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("devcontainer.json", '{{"containerEnv": {{"XLA_FLAGS": "{}"}}, "runArgs": ["-e", "XLA_FLAGS={}"]}}'),
+        ("pixi.toml", "[activation.env]\nXLA_FLAGS = \"{}\"\nA = 'XLA_FLAGS={}'\n"),
+        ("jax.lua", 'setenv("XLA_FLAGS", "{}")\npushenv("XLA_FLAGS", \'{}\')\n'),
+        ("Makefile", "train:\n\tXLA_FLAGS='{}' XLA_FLAGS=\"{}\" python train.py\n"),
+        ("image.def", '%environment\n    export XLA_FLAGS="{}"\n    export XLA_FLAGS={}\n'),
+    ],
+)
+def test_other_files_are_known_by_their_names(name: str, text: str) -> None:
+    """A table's value, a module file's call, what a recipe hands to the shell."""
+    old, new = TURNS
+    kind = kind_of(name, text)
+    assert kind and rewritten(text.format(old, old), kind) == text.format(new, new)
+
+
+@settings(max_examples=25, deadline=None)
+@given(flags=FLAGS)
+def test_json_reads_what_was_meant(flags: list[str]) -> None:
+    """Escapes included; JSON itself reads it back."""
+    new = rewritten(json.dumps({"env": {"XLA_FLAGS": " ".join(flags), "B": "x"}}, indent=1), "json")
+    read = json.loads(new)["env"]
+    assert read["B"] == "x"
+    if not any("$" in flag for flag in flags):
+        assert read["XLA_FLAGS"].split() == expected(flags)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "new"),
+    [
+        ("python", "f = (\n    '--xla_a=1 '\n    '{} '\n    '--xla_b=1'\n)\nXLA_FLAGS = f\n", "f = (\n    '--xla_a=1 '\n    '--xla_b=1'\n)\nXLA_FLAGS = f\n"),
+        ("shell", 'XLA_FLAGS="--xla_a=1 \\\n  {} \\\n  --xla_b=1"\n', 'XLA_FLAGS="--xla_a=1 \\\n  --xla_b=1"\n'),
+        ("yaml", "env:\n- name: XLA_FLAGS\n  value: >-\n    --xla_a=1\n    {}\n    --xla_b=1\n", "env:\n- name: XLA_FLAGS\n  value: >-\n    --xla_a=1\n    --xla_b=1\n"),
+        ("text", "--xla_a=1\n{}\n--xla_b=1\n", "--xla_a=1\n--xla_b=1\n"),
+    ],
+)  # fmt: skip
+def test_a_line_of_which_nothing_is_left_goes(kind: str, text: str, new: str) -> None:
+    """No empty quotes, no lone backslash, no blank line; also of two flags on that line."""
+    assert rewritten(text.format(GOES), kind) == new
+    assert rewritten(text.format(f"{GOES} {GOES}"), kind) == new
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "line", "why"),
+    [
+        ("shell", 'X=1\nexport XLA_FLAGS="--xla_gpu_graph_level=$L"\n', 2, "no such flag"),
+        ("shell", "export XLA_FLAGS=--xla_gpu_no_such=1\n", 1, "no XLA flag"),
+        ("python", "jit(f,\n  compiler_options={'xla_gpu_graph_level': 0})\n", 2, "--xla_gpu_enable_command_buffer="),
+    ],
+)
+def test_what_would_end_the_process_is_named_as_fatal(kind: str, text: str, line: int, why: str) -> None:
+    """With its line; the file is left as it is."""
+    found = rewrite(text, kind, migrate)
+    assert found.text == text and [(c.line, c.fatal) for c in found.left] == [(line, True)]
+    assert why in found.left[0].why
+
+
+def test_what_is_left_and_harmless_is_not_fatal() -> None:
+    """A word that is no flag is told; a value known only at run time of a flag that is there is nothing."""
+    text = 'XLA_FLAGS="--xla_gpu_autotune_level=$L intra_op_parallelism_threads=1 --xla_dump_to=x"\n'
+    found = rewrite(text, "shell", migrate)
+    assert [(c.before, c.fatal) for c in found.left] == [("intra_op_parallelism_threads=1", False)]

@@ -1,0 +1,59 @@
+"""XLA_FLAGS in JSON, TOML and Lua: the variable's name, then its value as a text in quotes; or both in one text. Also flags alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from .mapped import Mapped, Site, plain
+
+__all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]
+
+_TEXT = r"(?P<text>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
+_NAMED = re.compile(rf"['\"]?\bXLA_FLAGS['\"]?[ \t]*[:=,][ \t]*{_TEXT}")
+_WHOLE = re.compile(r"(?P<text>\"XLA_FLAGS=(?:[^\"\\\n]|\\.)*\"|'XLA_FLAGS=[^'\n]*')")
+_CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]")
+_PUT_IN = re.compile(r"\$\{[^}]*\}|\$\w+")
+
+
+def json_sites(text: str) -> Iterator[Site]:
+    """Every value of the variable, as of ``containerEnv`` and ``runArgs``."""
+    for found in (*_NAMED.finditer(text), *_WHOLE.finditer(text)):
+        yield Site(found.start(), tuple(_pieces(_read(text, *found.span("text")))))
+
+
+toml_sites = lua_sites = json_sites
+"""``XLA_FLAGS = "…"`` of a table; ``setenv("XLA_FLAGS", "…")`` of a module file."""
+
+
+def text_sites(text: str) -> Iterator[Site]:
+    """A file that holds flags and nothing else, as XLA_FLAGS may name one."""
+    yield Site(0, (plain(text),))
+
+
+def _read(text: str, start: int, end: int) -> Mapped:
+    if text[start] == "'":
+        inner = text[start + 1 : end - 1]
+        return Mapped(inner, tuple((at, at + 1) for at in range(start + 1, end - 1)), _literal)
+    found = list(_CHARACTER.finditer(text, start + 1, end - 1))
+    said = [json.loads(f'"{one[0]}"') if one[0][0] == "\\" and one[0] != "\\'" else one[0][-1] for one in found]
+    return Mapped("".join(said), tuple(one.span() for one in found), _escaped)
+
+
+def _pieces(value: Mapped) -> Iterator[Mapped]:
+    """The flags, with a hole for each variable that is put in."""
+    at = len("XLA_FLAGS=") if value.text.startswith("XLA_FLAGS=") else 0
+    for found in _PUT_IN.finditer(value.text, at):
+        yield value._replace(text=value.text[at : found.start()], spans=value.spans[at : found.start()])
+        yield Mapped.hole()
+        at = found.end()
+    yield value._replace(text=value.text[at:], spans=value.spans[at:])
+
+
+def _literal(new: str) -> str | None:
+    return None if "'" in new else new
+
+
+def _escaped(new: str) -> str:
+    return json.dumps(new, ensure_ascii=False)[1:-1]
