@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 
+from . import session
 from .arguments import Arguments, Unpack
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
-from .host.detect import MACHINE_FILE, detect_machine, machine_of_file
-from .host.marker import marked
+from .host.detect import detect_machine, machine_of_file
 from .host.observe import observe
-from .host.packages import installed_versions
 from .host.processes import find_processes
 from .knowledge.presets import all_presets
 from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report
@@ -25,6 +25,7 @@ from .planning.settings.arguments import bad, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any, TypeVar
 
     from .planning.release.reading import Reading
@@ -74,16 +75,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
         >>> import jax
     """
     chosen, overruled = chosen_preset(os.environ, preset)
-    request = _request(chosen, arguments)
-    observation = observe(os.environ, request.machine, visible=request.visible)
-    report = with_findings(plan_here(request, observation), overruled)
-    foreign = _foreign(observation.machine, request)
-    if foreign:
-        report = report._replace(findings=(*report.findings, *foreign))
-    elif not is_off(os.environ):
-        report = writer.apply(report, observation, request.late)
-    writer.announce(report.findings, report.machine.processes)
-    return report
+    return session.set_up(_request(chosen, arguments)._replace(who=_caller()), overruled)
 
 
 def plan(
@@ -147,20 +139,21 @@ def fresh_environ(
     *,
     here: bool = False,
     jaxlib: str | None = None,
+    who: str = "environ()",
     **arguments: Unpack[Arguments],
 ) -> tuple[Report, dict[str, str]]:
-    """The report, and the environment of a fresh process: ``base`` as it is under JAXGPU_TUNE=off, there or here.
+    """The report, and the environment of a fresh process: ``base`` as it is under JAXGPU_TUNE=off, there or here, or if pinned.
 
     ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either;
     ``jaxlib``: plan for that release instead of the installed one.
     """
-    request = _request(preset, arguments)
+    request = _request(preset, arguments)._replace(who=who)
     observation = _observe_fresh(request, base, jaxlib)
     report = plan_here(request, observation)
-    foreign = _foreign(observation.machine, request) if here else ()
-    if foreign or is_off({**os.environ, **base}):
-        return with_findings(report, foreign), dict(base)
-    return report, marked(observation.environ, report.environ)
+    why_not = (*(session.foreign(observation.machine, request) if here else ()), *session.held(base, report))
+    if why_not or is_off({**os.environ, **base}):
+        return with_findings(report, why_not), dict(base)
+    return report, session.final_environ(observation, report, session.layers_with(request, observation.layers))
 
 
 def configured(
@@ -298,7 +291,7 @@ def compiler_options(
 
     request = _request(preset, arguments)
     here = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
-    observation = _observe_fresh(request, here if _is_described(request) else os.environ, jaxlib)
+    observation = _observe_fresh(request, here if session.is_described(request) else os.environ, jaxlib)
     report = plan_here(request, observation)
     writer.announce(report.findings, report.machine.processes)
     return {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
@@ -378,6 +371,19 @@ def _request(preset: Any, arguments: Mapping[str, Any]) -> Request:
     return make_request(preset, {**arguments, "machine": machine})
 
 
+def _caller() -> str:
+    """Who calls this library: a module by its name, where it is not the program itself."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way without importing inspect
+    while frame is not None and _module_of(frame).partition(".")[0] == __name__.partition(".")[0]:
+        frame = frame.f_back
+    name = "" if frame is None else _module_of(frame)
+    return "configure()" if name in ("", "__main__") else f"configure() in {name}"
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
 def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:
     seen = observe(environ, request.machine, live=False, visible=request.visible)
     if jaxlib is None:
@@ -385,18 +391,3 @@ def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | N
     Machine.from_dict({"jaxlib": jaxlib})
     machine = seen.machine._replace(jaxlib=jaxlib, jax=jaxlib, plugins=None, libraries=None)
     return seen._replace(machine=machine)
-
-
-def _is_described(request: Request) -> bool:
-    return request.machine is not None or MACHINE_FILE in os.environ
-
-
-def _foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:
-    """The error finding if the machine planned for has another jaxlib than the one installed here."""
-    if not _is_described(request):
-        return ()
-    here = installed_versions().jaxlib
-    if machine.jaxlib == here:
-        return ()
-    message = f"The plan is for jaxlib {machine.jaxlib}, but {here or 'none'} is installed here, so nothing is applied."
-    return (Finding("other-machine", "error", message, "Use plan() or environ() to plan for another machine."),)

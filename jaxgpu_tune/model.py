@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
+from .state import Layer
 from .values import Value
 
 Severity = Literal["error", "warning", "note"]
@@ -65,6 +66,7 @@ class Setting(Value):
 
     ``value`` is the text of a flag or a variable, the typed value of an option; None removes. ``when`` maps the closed vocabulary of conditions (see
     ``planning/base/conditions.py``) to what each demands; ``measured`` says in the same words where it was measured, empty: nowhere.
+    ``call``: the number of the earlier call that asked for it.
     """
 
     kind: SettingKind
@@ -74,6 +76,7 @@ class Setting(Value):
     source: str
     when: Mapping[str, Any] = NOTHING
     measured: Mapping[str, Any] = NOTHING
+    call: int = 0
 
 
 class Preset(Value):
@@ -165,7 +168,8 @@ class Machine(Value):
 class Observation(Value):
     """All that was seen of the world before a decision: the only input of planning beside the arguments.
 
-    ``environ`` is what was set before this library touched it (what we set earlier is taken back out);
+    ``environ`` is what was set before this library touched it (what we set earlier is taken back out), ``layers`` what
+    earlier calls asked for, ``edits`` what the user changed after which of them, ``notes`` what was wrong with their record;
     ``jax_config`` the options of a live jax that differ from jax's defaults (None: jax is not imported);
     ``flag_file`` the text of the file XLA_FLAGS names; ``modules`` other users of the GPU that are imported here;
     ``live``: this process is planned for, not a fresh one; ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA.
@@ -178,6 +182,9 @@ class Observation(Value):
     modules: frozenset[str] = frozenset()
     live: bool = False
     cuda_folders: tuple[str, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    edits: Mapping[str, int] = NOTHING
+    notes: tuple[Finding, ...] = ()
 
 
 class Migration(Value):
@@ -230,7 +237,7 @@ class Report(Value):
     ``xla_flags``: the final XLA_FLAGS text. ``environ``: every variable set or changed, final values,
     None = removed (XLA_FLAGS and the JAX_* form of each option included). ``jax_config``: the options.
     ``applied``: whether this process was changed. ``inputs``: the arguments and the environment that
-    were decided on, so that the report can be replayed.
+    were decided on, so that the report can be replayed. ``call``: its number, by which ``restore()`` knows it.
     """
 
     preset: str
@@ -242,16 +249,17 @@ class Report(Value):
     findings: tuple[Finding, ...]
     applied: bool = False
     inputs: Mapping[str, Any] = NOTHING
+    call: int = 0
 
     def restore(self) -> None:
-        """Give back what was there before this library's first call: variables and options that still hold what it set.
+        """Take this call back: what is in force follows from the other calls, and after the last is what you had before.
 
-        A report of a plan that was not applied gives nothing back.
+        In any order; a second time it does nothing, nor does it for a plan that was not applied.
         """
-        from .host.apply import restore
+        from .session import take_back
 
         if self.applied:
-            restore()
+            take_back(self.call)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, inputs included."""

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 
 from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag, UnknownPreset
 from .host.detect import MACHINE_FILE
+from .host.marker import MARKER, state_text
 from .host.packages import installed_versions
 from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
 from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
 from .planning.findings.installs import misfits, shadowed, shared_flags
 from .planning.findings.options import companions, refused_here
 from .planning.findings.whole import of_settings, of_surroundings
-from .planning.fraction import fraction_settings, preset_fraction
 from .planning.merging.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.merging.inherit import inherit, read_flags, unlisted_flags
 from .planning.merging.merge import merge
@@ -25,6 +25,7 @@ from .planning.request import Request, check_switch, raise_problems
 from .planning.select import advised, compose, facts_of, nothing_set, select
 from .planning.settings import memory
 from .planning.settings.arguments import CACHE_OPTION, DATA_DIR
+from .state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ STRICT_ERRORS: dict[str, type[JaxGpuTuneError]] = {
 
 def plan_here(request: Request, observation: Observation) -> Report:
     """The plan, with the installed binaries' word where it is needed, and what this host's disk says of the cache."""
+    if observation.layers:
+        from .planning.layers import recalled
+
+        request = recalled(request, observation.layers)
     report = with_findings(probed_plan(request, observation), check_switch(observation.environ))
     return on_this_disk(report, described=request.machine is not None)
 
@@ -142,13 +147,15 @@ def make_plan(
     faults = _faults(request, machine, facts)
     request, preset = (request, preset) if preset else _composed(request)
     avoiding = [setting for fault in faults if looks_around for setting in fault.settings]
-    fraction = preset_fraction(preset, request, observation, facts)
+    fraction = _preset_fraction(preset, request, observation, facts)
     preset = preset._replace(settings=(*preset.settings, *_settings(fraction), *avoiding))
     inherited = read_flags(observation, target)
     stages = _merged(request, observation, preset, facts, target, inherited)
     wishes = stages[-1].wishes
     flags = flags_text(wishes, inherited, environ.get("XLA_FLAGS", ""))
     findings = (
+        *observation.notes,
+        *request.notes,
         *(_misfits(request, observation) if looks_around else ()),
         *_avoided(faults, wishes, target, machine),
         *target.findings,
@@ -170,7 +177,7 @@ def make_plan(
         jax_config=changed,
         decisions=decisions,
         findings=tuple(dict.fromkeys(findings)),
-        inputs={"arguments": request.arguments, "environ": _relevant(environ, decisions)},
+        inputs={"arguments": request.arguments, "environ": _relevant(observation, decisions)},
     )
 
 
@@ -193,15 +200,17 @@ def _merged(
 ) -> tuple[Adapted, ...]:
     """select -> merge: what each stage leaves, of the preset, of what is set already and of the arguments; the last is in force."""
     selected = tuple(select(preset, request, facts))
-    asked = (*request.settings, *fraction_settings(request, observation, facts))
-    wanted = {s.name for s in (*selected, *asked) if isinstance(s, Setting) and s.kind == "env"}
-    chosen = collect((*selected, *asked, *nothing_set(preset, selected, request, facts, observation.machine)))
+    earlier, asked = _explicit(request, observation, facts, target)
+    wanted = {s.name for s in (*selected, *earlier, *asked) if isinstance(s, Setting) and s.kind == "env"}
+    nothing = nothing_set(preset, selected, request, facts, observation.machine)
+    chosen = collect((*selected, *earlier, *asked, *nothing))
     stated = collect(
         (
             *inherit(observation, inherited, wanted, target),
             *adapt(_settings(selected), "preset", target),
             *mistakes(preset, selected, target),
-            *adapt(companions(asked), "preset", target),
+            *adapt(companions((*earlier, *asked)), "preset", target),
+            *adapt(_settings(earlier), "request", target),
             *adapt(_settings(asked), "argument", target),
         )
     )
@@ -210,6 +219,48 @@ def _merged(
     raise_problems(sensible.problems)
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
+
+
+def _explicit(
+    request: Request, observation: Observation, facts: Facts, target: Target
+) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """What earlier calls asked for and still holds, in their order; and what this one asks for."""
+    fraction = _fraction(request, observation, facts)
+    if not request.earlier and not request.remembered:
+        return (), (*request.settings, *fraction)
+    from .planning.layers import struck
+
+    givers = [
+        request.remembered[name] for name in ("memory_fraction", "processes_per_gpu") if name in request.remembered
+    ]
+    if not givers:
+        return tuple(struck(request.earlier, observation, target)), (*request.settings, *fraction)
+    who, call = givers[0]
+    theirs = [one._replace(source=f"{who}, {one.source}") for one in fraction]
+    settings = [one._replace(call=call) if isinstance(one, Setting) else one for one in theirs]
+    told = [one for one in settings if not isinstance(one, Setting)]
+    ordered = sorted((*request.earlier, *_settings(settings)), key=lambda setting: setting.call)
+    return (*struck(ordered, observation, target), *told), request.settings
+
+
+def _fraction(request: Request, observation: Observation, facts: Facts) -> tuple[Setting | Decision, ...]:
+    """The share of the memory that is asked for."""
+    if request.memory_fraction is None and request.processes_per_gpu is None:
+        return ()
+    from .planning.fraction import fraction_settings
+
+    return tuple(fraction_settings(request, observation, facts))
+
+
+def _preset_fraction(
+    preset: Preset, request: Request, observation: Observation, facts: Facts
+) -> tuple[Setting | Decision, ...]:
+    """The share of the memory that the preset states."""
+    if preset.memory_fraction is None:
+        return ()
+    from .planning.fraction import preset_fraction
+
+    return preset_fraction(preset, request, observation, facts)
 
 
 def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
@@ -239,7 +290,7 @@ def _avoided(
 
 def _is_for_cpu(request: Request, observation: Observation) -> bool:
     """Whether the CPU alone will start, whoever says so."""
-    said = {s.name.lower(): s.value for s in request.settings if s.kind != "xla_flag"}
+    said = {s.name.lower(): s.value for s in request.asked if s.kind != "xla_flag"}
     live = observation.jax_config
     inherited = observation.environ.get(PLATFORMS.upper()) if live is None else live.get(PLATFORMS)
     text = said.get(PLATFORMS, inherited)
@@ -250,14 +301,17 @@ def _is_for_cpu(request: Request, observation: Observation) -> bool:
     return names_of(str(text)) == ("cpu",)
 
 
-def _relevant(environ: Mapping[str, str], decisions: Iterable[Decision]) -> dict[str, str]:
-    """What the plan can depend on, so that it can be made again from the report."""
+def _relevant(observation: Observation, decisions: Iterable[Decision]) -> dict[str, str]:
+    """What the plan can depend on, so that it can be made again from the report; what earlier calls asked for included."""
+    environ = dict(observation.environ)
+    if observation.layers:
+        environ[MARKER] = state_text(State(observation.layers, edits=observation.edits))
     decided = {decision.name for decision in decisions if decision.kind == "env"}
     return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT) or name in decided}
 
 
 def _unified(request: Request, environ: Mapping[str, str]) -> bool:
-    asked = {s.name: s.value for s in request.settings if s.kind == "env"}
+    asked = {s.name: s.value for s in request.asked if s.kind == "env"}
     return memory.has_unified_memory({**environ, **asked})
 
 

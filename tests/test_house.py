@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
 
 LAYERS = (
-    {"values", "errors", "model", "machine_file", "arguments"},
+    {"values", "errors", "model", "machine_file", "arguments", "state"},
     {"knowledge"},
     {"planning"},
     {"host", "render"},
     {"proof"},
-    {"pipeline"},
+    {"pipeline", "session"},
     {"measure"},
     {"pgle"},
     {"api"},
@@ -39,7 +39,7 @@ ALONE = {"comms"}
 
 EXCEPTIONS = {
     ("model", "render"): "str(report) and its HTML import render inside the method",
-    ("model", "host"): "report.restore() imports the one writer inside the method",
+    ("model", "session"): "report.restore() plans what is left of the calls inside the method",
 }
 """The named exceptions; each is imported inside a function, never at the top."""
 

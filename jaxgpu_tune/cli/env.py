@@ -43,7 +43,7 @@ def command(preset: str, jaxlib: str | None, form: str, as_json: bool, **given: 
     A value that a format cannot carry is refused (exit code 2), with the formats that can.
     """
     arguments = plan_arguments(given)
-    report, final = planned(preset, {**arguments, "jaxlib": jaxlib} if jaxlib else arguments)
+    report, final = planned(preset, {**arguments, "jaxlib": jaxlib} if jaxlib else arguments, "jaxgpu-tune env")
     tell(report.findings)
     form = "json" if as_json else form
     code = render_environ(changes_of(final) if form in INHERITING else settings_of(report, final), form)

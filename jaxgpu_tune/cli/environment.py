@@ -18,11 +18,13 @@ THIS_HOSTS_OWN = frozenset({"CUDA_VISIBLE_DEVICES"})
 """Where a job runs elsewhere, its scheduler or container says which GPUs it may use."""
 
 
-def planned(preset: str, arguments: dict[str, Any], *, here: bool = False) -> tuple[Report, dict[str, str]]:
+def planned(
+    preset: str, arguments: dict[str, Any], who: str = "jaxgpu-tune", *, here: bool = False
+) -> tuple[Report, dict[str, str]]:
     """The report, and the complete environment of a fresh process with the marker that tells what was set here."""
     from ..api import fresh_environ
 
-    return fresh_environ(preset, os.environ, here=here, **arguments)
+    return fresh_environ(preset, os.environ, here=here, who=who, **arguments)
 
 
 def changes_of(final: dict[str, str]) -> dict[str, str | None]:

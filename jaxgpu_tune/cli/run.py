@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ..host.marker import pinned
 from .environment import planned
 from .options import PLAN, plan_arguments, wrong_use
 from .output import print_json, say, tell
@@ -21,6 +22,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 PARAMETERS = (
     Argument("preset", "PRESET", required=True),
     *PLAN[1:],
+    Option("pin", "--pin", "switch", "Let no configure() in COMMAND change anything; it reports."),
     Option("verbose", "-v", "switch", "Print the plan on stderr before the start."),
     Option("as_json", "--json", "switch", "Print the plan as JSON on stderr before the start."),
     Argument("program", "-- COMMAND...", many=True, required=True),
@@ -31,7 +33,7 @@ EXAMPLES = (
 )
 
 
-def command(preset: str, program: tuple[str, ...], verbose: bool, as_json: bool, **given: Any) -> int:
+def command(preset: str, program: tuple[str, ...], pin: bool, verbose: bool, as_json: bool, **given: Any) -> int:
     """Run COMMAND with what PRESET sets in its environment.
 
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
@@ -39,14 +41,14 @@ def command(preset: str, program: tuple[str, ...], verbose: bool, as_json: bool,
     """
     if not program[0]:
         raise wrong_use("The name of the command is empty.")
-    report, final = planned(preset, plan_arguments(given), here=True)
+    report, final = planned(preset, plan_arguments(given), "jaxgpu-tune run", here=True)
     if as_json:
         print_json(report.to_dict(), sys.stderr)
     elif verbose:
         say(str(report), sys.stderr)
     else:
         tell(report.findings)
-    return _become(program, final)
+    return _become(program, pinned(final) if pin else final)
 
 
 def _become(program: tuple[str, ...], environ: dict[str, str]) -> int:

@@ -8,20 +8,29 @@ from collections.abc import Iterable, Mapping
 from stat import S_ISFIFO
 
 from ..errors import TooLate
-from ..knowledge.installs import FAULT
-from ..model import Decision, Finding, Observation, Processes, Report
+from ..model import Finding, Processes, Report
 from ..planning.merging.assemble import by_variable
 from ..planning.release.target import option_of
-from . import import_hook
-from .marker import MARKER, before_us, marked, touched
-from .phase import MISSING, option_value, users_of_jax
+from .marker import touched
+from .phase import MISSING, option_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["announce", "apply", "former_options", "in_notebook", "last_applied", "restore"]
+__all__ = [
+    "announce",
+    "changed_options",
+    "finish_writing",
+    "former_options",
+    "give_back",
+    "in_notebook",
+    "last_applied",
+    "live_options",
+    "put",
+    "reexecute",
+]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
 PROCESS = os.getpid()
@@ -31,40 +40,34 @@ try:
 except OSError:
     FOLDER = os.curdir
 """Where this library was imported: the nearest to where the program began, which it may have left since."""
-OR_WARN = "; or pass late='warn' to apply what still can be"
 _former_options: dict[str, Any] = {}
 _announced: set[Finding] = set()
 _last: list[Report] = []
+_pending: list[Mapping[str, str | None]] = []
 
 
-def apply(report: Report, observation: Observation, late: str) -> Report:
-    """Carry out a plan, minding how far JAX has started; the report of what was really done."""
-    behind = _too_late(report, observation) if observation.machine.phase == "started" else ()
-    if behind and late == "raise":
-        raise TooLate.of([_late_finding(behind, OR_WARN)])
-    if behind and late == "reexec":
-        _reexecute(report, observation, behind)
-    done = _without(report, behind) if behind else report
-    _write_environ(marked(observation.environ, done.environ), done.environ)
-    _write_options(done.jax_config, report.machine.jax or report.machine.jaxlib)
-    _last[:] = [done._replace(applied=True)]
-    return _last[0]
+def put(report: Report, changes: Mapping[str, str | None]) -> None:
+    """Carry out a plan: ``changes`` of the environment, the marker's included, and its options."""
+    former_options()
+    _write_environ(changes)
+    _write_options(report.jax_config, report.machine.jax or report.machine.jaxlib)
+    _last[:] = [report]
+
+
+def give_back(changes: Mapping[str, str | None]) -> None:
+    """Change the environment back, and the options that still hold what this library set."""
+    former_options()
+    _last.clear()
+    _stop_waiting()
+    _write_environ({**changes, REEXECUTED: None})
+    config = live_options()
+    for name in list(_former_options):
+        _give_back(config, name)
 
 
 def last_applied() -> Report | None:
     """The report that was carried out last in this process, unless it was taken back."""
     return _last[0] if _last else None
-
-
-def restore() -> None:
-    """Give back the variables and options that still hold what this library set."""
-    former_options()
-    _last.clear()
-    import_hook.cancel()
-    _write_environ(before_us(os.environ), (REEXECUTED,))
-    config = _live_config()
-    for name in list(_former_options):
-        _give_back(config, name)
 
 
 def in_notebook() -> bool:
@@ -73,90 +76,21 @@ def in_notebook() -> bool:
     return ipython is not None and ipython.get_ipython() is not None
 
 
-def _too_late(report: Report, observation: Observation) -> tuple[str, ...]:
-    """The settings that are not in force yet and that nothing reads again once the backend has started."""
-    final = marked(observation.environ, report.environ)
-    ours = sorted({*report.environ, *touched(os.environ)})
-    variables = [n for n in ours if not n.startswith("JAX_") and os.environ.get(n) != final.get(n)]
-    release = report.machine.jax or report.machine.jaxlib
-    config = _live_config()
-    options = {**former_options(), **report.jax_config}
-    frozen = [n for n, value in options.items() if _is_frozen(n, release) and option_value(config, n) != value]
-    return (*variables, *frozen)
-
-
-def _is_frozen(name: str, release: str | None) -> bool:
-    spec = option_of(name, release)
-    return spec is not None and spec.moment == "backend"
-
-
-def _late_finding(names: tuple[str, ...], otherwise: str = "") -> Finding:
-    message = f"JAX's backend has already started, so these can no longer take effect: {', '.join(names)}."
-    users = users_of_jax()
-    if users:
-        message += f" Loaded packages that use jax, any of which may have started it when imported: {', '.join(users)}."
-    where = (
-        "Restart the kernel and make this the first cell"
-        if in_notebook()
-        else "Call configure() before the first use of a device"
-    )
-    return Finding("too-late", "warning", message, f"{where}{otherwise}.")
-
-
-def _without(report: Report, behind: tuple[str, ...]) -> Report:
-    """The plan without what comes too late, which is marked as such; a fault that it was to avoid is none the less there.
-
-    What an earlier call set in its place is in force, and stays: child processes and ``restore()`` need it.
-    """
-    flags_late = "XLA_FLAGS" in behind
-    reason = "JAX's backend has already started; it is read only before"
-
-    def marked_late(decision: Decision) -> Decision:
-        hit = decision.name in behind or (flags_late and decision.kind == "xla_flag")
-        return (
-            decision._replace(status="late", reason=f"{reason} ({decision.reason})")
-            if hit and decision.status in ("set", "merged", "removed")
-            else decision
-        )
-
-    decisions = tuple(map(marked_late, report.decisions))
-    struck = {d.source.removeprefix(FAULT) for d in decisions if d.status == "late"}
-    findings = (f._replace(severity="error") if f.code in struck else f for f in report.findings)
-    return report._replace(
-        xla_flags=os.environ.get("XLA_FLAGS", "") if flags_late else report.xla_flags,
-        environ=_in_time(report.environ, behind, {n: os.environ.get(n) for n in touched(os.environ)}),
-        jax_config=_in_time(report.jax_config, behind, {n: option_value(_live_config(), n) for n in _former_options}),
-        decisions=decisions,
-        findings=(*findings, _late_finding(behind)),
-    )
-
-
-def _in_time(wanted: Mapping[str, Any], behind: tuple[str, ...], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """What is wanted and not too late; and of what an earlier call set, what it is too late to change."""
-
-    def is_late(name: str) -> bool:
-        return name in behind or name.lower() in behind
-
-    in_time = {name: value for name, value in wanted.items() if not is_late(name)}
-    return in_time | {name: value for name, value in ours.items() if is_late(name)}
-
-
-def _reexecute(report: Report, observation: Observation, behind: tuple[str, ...]) -> None:
-    """Start this very program again with the settings in its environment: same argv, the folder at the start, once.
+def reexecute(finding: Finding, final: Mapping[str, str]) -> None:
+    """Start this very program again with the environment ``final``: same argv, the folder at the start, once.
 
     What tells of it is the process's number, which stays: child processes, which inherit it, have another.
+    ``finding``: what is too late here. Raises TooLate where starting again would do harm.
     """
     reason = _why_not_again()
     if reason:
-        finding = _late_finding(behind, OR_WARN)
         raise TooLate.of(
             [finding._replace(message=f"{finding.message} Starting the program again is refused: {reason}.")]
         )
     sys.stdout.flush()
     sys.stderr.flush()
-    environ = {**marked(observation.environ, report.environ), REEXECUTED: str(os.getpid())}
     os.chdir(_folder_at_start())
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**final, REEXECUTED: str(os.getpid())})
 
 
 def _why_not_again() -> str:
@@ -201,12 +135,23 @@ def _program_file() -> str:
     return getattr(sys.modules["__main__"], "__file__", None) or ""
 
 
-def _write_environ(final: Mapping[str, str], names: Iterable[str]) -> None:
-    for name in {*names, *touched(os.environ), MARKER}:
-        if name not in final:
+def _write_environ(changes: Mapping[str, str | None]) -> None:
+    """Make the changes. What a signal handler's call finds half done it does first, and this is then done already."""
+    _pending[:] = [changes]
+    for name, value in changes.items():
+        if not _pending or _pending[0] is not changes:
+            return
+        if value is None:
             os.environ.pop(name, None)
-        elif os.environ.get(name) != final[name]:
-            os.environ[name] = final[name]
+        else:
+            os.environ[name] = value
+    _pending.clear()
+
+
+def finish_writing() -> None:
+    """Do the rest of what the code that this one interrupts was writing."""
+    if _pending:
+        _write_environ(dict(_pending[0]))
 
 
 def _write_options(wanted: Mapping[str, Any], release: str | None) -> None:
@@ -214,8 +159,8 @@ def _write_options(wanted: Mapping[str, Any], release: str | None) -> None:
 
     Where jax is not imported yet, its import reads the variables, and what none carries is set right after it.
     """
-    import_hook.cancel()
-    config = _live_config()
+    _stop_waiting()
+    config = live_options()
     if config is not None:
         for name in [name for name in _former_options if name not in wanted]:
             _give_back(config, name)
@@ -223,7 +168,16 @@ def _write_options(wanted: Mapping[str, Any], release: str | None) -> None:
         return
     alone = {name: value for name, value in wanted.items() if name not in by_variable(wanted, release)}
     if alone:
-        import_hook.when_imported("jax", lambda: _update(_live_config(), alone, release))
+        from . import import_hook
+
+        import_hook.when_imported("jax", lambda: _update(live_options(), alone, release))
+
+
+def _stop_waiting() -> None:
+    """What was to be done once jax is imported is not to be done any more."""
+    hook = sys.modules.get(f"{__package__}.import_hook")
+    if hook is not None:
+        hook.cancel()
 
 
 def _update(config: Any, wanted: Mapping[str, Any], release: str | None) -> None:
@@ -231,7 +185,8 @@ def _update(config: Any, wanted: Mapping[str, Any], release: str | None) -> None
         former = option_value(config, name)
         value = _default(name, release) if asked is None else asked
         if former is not MISSING and former != value:
-            _former_options[name] = (_former_options.get(name, (former,))[0], value)
+            was, ours = _former_options.get(name, (former, former))
+            _former_options[name] = (was if former == ours else former, value)
             _set_option(config, name, value)
 
 
@@ -259,7 +214,7 @@ def former_options() -> dict[str, Any]:
 
     Among them those that jax read, when it was imported, from variables that this process or its parent had set.
     """
-    config = _live_config()
+    config = live_options()
     if config is not None:
         from .option_variables import options_of_variables
 
@@ -268,7 +223,14 @@ def former_options() -> dict[str, Any]:
     return {name: was for name, (was, ours) in _former_options.items() if option_value(config, name) == ours}
 
 
-def _live_config() -> Any:
+def changed_options() -> dict[str, Any]:
+    """The options that no longer hold what an earlier call set, with what they are now."""
+    still, config = former_options(), live_options()
+    return {name: option_value(config, name) for name in _former_options if name not in still}
+
+
+def live_options() -> Any:
+    """jax.config; None where jax is not imported."""
     return getattr(sys.modules.get("jax"), "config", None)
 
 

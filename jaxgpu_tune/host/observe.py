@@ -8,14 +8,22 @@ from collections.abc import Mapping
 
 from ..knowledge.pool import neighbours
 from ..model import Machine, Observation
-from .apply import former_options
+from .apply import changed_options, former_options
 from .detect import detect_machine
-from .marker import before_us
+from .marker import follow
 from .phase import live_config, phase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..state import Layer
+
 
 __all__ = ["cuda_folders", "flag_file", "observe"]
 
 BLANKS = " \t\r\n"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 TORCH = "torch.cuda"
 CUDA_LIBRARIES = ("libcudart.so", "libcublas.so", "libcudnn.so", "libnccl.so", "libcupti.so", "libnvJitLink.so")
 PIPS_OWN = os.path.join("-packages", "nvidia", "")
@@ -28,19 +36,36 @@ def observe(
 
     ``visible``: the CUDA_VISIBLE_DEVICES that the call asks for, which holds where none is set already.
     """
-    before = before_us(environ)
-    asked = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    followed = follow(environ)
+    before, layers = followed.environ, followed.state.layers
+    edited = changed_options() if live else {}
+    asked = _visible(layers) if visible is None else {VISIBLE: visible}
     seen = machine if machine is not None else detect_machine({**asked, **before}, live)
     seen = seen._replace(phase=phase() if live else "not-imported")
     return Observation(
         machine=seen,
         environ=before,
-        jax_config=live_config(seen.jax, former_options()) if live else None,
+        jax_config=_options(seen.jax, edited) if live else None,
         flag_file=flag_file(before.get("XLA_FLAGS", "")),
         modules=frozenset(one.module for one in neighbours() if live and one.module in sys.modules) | _cuda_users(live),
         cuda_folders=cuda_folders(before),
         live=live,
+        layers=layers,
+        edits={**followed.state.edits, **{name.upper(): layers[-1].number for name in edited if layers}},
+        notes=followed.findings,
     )
+
+
+def _visible(layers: tuple[Layer, ...]) -> dict[str, str]:
+    """The CUDA_VISIBLE_DEVICES that earlier calls ask for."""
+    asked = [env[VISIBLE] for one in layers if VISIBLE in (env := one.arguments.get("env") or {})]
+    return {VISIBLE: str(asked[-1])} if asked and asked[-1] is not None else {}
+
+
+def _options(jax: str | None, edited: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The user's options of a live jax: what is not the default, and what was changed since we set it."""
+    found = live_config(jax, former_options())
+    return None if found is None else {**edited, **found}
 
 
 def _cuda_users(live: bool) -> frozenset[str]:

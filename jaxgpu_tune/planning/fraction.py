@@ -106,14 +106,14 @@ def _left(request: Request, observation: Observation, facts: Facts) -> dict[str,
 
 
 def _collective_bytes(request: Request, environ: Mapping[str, str]) -> int:
-    asked = {s.name: s.value for s in request.settings if s.kind == "env"}
+    asked = {s.name: s.value for s in request.asked if s.kind == "env"}
     text = str({**environ, **asked}.get(COLLECTIVE_POOL) or "").strip()
     return int(text) * 2**20 if text.isascii() and text.isdigit() else 0
 
 
 def _registers(request: Request, environ: Mapping[str, str]) -> bool:
     inherited = {token.name: token.value or "true" for token in scan(environ.get("XLA_FLAGS", "")).tokens}
-    asked = {s.name: s.value for s in request.settings if s.kind == "xla_flag"}
+    asked = {s.name: s.value for s in request.asked if s.kind == "xla_flag"}
     return any(is_on(asked.get(name, inherited.get(name))) for name in known.registering_flags())
 
 

@@ -23,12 +23,17 @@ __all__ = ["Request", "check_switch", "chosen_preset", "is_off", "make_request",
 
 MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
 """Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
+OF_ONE_CALL = frozenset({"prefer", "strict", "probe", "late", "machine"})
 SWITCH, PRESET = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET"
 OFF, ON = ("off", "0", "false", "no"), ("", "on", "1", "true", "yes")
 
 
 class Request(Value):
-    """What a call asks for. ``settings`` are the explicit ones, in the order of the arguments; ``problems`` what is wrong."""
+    """What a call asks for. ``settings`` are the explicit ones, in the order of the arguments; ``problems`` what is wrong.
+
+    ``who`` asks. ``earlier``: settings that earlier calls asked for; ``remembered``: the arguments that are theirs, with who and
+    which call; ``notes``: what is to be said of that.
+    """
 
     preset: str = "auto"
     settings: tuple[Setting, ...] = ()
@@ -45,6 +50,21 @@ class Request(Value):
     machine: Machine | None = None
     arguments: Mapping[str, Any] = NOTHING
     problems: tuple[Problem, ...] = ()
+    who: str = "configure()"
+    earlier: tuple[Setting, ...] = ()
+    remembered: Mapping[str, tuple[str, int]] = NOTHING
+    notes: tuple[Finding, ...] = ()
+
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """The arguments that go on holding after the call, as they were given; none that say nothing."""
+        given = {name: value for name, value in self.arguments.items() if name not in OF_ONE_CALL}
+        return {name: value for name, value in given.items() if (name, value) != ("preset", "auto")}
+
+    @property
+    def asked(self) -> tuple[Setting, ...]:
+        """All that is asked for explicitly, by earlier calls and then by this one."""
+        return (*self.earlier, *self.settings)
 
     @property
     def visible(self) -> str | None:

@@ -60,7 +60,7 @@ def test_env_is_code_that_a_shell_evaluates() -> None:
     done = subprocess.run(["sh", "-c", f"{code}\nenv -0"], env={}, capture_output=True, text=True, check=True)
     found = dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
     assert "--xla_gpu_pipeline_all_gather=on" in found["XLA_FLAGS"]
-    assert "XLA_FLAGS" in json.loads(found["JAXGPU_TUNE_STATE"])
+    assert json.loads(found["JAXGPU_TUNE_STATE"])["calls"] == [[1, "jaxgpu-tune env", {"preset": "fsdp"}]]
 
 
 def test_env_in_json_agrees_with_the_code() -> None:

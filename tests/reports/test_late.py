@@ -19,7 +19,7 @@ before = dict(os.environ)
 try:
     jaxgpu_tune.configure(flags={FLAG}, jax_config={{"jax_debug_nans": True}})
 except jaxgpu_tune.TooLate as error:
-    tell([isinstance(error, RuntimeError), "XLA_FLAGS" in str(error), dict(os.environ) == before, jax.config.jax_debug_nans])
+    tell([isinstance(error, RuntimeError), "--xla_gpu_autotune_level" in str(error), dict(os.environ) == before, jax.config.jax_debug_nans])
 """
     assert told(code) == [True, True, True, False]
 

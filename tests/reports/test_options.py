@@ -54,7 +54,7 @@ tell([held, jax.config.values["{ALONE}"], finders - len(sys.meta_path), list(var
 """
     held, after, gone, loader, found = told(code)
     assert (held, after, gone, loader) == ("1", "2", 1, ["name", "path"])
-    assert found == ["option-without-variable"]
+    assert found == ["option-without-variable", "overruled"]
 
 
 def test_R27_what_was_taken_back_before_the_import_is_not_set() -> None:
@@ -385,7 +385,7 @@ tell({READ})
 
 @pytest.mark.parametrize("child", [False, True])
 def test_R30_what_jax_read_from_our_variables_is_not_the_users(child: bool, tmp_path: Path) -> None:
-    """A second call after `import jax` takes the first one's place, in this process as in a child of it."""
+    """A second call after `import jax` adds to the first, in this process as in a child of it."""
     first = f"jaxgpu_tune.configure('single_gpu', transfer_guard='log', compilation_cache={str(tmp_path)!r}, jax_config={{'jax_debug_nans': True}})"
     second = f"""
 import jax, jaxgpu_tune
@@ -399,7 +399,7 @@ tell([held, found, c.jax_enable_x64, c.jax_numpy_dtype_promotion])
     start = f"import jaxgpu_tune\n{first}\n"
     code = f"{start}import subprocess, sys\nsubprocess.run([sys.executable, '-c', {'import json' + chr(10) + 'def tell(value): print(chr(1) + json.dumps(value))' + second!r}], check=True)"
     answer = told(code if child else start + second, JAX_NUMPY_DTYPE_PROMOTION="strict")
-    assert answer == [[False, None, None, 1.0, True], [], False, "strict"]
+    assert answer == [[True, "log", str(tmp_path), 0.0, True], ["debug-checks"], False, "strict"]
 
 
 def test_R30_restore_gives_back_what_jax_read_from_our_variables() -> None:

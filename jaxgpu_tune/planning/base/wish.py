@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    Origin = Literal["argument", "existing", "preset"]
+    Origin = Literal["argument", "existing", "preset", "request"]
 else:
     Origin = str
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["check_options", "companions", "refused_here"]
 
 THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
+CACHE_ARGUMENT = "argument compilation_cache"
 PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
 NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
 STRICT_GUARDS = ("disallow", "disallow_explicit")
@@ -45,7 +46,7 @@ UNEXPANDED = r"^~[\w.-]*(/|$)|\$\{?[A-Za-z_]"
 def companions(settings: Iterable[object]) -> Iterator[Setting]:
     """What a directory for the compilation cache needs to be of use; whatever is set already beats it (R30)."""
     for setting in settings:
-        if not isinstance(setting, Setting) or setting.source != "argument compilation_cache" or not setting.value:
+        if not isinstance(setting, Setting) or not setting.source.endswith(CACHE_ARGUMENT) or not setting.value:
             continue
         reason = "so that programs which compile in less than a second are kept too"
         yield Setting("jax_config", THRESHOLD, 0.0, reason, setting.source)

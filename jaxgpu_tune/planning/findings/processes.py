@@ -36,7 +36,7 @@ ONE_USER = ("exclusive_process", "exclusive_thread")
 def check_layout(observation: Observation, request: Request) -> Iterator[Finding]:
     """Findings about local device ids, GPUs that several processes share, and a number of processes nobody tells."""
     machine = observation.machine
-    asked = {s.name: s.value for s in request.settings if s.kind == "env" and s.value is not None}
+    asked = {s.name: s.value for s in request.asked if s.kind == "env" and s.value is not None}
     environ = {**observation.environ, **asked}
     if environ.get(LOCAL_IDS):
         yield from _said(environ[LOCAL_IDS], machine)

@@ -34,6 +34,7 @@ TOLD = (
 
 def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], target: Target) -> Stream:
     """Everything that is set already and matters: XLA flags, variables of XLA, NCCL and CUDA, options, names in ``wanted``."""
+    yield from _taken_out(observation, flags)
     yield from _flags(flags, target)
     yield from _variables(observation, frozenset(wanted), target)
     yield from _options(observation, target)
@@ -45,6 +46,19 @@ def _flags(repaired: Repaired, target: Target) -> Stream:
         value = "true" if flag.value is None else flag.value
         setting = Setting("xla_flag", flag.name, value, "set already", "XLA_FLAGS")
         yield from adapt_flag(setting, "existing", target, text=flag.text)
+
+
+def _taken_out(observation: Observation, flags: Repaired) -> Stream:
+    """What the user has taken out since an earlier call set it: no preset sets it again."""
+    there = {f"--{flag.name}" for flag in flags.flags}.union(observation.environ)
+    for name in sorted(set(observation.edits) - there):
+        reason, source = "taken out after an earlier call had set it", "XLA_FLAGS" if name[:1] == "-" else ENVIRONMENT
+        if name.startswith("--"):
+            yield Wish("xla_flag", name[2:], None, "existing", reason, source)
+        elif not name.startswith("JAX_"):
+            yield Wish("env", name, None, "existing", reason, source)
+        elif observation.jax_config is None:
+            yield Wish("jax_config", name.lower(), None, "existing", reason, source)
 
 
 def read_flags(observation: Observation, target: Target) -> Repaired:
@@ -67,7 +81,7 @@ def read_flags(observation: Observation, target: Target) -> Repaired:
 def unlisted_flags(request: Request, observation: Observation, target: Target) -> Iterator[tuple[str, str]]:
     """(name, text) of the flags that are inherited or asked for and that no release in the tables has."""
     inherited = [(flag.name, flag.text) for flag in read_flags(observation, target).flags]
-    asked = [(s.name, quote(s.name, s.value)) for s in request.settings if s.kind == "xla_flag" and s.value is not None]
+    asked = [(s.name, quote(s.name, s.value)) for s in request.asked if s.kind == "xla_flag" and s.value is not None]
     yield from ((name, text) for name, text in (*inherited, *asked) if not known.known(name))
 
 

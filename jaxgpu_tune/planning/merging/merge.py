@@ -1,6 +1,7 @@
 """Who wins: wishes about the same field of XLA's options meet, one decision comes of each.
 
-Precedence (highest first): argument, what is set already, preset; ``prefer="preset"`` swaps the last two.
+Precedence (highest first): argument, what earlier calls asked for, what is set already, preset; ``prefer="preset"``
+swaps the last two.
 Lists whose own rule is to add up are joined, inherited members first; all else is won by one side, the loser named.
 """
 
@@ -19,9 +20,11 @@ from ..xla_flags.grammar import quote
 __all__ = ["RANKS", "merge", "shown", "text_of"]
 
 RANKS = {
-    "existing": {"preset": 0, "existing": 1, "argument": 2},
-    "preset": {"existing": 0, "preset": 1, "argument": 2},
+    "existing": {"preset": 0, "existing": 1, "request": 2, "argument": 3},
+    "preset": {"existing": 0, "preset": 1, "request": 2, "argument": 3},
 }
+"""A request is an earlier call's argument."""
+GIVEN = ("existing", "request")
 KINDS = ("xla_flag", "env", "jax_config")
 SCHEDULERS = "CUDA_VISIBLE_DEVICES"
 """Which GPUs are this process's own is never ours to overwrite (R48)."""
@@ -67,7 +70,9 @@ def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) ->
 
 
 def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
+    group = _without_taken(group)
     winner = max(enumerate(group), key=lambda item: (_rank(item[1], rank), item[0]))[1]
+    group = [wish for wish in group if wish is winner or not _is_taken(wish)]
     if winner.name == SCHEDULERS and not all(_equal(wish, winner, target) for wish in group):
         yield Finding(
             "scheduler-assigned", "warning", f"{shown(winner)} is the scheduler's assignment and is never overwritten."
@@ -80,6 +85,16 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
         yield from _keep(group, winner, target)
     else:
         yield from _set(group, winner, target)
+
+
+def _without_taken(group: list[Wish]) -> list[Wish]:
+    """What the user has taken out stays out of presets alone: anything else that is set or asked for counts."""
+    rest = [wish for wish in group if not _is_taken(wish)]
+    return rest if any(wish.origin != "preset" for wish in rest) else group
+
+
+def _is_taken(wish: Wish) -> bool:
+    return wish.value is None and wish.origin == "existing"
 
 
 def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
@@ -103,7 +118,7 @@ def _one_list(group: list[Wish], target: Target) -> list[Wish]:
     """
     whole: list[Wish] = []
     for wish in group:
-        sides = {wish.origin} if wish.origin == "preset" else {wish.origin, "existing"}
+        sides = {wish.origin} if wish.origin == "preset" else {wish.origin, *GIVEN[: 1 + (wish.origin == "argument")]}
         before = (w for w in reversed(whole) if w.name == wish.name and w.origin in sides and w.value is not None)
         earlier = next(before, wish)
         both = wish if earlier is wish else _after(earlier, wish, target)
@@ -147,11 +162,26 @@ def _rank(wish: Wish, rank: dict[str, int]) -> int:
 
 def _remove(group: list[Wish], winner: Wish) -> Stream:
     for name in dict.fromkeys(w.name for w in group):
-        former = [w for w in group if w.name == name and w.origin == "existing"]
+        former = [w for w in group if w.name == name and w.origin == "existing" and w.value is not None]
         reason = f"asked for by {winner.source}" + (f"; it was {shown(former[-1])}" if former else "; it was not set")
+        reason = winner.reason if winner.origin == "existing" else reason
         yield Decision(winner.kind, name, None, "removed", reason, winner.source)
         if former and winner.kind != "xla_flag":
             yield winner._replace(name=name)
+    yield from _overruled([w for w in group if w.origin == "request"], winner)
+
+
+def _overruled(losers: Iterable[Wish], winner: Wish) -> Stream:
+    """What was set or asked for before and gives way is told; what an earlier call gave way to was told then."""
+    for loser in {(w.name, w.origin): w for w in losers if w.value is not None}.values():
+        if loser.origin == "existing":
+            message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
+            code = "request-holds" if winner.origin == "request" else "overruled"
+            yield Finding(code, "warning", message, "Set it in one place only.")
+        elif loser.origin == "request" and winner.origin == "argument":
+            what = "it is removed" if winner.value is None else f"{shown(winner)} ({winner.source}) takes its place"
+            message = f"{shown(loser)} was {loser.reason}; {what}."
+            yield Finding("overruled", "warning", message, "Ask for it in one place only.")
 
 
 def _adds_up(group: list[Wish], target: Target) -> bool:
@@ -214,6 +244,7 @@ def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
     last = {w.name: w for w in existing}
     in_steps = any(w.given is not None for w in last.values())
     yield from (w for w in existing if in_steps or last[w.name] is w)
+    yield from _overruled((w for w in group if w.origin == "request" and not _equal(w, winner, target)), winner)
     for wish in last.values():
         losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
         reason = (wish.reason if wish.translated else "set already") + _named(losers)
@@ -244,16 +275,14 @@ def _steps(existing: list[Wish]) -> Stream:
 
 def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
     built_on = {winner.name} if winner.given is not None else set()
-    beside = [w for w in group if w is not winner and not (w.origin == "existing" and w.name in built_on)]
+    beside = [w for w in group if w is not winner and not (w.origin in GIVEN and w.name in built_on)]
     others = [w for w in beside if not _equal(w, winner, target)]
     for name in dict.fromkeys(w.name for w in group if w.name != winner.name):
         beaten = [w for w in group if w.name == name][-1]
         reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
         yield Decision(winner.kind, name, None, "dropped", reason, beaten.source)
         yield from _unset(winner, name)
-    for loser in {w.name: w for w in others if w.origin == "existing"}.values():
-        message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
-        yield Finding("overruled", "warning", message, "Set it in one place only.")
+    yield from _overruled(others, winner)
     reason = winner.reason + _named(others)
     if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
         note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others)

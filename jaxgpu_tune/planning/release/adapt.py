@@ -182,7 +182,7 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
     if misnamed is not None and setting.value is not None:
         yield misnamed
     checked = variables.check(setting.name, setting.value, target.jaxlib, target.unified_memory)
-    if checked.problem and origin == "existing":
+    if checked.problem and origin in ("existing", "request"):
         yield Decision("env", setting.name, None, "dropped", checked.problem, setting.source)
         yield Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)
     elif checked.problem:
@@ -227,7 +227,7 @@ def _adapt_option(setting: Setting, origin: Origin, target: Target) -> Stream:
 
 
 def _bad_option(spec: OptionSpec, setting: Setting, origin: Origin, wrong: ValueError) -> str:
-    if origin == "preset":
+    if origin in ("preset", "request"):
         return f"{wrong} It is left out; correct it in {setting.source}."
     end = "JAX would not start" if spec.type in ("string", "object") else "`import jax` would raise"
     return f"{setting.name.upper()}: {wrong} {end}; it is taken out."
@@ -270,5 +270,5 @@ def _no_such_option(setting: Setting, origin: Origin, target: Target) -> Stream:
             return
         yield Finding("unknown-option", "warning", message, hint)
     yield Decision("jax_config", name, None, "absent", reason, setting.source)
-    if origin == "argument" and release:
+    if origin in ("argument", "request") and release:
         yield Finding("option-absent", "warning", f"{name} is left out: {reason}.")

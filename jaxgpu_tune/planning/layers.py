@@ -1,0 +1,171 @@
+"""A call among others: what earlier ones asked for goes on holding, under their name, until something later says otherwise. Pure.
+
+A later preset takes the place of an earlier one; what was asked for explicitly stays. What the user has changed since is the user's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..errors import BadSetting, UnknownPreset
+from ..model import Finding, Observation, Setting
+from ..state import Layer
+from .base.secrets import shown_value
+from .base.wish import Wish
+from .merging.merge import fields_of
+from .request import Request, make_request, raise_problems
+from .select import compose
+from .settings.arguments import GUARD_OPTIONS
+from .settings.memory import FRACTION_NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..model import SettingKind
+    from .release.target import Target
+
+    Given = dict[str, tuple[Any, Layer]]
+
+
+__all__ = ["earlier", "recalled", "struck", "variables_asked"]
+
+AUTO = "auto"
+SHARES = ("memory_fraction", "processes_per_gpu")
+"""Two ways to say one thing."""
+REMEMBERED = (*SHARES, "layer_bytes", "platform", "devices", "unmeasured")
+UMBRELLA = "jax_transfer_guard"
+
+
+def earlier(layer: Layer) -> str:
+    """Who made an earlier call, for a sentence."""
+    return layer.who if layer.who.startswith("jaxgpu-tune") else f"an earlier {layer.who}"
+
+
+def recalled(request: Request, layers: Iterable[Layer]) -> Request:
+    """The request with what earlier calls asked for under it, and notes where it says otherwise."""
+    notes: list[Finding] = []
+    calls = [(layer, asked) for layer in layers if (asked := _request(layer, notes)) is not None]
+    settings = tuple(
+        s._replace(reason=f"asked for by {earlier(layer)}", source=f"{earlier(layer)}, {s.source}", call=layer.number)
+        for layer, asked in calls
+        for s in asked.settings
+    )
+    given = _given(calls)
+    own = {name: getattr(request, name) for name in REMEMBERED if getattr(request, name, None)}
+    notes += _overruled(given, own)
+    left = {name: pair for name, pair in given.items() if name not in own and not _is_shadowed(name, pair[0], own)}
+    return request._replace(
+        **{name: value for name, (value, _) in left.items()},
+        preset=_preset(request, calls, notes),
+        earlier=settings,
+        remembered={name: (earlier(layer), layer.number) for name, (_, layer) in left.items()},
+        notes=(*request.notes, *notes),
+    )
+
+
+def _request(layer: Layer, notes: list[Finding]) -> Request | None:
+    """What a call asked for; where it can no longer be had (a file that is gone, a name that is no more) that is told."""
+    try:
+        asked = make_request(layer.arguments.get("preset", AUTO), _without_preset(layer.arguments))
+        raise_problems(asked.problems)
+        if asked.preset != AUTO:
+            compose(asked.preset)
+    except (BadSetting, UnknownPreset) as wrong:
+        message = f"What {earlier(layer)} asked for can no longer be had here and is left out: {wrong}"
+        notes.append(Finding("earlier-call-lost", "warning", message, "Ask for it again in this call."))
+        return None
+    return asked
+
+
+def _without_preset(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name != "preset"}
+
+
+def _given(calls: Iterable[tuple[Layer, Request]]) -> Given:
+    """The remembered arguments, each by the last that gave it."""
+    found: Given = {}
+    for layer, asked in calls:
+        new = {name: getattr(asked, name) for name in REMEMBERED if getattr(asked, name, None)}
+        found = {name: pair for name, pair in found.items() if not _is_shadowed(name, pair[0], new)}
+        found |= {name: (value, layer) for name, value in new.items()}
+    return found
+
+
+def _is_shadowed(name: str, value: Any, new: Mapping[str, Any]) -> bool:
+    """Whether a share of the memory is said in the other way later on."""
+    if name not in SHARES:
+        return False
+    other = SHARES[name == SHARES[0]]
+    return other in new and AUTO not in (value, new[other])
+
+
+def _overruled(given: Given, own: Mapping[str, Any]) -> Iterator[Finding]:
+    for name, (value, layer) in given.items():
+        by = name if name in own else SHARES[name == SHARES[0]]
+        if by in own and (own[by] != value if by == name else _is_shadowed(name, value, own)):
+            message = f"{name}={value} was asked for by {earlier(layer)}; {by}={own[by]} takes its place."
+            yield Finding("overruled", "warning", message, "Ask for it in one place only.")
+
+
+def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: list[Finding]) -> str:
+    """The preset in force; one that is named takes the place of an earlier one, "auto" does not."""
+    named = [(layer, asked.preset) for layer, asked in calls if asked.preset != AUTO]
+    if not named or request.preset == named[-1][1]:
+        return request.preset
+    layer, former = named[-1]
+    if request.preset == AUTO:
+        return former
+    message = (
+        f"Preset {request.preset!r}, which {request.who} asks for, takes the place of {former!r}, "
+        f"which {earlier(layer)} asked for."
+    )
+    hint = f"To have both say {former}+{os.path.basename(request.preset)}; to keep the first name none here."
+    notes.append(Finding("preset-displaced", "warning", message, hint))
+    return request.preset
+
+
+def struck(settings: Iterable[Setting], observation: Observation, target: Target) -> Iterator[Setting | Finding]:
+    """What earlier calls asked for, without what the user has changed or taken out since."""
+    edits = [(_fields(_named(name), target), call) for name, call in observation.edits.items()]
+    for setting in settings:
+        mine = _fields(setting, target)
+        if max((call for fields, call in edits if fields & mine), default=-1) < setting.call:
+            yield setting
+            continue
+        text = shown_value(setting.name, setting.value) if setting.kind == "env" else setting.value
+        shown = f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={text}"
+        message = f"{shown} ({setting.source}) was changed or taken out since: what stands there now holds."
+        yield Finding("request-edited", "warning", message, "Ask for it again to have it back.")
+
+
+def variables_asked(layers: Iterable[Layer]) -> frozenset[str]:
+    """The variables that calls ask for, each by itself or as what carries a flag, an option or a share of the memory."""
+    asked = recalled(make_request(), layers)
+    shares = FRACTION_NAMES if any(name in asked.remembered for name in SHARES) else ()
+    return frozenset((*shares, *map(_carrier, asked.earlier)))
+
+
+def _carrier(setting: Setting) -> str:
+    return (
+        "XLA_FLAGS"
+        if setting.kind == "xla_flag"
+        else setting.name.upper()
+        if setting.kind == "jax_config"
+        else setting.name
+    )
+
+
+def _named(name: str) -> Setting:
+    plain = name.removeprefix("--")
+    return Setting("env" if plain == name else "xla_flag", plain, None, "", "")
+
+
+def _fields(setting: Setting, target: Target) -> frozenset[str]:
+    """What a setting writes; a variable of an option is the option, and the umbrella of the guards all three of them."""
+    name = setting.name.lower() if setting.name.startswith("JAX_") else setting.name
+    if name == UMBRELLA:
+        return frozenset(f"jax_config:{option}" for option in (name, *GUARD_OPTIONS))
+    kind: SettingKind = "jax_config" if name.startswith("jax_") and setting.kind != "xla_flag" else setting.kind
+    return fields_of(Wish(kind, name, setting.value, "request", "", ""), target)

@@ -1,0 +1,99 @@
+"""What the user made of XLA_FLAGS after this library wrote it, told by position: which parts stand, what was put in. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ...state import FlagsText
+from ...values import Value
+from .grammar import BLANKS
+
+__all__ = ["edited"]
+
+WORD = re.compile(f"[^{BLANKS}]+")
+NAME = re.compile(r"\b(?:xla|legacy)_\w+", re.IGNORECASE)
+GLUED_BEHIND = re.compile(rf"$|[{BLANKS}\"'\u2018-\u201f#]|[,;]?(--|[\u2010-\u2015\u2212])")
+"""What may follow our text where it stands unchanged: a flag that lacks the blank before it, too."""
+
+
+class _Piece(Value):
+    """A part that stands, by its number; or text that was put in (``part`` None)."""
+
+    text: str
+    part: int | None = None
+
+
+def edited(flags: FlagsText, now: str) -> tuple[str, tuple[str, ...]]:
+    """The user's XLA_FLAGS, and the names (``--name``) of what was changed or taken out after us.
+
+    Our own parts are left out. What of the user's we had replaced stands again where ours stood, unless that was changed.
+    """
+    pieces = _pieces(flags.texts, now)
+    standing = {piece.part for piece in pieces if piece.part is not None}
+    parts = range(len(flags.read)) if flags.parts is None else flags.parts
+    ours = {n: _name(part) for n, part in enumerate(parts) if isinstance(part, str)}
+    gone = {name for n, name in ours.items() if n not in standing}
+    put_in = _put_in(pieces, ours)
+    former = [n for n in range(len(flags.read)) if n not in parts and _name(flags.read[n]) not in gone]
+    places = {_name(flags.read[n]): n for n in former}
+    at_ours = {places[name] for n, name in ours.items() if n in standing and name in places}
+    said = [flags.read[n] for n in former if n not in at_ours]
+    for piece in pieces:
+        if piece.part is None:
+            said.append(piece.text)
+        elif piece.part not in ours:
+            said.append(flags.texts[piece.part])
+        elif ours[piece.part] in places:
+            said.append(flags.read[places[ours[piece.part]]])
+    return " ".join(said), tuple(sorted({*gone, *put_in}))
+
+
+def _put_in(pieces: list[_Piece], ours: dict[int, str]) -> set[str]:
+    """The names in text that was put in behind one of ours; where ours of that name follows, XLA has ours."""
+    found: set[str] = set()
+    behind = not any(piece.part in ours for piece in pieces)
+    for piece in pieces:
+        if piece.part is None and behind:
+            found |= {f"--{name.lower()}" for name in NAME.findall(piece.text)}
+        elif piece.part in ours:
+            behind = True
+            found.discard(ours[piece.part])
+    return found
+
+
+def _pieces(parts: tuple[str, ...], now: str) -> list[_Piece]:
+    whole = " ".join(parts)
+    at = now.find(whole) if whole else -1
+    while at >= 0:
+        end = at + len(whole)
+        if GLUED_BEHIND.match(now, end) and (at == 0 or now[at - 1] in f"{BLANKS}\"'"):
+            middle = [_Piece(text, n) for n, text in enumerate(parts)]
+            return [*_text(now[:at]), *middle, *_text(now[end:])]
+        at = now.find(whole, at + 1)
+    return _by_words(parts, now)
+
+
+def _text(text: str) -> list[_Piece]:
+    plain = text.strip(BLANKS)
+    return [_Piece(plain)] if plain else []
+
+
+def _by_words(parts: tuple[str, ...], now: str) -> list[_Piece]:
+    """Which parts stand in a text that was changed among them: those all of whose words do, one behind the other."""
+    from difflib import SequenceMatcher
+
+    owners = [(n, word) for n, part in enumerate(parts) for word in WORD.findall(part)]
+    there = list(WORD.finditer(now))
+    matcher = SequenceMatcher(None, [word for _, word in owners], [found[0] for found in there], autojunk=False)
+    place = {a + k: b + k for a, b, size in matcher.get_matching_blocks() for k in range(size)}
+    pieces, end = [], 0
+    for n in range(len(parts)):
+        mine = [place.get(index, -2 * len(now)) for index, (owner, _) in enumerate(owners) if owner == n]
+        if mine and mine[0] >= 0 and mine == list(range(mine[0], mine[0] + len(mine))):
+            pieces += [*_text(now[end : there[mine[0]].start()]), _Piece(parts[n], n)]
+            end = there[mine[-1]].end()
+    return [*pieces, *_text(now[end:])]
+
+
+def _name(text: str) -> str:
+    return text.partition("=")[0]

@@ -1,0 +1,187 @@
+"""Calls in this process, one after the other: each is planned on top of the others, applied, and can be taken back."""
+
+from __future__ import annotations
+
+import os
+from _thread import RLock
+from collections.abc import Iterable, Mapping
+
+from .errors import TooLate
+from .host import apply as writer
+from .host.detect import MACHINE_FILE
+from .host.marker import FLAGS, MARKER, follow, is_pinned, written
+from .host.observe import observe
+from .host.packages import installed_versions
+from .model import Finding, Machine, Observation, Report
+from .pipeline import plan_here, with_findings
+from .planning.merging.inherit import read_flags
+from .planning.release.target import target_of
+from .planning.request import Request, is_off, make_request
+from .state import Layer, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .host.late import Late
+
+
+__all__ = ["final_environ", "foreign", "held", "is_described", "layers_with", "set_up", "take_back"]
+
+_lock = RLock()
+"""A call in a signal handler, which interrupts one of its own thread, is let in: it finds all that was written."""
+_claims: dict[int, int] = {}
+"""Each call that can be taken back: the number of its layer. Equal calls, one behind the other, share one."""
+_used = [0]
+
+
+def _after_fork() -> None:
+    """A thread that held the lock is not in the child."""
+    globals()["_lock"] = RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def set_up(request: Request, notes: Iterable[Finding] = ()) -> Report:
+    """Plan the call on top of the earlier ones, and apply it to this process unless something forbids that."""
+    with _lock:
+        writer.finish_writing()
+        report = _set_up(request, tuple(notes))
+    writer.announce(report.findings, report.machine.processes)
+    return report
+
+
+def _set_up(request: Request, notes: tuple[Finding, ...]) -> Report:
+    while True:
+        seen = dict(os.environ)
+        observation = observe(seen, request.machine, visible=request.visible)
+        report = with_findings(plan_here(request, observation), notes)
+        why_not = (*foreign(observation.machine, request), *held(seen, report))
+        if why_not or is_off(seen):
+            return with_findings(report, why_not)
+        if os.environ.get(MARKER) == seen.get(MARKER):  # else a signal handler's call came between
+            return _apply(request, observation, report, seen)
+
+
+def _apply(request: Request, observation: Observation, report: Report, seen: Mapping[str, str]) -> Report:
+    layers = layers_with(request, observation.layers)
+    final = final_environ(observation, report, layers)
+    if observation.machine.phase == "started":
+        report = _in_time(request, observation, report, final)
+        final = final_environ(observation, report, layers)
+    _used[0] = max(_used[0], layers[-1].number) + 1
+    report = report._replace(applied=True, call=_used[0])
+    _claims[report.call] = layers[-1].number
+    writer.put(report, _changes(seen, final))
+    return report
+
+
+def layers_with(request: Request, former: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """The earlier calls and this one; one that says again what the last has said adds nothing."""
+    if former and (former[-1].who, former[-1].arguments) == (request.who, request.lasting):
+        return former
+    number = max([_used[0], *(layer.number for layer in former)]) + 1
+    return (*former, Layer(number, request.who, request.lasting))
+
+
+def final_environ(observation: Observation, report: Report, layers: tuple[Layer, ...]) -> dict[str, str]:
+    """The whole environment that a plan leads to, with the marker that tells of it."""
+    read: tuple[str, ...] = ()
+    if observation.environ.get(FLAGS):
+        read = tuple(flag.text for flag in read_flags(observation, target_of(observation.machine)).flags)
+    state = State(layers, edits=observation.edits)
+    return written(observation.environ, report.environ, state, read, _asked(layers))
+
+
+def _asked(layers: tuple[Layer, ...]) -> frozenset[str]:
+    """The variables that calls ask for."""
+    if all(layer.arguments.keys() <= {"preset"} for layer in layers):
+        return frozenset()
+    from .planning.layers import variables_asked
+
+    return variables_asked(layers)
+
+
+def _changes(now: Mapping[str, str], final: Mapping[str, str]) -> dict[str, str | None]:
+    gone = {name: None for name in now if name not in final}
+    return {**gone, **{name: value for name, value in final.items() if now.get(name) != value}}
+
+
+def _in_time(request: Request, observation: Observation, report: Report, final: Mapping[str, str]) -> Report:
+    """The plan without what comes too late; raises TooLate, or starts the program again, as the call says."""
+    from .host.late import OR_WARN, late_finding, too_late, without
+
+    late = too_late(report, final, None, {}, named=False)
+    if late.names and observation.layers:
+        former = plan_here(make_request(), observation)
+        late = too_late(
+            report, final, former, final_environ(observation, former, observation.layers), request.preset != "auto"
+        )
+    if not late.names:
+        return report
+    cause = _cause(late, observation.layers)
+    if late.own and request.late == "raise":
+        raise TooLate.of([late_finding(late, cause, OR_WARN)])
+    if late.own and request.late == "reexec":
+        writer.reexecute(late_finding(late, cause, OR_WARN), final)
+    return without(report, late, cause)
+
+
+def _cause(late: Late, layers: tuple[Layer, ...]) -> str:
+    """Whose the settings are that this call would take back."""
+    if not late.undone:
+        return ""
+    from .planning.layers import earlier
+
+    calls = [f"preset {layer.arguments.get('preset', 'auto')!r}, asked for by {earlier(layer)}" for layer in layers]
+    return f" ({'; '.join(calls)})"
+
+
+def take_back(call: int) -> None:
+    """Take one call's layer out; what is in force follows from the others, and after the last is what the user had."""
+    with _lock:
+        writer.finish_writing()
+        number = _claims.pop(call, None)
+        if number is None or number in _claims.values():
+            return
+        _take_out(number)
+
+
+def _take_out(number: int) -> None:
+    seen = dict(os.environ)
+    followed = follow(seen)
+    left = tuple(layer for layer in followed.state.layers if layer.number != number)
+    if left == followed.state.layers and left:
+        return
+    if not left:
+        final = written(followed.environ, {}, State(pinned=followed.state.pinned))
+        writer.give_back(_changes(seen, final))
+        return
+    observation = observe(seen)._replace(layers=left)
+    report = plan_here(make_request(), observation)
+    writer.put(report._replace(applied=True), _changes(seen, final_environ(observation, report, left)))
+
+
+def held(environ: Mapping[str, str], report: Report) -> tuple[Finding, ...]:
+    """The finding if this process is pinned: a warning where the plan would have changed something."""
+    if not is_pinned(environ):
+        return ()
+    would = any(environ.get(name) != value for name, value in report.environ.items())
+    message = "This process is pinned to the settings that it was started with, so nothing is applied."
+    hint = "Measurements and `jaxgpu-tune run --pin` start processes so; start it without to have this call count."
+    return (Finding("pinned", "warning" if would else "note", message, hint),)
+
+
+def is_described(request: Request) -> bool:
+    """Whether the machine to plan for is said, not looked at."""
+    return request.machine is not None or MACHINE_FILE in os.environ
+
+
+def foreign(machine: Machine, request: Request) -> tuple[Finding, ...]:
+    """The error finding if the machine planned for has another jaxlib than the one installed here."""
+    if not is_described(request):
+        return ()
+    here = installed_versions().jaxlib
+    if machine.jaxlib == here:
+        return ()
+    message = f"The plan is for jaxlib {machine.jaxlib}, but {here or 'none'} is installed here, so nothing is applied."
+    return (Finding("other-machine", "error", message, "Use plan() or environ() to plan for another machine."),)

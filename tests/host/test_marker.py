@@ -1,0 +1,103 @@
+"""The marker variable: what it tells, what a damaged one does, and pinning."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.host.marker import MARKER, follow, is_pinned, pinned, touched
+from tests.child import clean_environ, told
+
+LEVEL = {"xla_gpu_autotune_level": 2}
+
+
+def planned(base: dict[str, str], **arguments: object) -> dict[str, str]:
+    """The environment after one more call."""
+    return jaxgpu_tune.environ(base=base, **arguments)
+
+
+def test_the_users_environment_comes_back_to_the_letter() -> None:
+    """What of it we read otherwise than XLA does, too."""
+    for text in (
+        "  --xla_dump_to=a   --xla_gpu_autotune_level=4 ",
+        "--xla_dump_to a # why",
+        "",
+        " ",
+        "\u2013\u2013xla_dump_to=b",
+    ):
+        base = {"XLA_FLAGS": text, "NCCL_DEBUG": "INFO"}
+        made = planned(base, flags=LEVEL, env={"NCCL_DEBUG": None, "NCCL_ALGO": "Ring"}, memory_fraction=0.4)
+        assert made["XLA_FLAGS"].endswith("--xla_gpu_autotune_level=2") and "NCCL_DEBUG" not in made
+        assert follow(made).environ == base
+        assert follow(planned(made, flags={"xla_gpu_autotune_level": 3})).environ == base
+
+
+def test_a_call_that_asks_for_nothing_and_changes_nothing_leaves_no_marker() -> None:
+    assert planned({"JAX_PLATFORMS": "cpu"}) == {"JAX_PLATFORMS": "cpu"}
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"v":1}', '{"v":2,"set":{"A=B":["1",null]}}', '{"XLA_FLAGS":[null,"--a=1"]}', "[" * 99_999]
+)
+def test_a_damaged_marker_counts_as_none_and_is_told(text: str) -> None:
+    environ = {MARKER: text, "NCCL_DEBUG": "INFO"}
+    assert follow(environ).environ == {"NCCL_DEBUG": "INFO"} and touched(environ) == {}
+    assert "damaged-state" in {finding.code for finding in jaxgpu_tune.plan(environ=environ).findings}
+
+
+def test_what_is_set_by_hand_afterwards_is_the_users() -> None:
+    made = planned({"NCCL_DEBUG": "INFO"}, env={"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring"})
+    made = {name: text for name, text in made.items() if name != "NCCL_ALGO"} | {"NCCL_DEBUG": "TRACE"}
+    report = jaxgpu_tune.plan(environ=made)
+    assert [f.message.split(" (")[0] for f in report.findings if f.code == "request-edited"] == [
+        "NCCL_DEBUG=WARN",
+        "NCCL_ALGO=Ring",
+    ]
+    assert follow(made).environ == {"NCCL_DEBUG": "TRACE"}
+    assert {d.name: d.value for d in report.decisions if d.name.startswith("NCCL")} == {
+        "NCCL_DEBUG": "TRACE",
+        "NCCL_ALGO": None,
+    }
+
+
+def test_a_pinned_environment_stays_as_it_is() -> None:
+    for base in ({}, planned({}, flags=LEVEL)):
+        held = pinned(base)
+        assert is_pinned(held) and not is_pinned(base)
+        assert planned(held, flags={"xla_gpu_autotune_level": 3}) == held
+        assert pinned(held) == held and follow(held).environ == follow(base).environ
+
+
+def test_a_call_in_a_pinned_process_reports_and_changes_nothing() -> None:
+    """Nor does one in a child of it; what it would have changed is a warning."""
+    code = """
+import os, jaxgpu_tune, subprocess, sys
+before = dict(os.environ)
+reports = [jaxgpu_tune.configure("fsdp", flags={"xla_gpu_autotune_level": 3}), jaxgpu_tune.configure()]
+reports[0].restore()
+run = [sys.executable, "-m", "jaxgpu_tune", "run", "fsdp", "--flag", "xla_gpu_autotune_level=1", "--", "env"]
+child = subprocess.run(run, capture_output=True, text=True).stdout
+said = [[f.severity for f in r.findings if f.code == "pinned"] for r in reports]
+tell([[r.applied for r in reports], said, dict(os.environ) == before, "level=2" in child, reports[0].xla_flags])
+"""
+    environ = pinned({"XLA_FLAGS": "--xla_gpu_autotune_level=2"})
+    applied, said, same, child, flags = told(code, **environ)
+    assert applied == [False, False] and said == [["warning"], ["note"]] and same and child
+    assert "--xla_gpu_autotune_level=3" in flags
+
+
+def test_run_pins_its_program() -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import jaxgpu_tune as j, os; j.configure(flags={'xla_gpu_autotune_level': 3}); print(os.environ['XLA_FLAGS'])"
+    )
+    command = ("run", "auto", "--pin", "--flag", "xla_gpu_autotune_level=2", "--", sys.executable, "-c", program)
+    done = subprocess.run(
+        [sys.executable, "-m", "jaxgpu_tune", *command], env=clean_environ(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["--xla_gpu_autotune_level=2"] and "pinned" in done.stderr
+    assert os.environ.get(MARKER) is None
