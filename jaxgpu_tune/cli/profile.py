@@ -26,6 +26,7 @@ PARAMETERS = (
     Option("names", "--names", "switch", "Run once more without CUDA graphs, and tell what they run."),
     Option("html", "--html", "text", "Write a page with a timeline.", "FILE"),
     Option("keep", "--keep", "text", "Keep report, page and traces; on several hosts, a folder that all see.", "DIR"),
+    Option("stop", "--stop", "switch", "End the command once its steps are traced, instead of letting it finish."),
     Option("function", "--function", "text", "The jitted function that is the step.", "NAME"),
     Option("steps", "--steps", "number", "Steps to trace.", "N", default=6),
     Option("seconds", "--seconds", "number", "Of steady state to measure before.", "N", default=3),
@@ -54,7 +55,7 @@ def command(
 ) -> int:
     """Tell where a step of COMMAND goes: computing, communication, copies, idle, each millisecond once; and what to do.
 
-    The program runs unchanged, to its end: its output (on stderr with --json), signals and exit code are its own. Once it
+    The program runs unchanged, to its end (or --stop): its output (on stderr with --json), signals and exit code are its own. Once it
     runs steadily its step is measured, then a few steps are traced. Without a GPU only the host's clock is told.
     Exit code 1 also where no step was seen.
     """
@@ -97,7 +98,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     from ..measure.runs import Asked, Limits
 
     trace = {"steps": given["steps"]}
-    asked = Asked(seconds=float(given["seconds"]), whole=True, function=given["function"], trace=trace)
+    asked = Asked(seconds=float(given["seconds"]), whole=not given["stop"], function=given["function"], trace=trace)
     return {"asked": asked, "limits": Limits(timeout=given["timeout"])}
 
 
@@ -128,7 +129,7 @@ def _write(profile: Profile, html: str | None) -> None:
 
 def _status(profile: Profile, outcome: Outcome) -> int:
     """The program's own exit code, as a shell tells it; 1 where it is 0 but no step was seen."""
-    code = outcome.exit_code
+    code = 0 if outcome.ok else outcome.exit_code
     if code:
         return 128 - code if code < 0 else code
     return FOUND if profile.step_ms is None else 0
