@@ -20,9 +20,12 @@ from .transformer import Cuts, Size
 
 CUTS = {
     "last": Cuts(embedding=1, qkv=2, out=2, up=2, down=2),
-    "first": Cuts(embedding=0, qkv=1, out=1, up=1, down=1),
+    "first": Cuts(embedding=1, qkv=1, out=1, up=1, down=1),
 }
-"""The dimension of each weight that is cut; NCCL gathers along the first, so that the last costs transposes."""
+"""The dimension of each weight that is cut; NCCL gathers along the first, so that the last costs transposes.
+
+The embedding has one row a token, which not every number of devices shares evenly.
+"""
 RATES = {"comm": 2e-4, "compute": 2e-4, "unrolled": 5e-5}
 """Lower for the shallow model: a loss that a step halves would multiply what kernels round differently."""
 
@@ -46,7 +49,9 @@ def build(
     place = Place(devices, alone=alone)
     loss = partial(
         transformer.loss_of,
-        whole=lambda _, weight: place.gathered(weight.astype(jnp.bfloat16), -1 if cut == "last" else -2),
+        whole=lambda name, weight: place.gathered(
+            weight.astype(jnp.bfloat16), -1 if cut == "last" or name == "embedding" else -2
+        ),
         kept=lambda x: place.kept(x, AXIS),
         unroll=kind == "unrolled" or 1,
     )
