@@ -7,6 +7,8 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
+from hypothesis import settings
+
 from tools.read_flags.wheels import KEPT
 
 if TYPE_CHECKING:
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 
 TERMINAL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
 """What a terminal tells programs: a test that depends on it sets it."""
+
+
+settings.register_profile("busy", deadline=None)  # how long an example takes depends on what else the machine does
+settings.load_profile("busy")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -96,6 +96,31 @@ def test_what_srun_starts_once_a_node_beats_sruns_own_numbers(inner: dict[str, s
     assert find_processes(SLURM | inner) == find_processes(inner)
 
 
+@pytest.mark.parametrize("own", [{"PMI_RANK": "3", "PMI_SIZE": "8"}, PMIX, TORCH], ids=["pmi", "pmix", "torchrun"])
+def test_srun_beats_what_stands_in_its_tasks_environment(own: dict[str, str]) -> None:
+    """SLURM's own PMI names the same task; LOCAL_RANK is set by scripts for other libraries."""
+    assert find_processes(SLURM | own) == find_processes(SLURM)
+
+
+def test_a_launcher_in_a_pod_beats_the_pods_index() -> None:
+    """torchrun and MPI start several processes in each."""
+    pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "3"}
+    for inner in (TORCH, OPENMPI, HYDRA):
+        assert find_processes(pod | inner) == find_processes(inner)
+    named = {"JAX_NUM_PROCESSES": "4", "JAX_PROCESS_ID": "1"}
+    assert find_processes(pod | named) == Processes(1, 0, 4, 1, "kubernetes")
+
+
+@pytest.mark.parametrize(("rank", "count"), [(0, 1), (1, 2), (7, 8)])
+def test_the_last_rank_is_one_below_the_count(rank: int, count: int) -> None:
+    """Of the job and of the host; the same number is a contradiction."""
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+    for job, host in ((rank, rank), (count, rank), (rank, count)):
+        found = find_processes(dict(zip(names, map(str, (job, count, host, count)), strict=True)))
+        assert (found.rank, found.count) == ((job, count) if job < count else (None, None))
+        assert (found.local_rank, found.local_count) == ((host, count) if host < count else (None, None))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

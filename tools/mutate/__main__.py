@@ -47,7 +47,9 @@ def main() -> int:
         total, left = (sum(planted.part == part for planted in some) for some in (chosen, missed))
         print(f"{part}: {total - left} of {total} noticed, {(total - left) / total:.0%}")
     if words.json:
-        words.json.write_text(json.dumps({"missed": [planted.told for planted in missed], "tried": len(chosen)}, indent=1))
+        words.json.write_text(
+            json.dumps({"missed": [planted.told for planted in missed], "tried": len(chosen)}, indent=1)
+        )
     return 1 if missed and words.planted else 0
 
 

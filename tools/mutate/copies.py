@@ -25,10 +25,15 @@ class Copy:
         self._folder = tempfile.TemporaryDirectory(prefix="mutants-")
         self.root = Path(self._folder.name)
         names = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, check=True
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root,
+            capture_output=True,
+            check=True,
         ).stdout
         archive = ["tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", "-"]
-        packed = subprocess.run(archive, cwd=root, input=names, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        packed = subprocess.run(
+            archive, cwd=root, input=names, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+        )
         subprocess.run(["tar", "-xf", "-"], cwd=self.root, input=packed.stdout, check=True)
 
     def notices(self, path: Path, fault: Fault, tests: Sequence[str]) -> bool:
@@ -47,7 +52,13 @@ class Copy:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
         environ = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": ""}
         done = subprocess.run(
-            command, cwd=self.root, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=_PATIENCE
+            command,
+            cwd=self.root,
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=_PATIENCE,
         )
         return done.returncode
 

@@ -86,7 +86,9 @@ def _left_alone(tree: ast.Module) -> Iterator[ast.AST]:
             yield node.annotation
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node
-        if isinstance(node, (ast.If, ast.Assign)) and ("TYPE_CHECKING" in ast.dump(node) or "__all__" in ast.dump(node)):
+        if isinstance(node, (ast.If, ast.Assign)) and (
+            "TYPE_CHECKING" in ast.dump(node) or "__all__" in ast.dump(node)
+        ):
             yield node
 
 

@@ -130,3 +130,10 @@ def test_evaluating_a_wrong_table_raises() -> None:
     """A wrong table cannot pass in silence."""
     with pytest.raises(ValueError, match="no such condition"):
         evaluate({"moon": "full"}, H100S)
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_gpus_that_are_alike_do_not_differ(count: int) -> None:
+    """However many there are."""
+    (verdict,) = evaluate({"compute_capability": ">=10.0"}, Facts(compute_capabilities=("9.0",) * count))
+    assert verdict.met is False and verdict.sentence.startswith("Compute capability 9.0 ")

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune import BadSetting, plan
-from jaxgpu_tune.planning.settings.memory import ALLOCATOR, NEW_FRACTION, OLD_FRACTION, PREALLOCATE
+from jaxgpu_tune.planning.settings.memory import (
+    ALLOCATOR,
+    FRACTION_NAMES,
+    NEW_FRACTION,
+    OLD_FRACTION,
+    PREALLOCATE,
+    fraction_name,
+)
 from tests.fleet import codes, decision, machine
 
 
@@ -98,3 +105,26 @@ def test_r33_a_release_that_ignores_the_memory_variables_is_named(jaxlib: str, w
     asked = plan("single_gpu", machine=machine(jaxlib=jaxlib), environ={}, memory_fraction=0.5)
     neither = plan("single_gpu", machine=machine(jaxlib=jaxlib), environ={})
     assert ["memory-variables-ignored" in codes(r) for r in (inherited, asked, neither)] == [warns, warns, False]
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "there", "name"),
+    [
+        ("0.11.2", (), NEW_FRACTION),
+        ("0.11.2", (OLD_FRACTION,), OLD_FRACTION),
+        ("0.11.2", (NEW_FRACTION,), NEW_FRACTION),
+        ("0.11.2", (OLD_FRACTION, NEW_FRACTION), NEW_FRACTION),
+        ("0.4.30", (), OLD_FRACTION),
+        ("0.4.30", (OLD_FRACTION, NEW_FRACTION), OLD_FRACTION),
+        (None, (), NEW_FRACTION),
+        (None, (OLD_FRACTION, NEW_FRACTION), NEW_FRACTION),
+    ],
+)
+def test_r35_the_name_of_the_fraction_that_is_asked_for(jaxlib: str | None, there: tuple[str, ...], name: str) -> None:
+    """The user's own where this release reads it; with both set the one that stays; of a build that is unknown the newest."""
+    environ = dict.fromkeys(there, "0.5")
+    assert fraction_name(environ, jaxlib) == name
+    if jaxlib:
+        report = plan("auto", machine=machine(count=1, jaxlib=jaxlib), environ=environ, memory_fraction=0.7)
+        final = {**environ, **report.environ}
+        assert {one: final.get(one) for one in FRACTION_NAMES if final.get(one)} == {name: "0.7"}
