@@ -89,5 +89,5 @@ def test_taken_back_between_finding_and_running_it_is_not_done() -> None:
 def test_restore_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a later import finds the module as its author made it."""
     import_hook.when_imported(NAME, act)
-    apply.restore()
+    apply.give_back({})
     assert hooks() == [] and importlib.import_module(NAME).done == ["its own code"]

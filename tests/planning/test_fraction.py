@@ -57,7 +57,7 @@ def test_the_smallest_gpu_keeps_what_is_left_to_others(sizes: list[int]) -> None
     assert exact - 0.011 < share(auto(gpus=gpus(*sizes))) <= exact + 1e-9
 
 
-@given(st.integers(1, 4096), st.booleans())
+@given(st.integers(8 * 1024, 40 * 1024), st.booleans())
 def test_a_pool_for_collectives_is_left_out_of_the_fraction(mebibytes: int, asked: bool) -> None:
     """Whether it is set already or asked for now; the argument wins."""
     text = str(mebibytes)
