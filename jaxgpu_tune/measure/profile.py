@@ -11,6 +11,7 @@ from ..values import Value
 from .timeline import Timeline
 from .trace.collectives import Collective
 from .trace.kernels import Kernel
+from .trace.memory import Memory
 from .trace.reduction import PARTS, GpuStep, Reduction
 
 TYPE_CHECKING = False
@@ -83,7 +84,7 @@ class Profile(Value):
     communication beside other work, of ``communicating_ms``; ``waiting_ms``: of the exposed, before the last GPU began.
     ``collectives`` and ``kernels`` are the first GPU's; ``gpus`` has each one's. ``advice``: what follows, with its reason and evidence.
     ``slow_rank``: the rank that others wait for; ``skew_ms``: by how much ranks differ in work of their own. ``unnamed_ms``: the step with
-    CUDA graphs, where the trace was taken without (``--names``). ``notes``: what could not be seen, and why.
+    CUDA graphs, where the trace was taken without (``--names``). ``memory``: of the step's program, as XLA plans it. ``notes``: what could not be seen, and why.
     """
 
     command: tuple[str, ...] = ()
@@ -108,6 +109,7 @@ class Profile(Value):
     host: Host = Host()
     peak_bytes: int | None = None
     limit_bytes: int | None = None
+    memory: Memory | None = None
     device: str = ""
     jax: str = ""
     unnamed_ms: float | None = None
@@ -178,6 +180,7 @@ def profile_of(watched: Sequence[Watched], command: Sequence[str] = (), *, unnam
         host=told.host,
         peak_bytes=told.peak_bytes,
         limit_bytes=told.limit_bytes,
+        memory=told.reduction.memory if told.reduction else None,
         device=gpus[0].device or told.device if gpus else told.device,
         jax=told.jax,
         unnamed_ms=None if unnamed_s is None else 1e3 * unnamed_s,

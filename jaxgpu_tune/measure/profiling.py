@@ -15,7 +15,7 @@ from .profile import Host, Profile, Watched, profile_of
 from .runs import Asked, Limits, Outcome, run_watched
 from .timeline import timeline_of
 from .trace.reading import read_trace
-from .trace.reduction import Reduction, reduce_trace
+from .trace.reduction import Reduction, dominant_call, reduce_trace
 
 __all__ = ["STEPS", "keep", "profile_command", "profile_outcome", "without_graphs"]
 
@@ -103,11 +103,10 @@ def _period(process: Process, reduction: Reduction | None) -> tuple[float | None
     """Seconds a step, by which clock, of which function: without the tracer, else by the host's calls under it."""
     if process.period is not None:
         return process.period.seconds, process.clock, process.function
-    paced = {name: (calls, ms) for name, (calls, ms) in (reduction.host if reduction else {}).items() if ms is not None}
-    if not paced:
-        return None, "", process.function
-    name = max(sorted(paced), key=lambda one: paced[one][0] * (paced[one][1] or 0.0))
-    return 1e-3 * (paced[name][1] or 0.0), "trace", name
+    host = reduction.host if reduction else {}
+    name = dominant_call(host)
+    paced = host[name][1] if name else None
+    return (None, "", process.function) if paced is None else (1e-3 * paced, "trace", name)
 
 
 def _host(process: Process) -> Host:

@@ -187,6 +187,13 @@ def host_lines(profile: Profile) -> Iterable[str]:
         told.append(f"peak memory {size_text(profile.peak_bytes)}{limit}")
     if told:
         yield f"Host: {'; '.join(told)}."
+    memory = profile.memory
+    if memory is not None:
+        largest = ", ".join(
+            f"{size_text(one.bytes)} {one.op}{f' ({one.source})' if one.source else ''}" for one in memory.largest[:3]
+        )
+        held = f"arguments {size_text(memory.arguments)}, temporaries {size_text(memory.temporary)}, other results {size_text(memory.results)}"
+        yield f"Memory of the step's program on one device: {held}; the largest temporaries: {largest or 'none'}."
 
 
 def _advice_lines(profile: Profile, width: int) -> list[str]:

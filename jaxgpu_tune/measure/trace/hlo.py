@@ -11,10 +11,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...proof.wire import entries, sub_message, varint
+from .memory import Memory, memory_of
 
 __all__ = ["COLLECTIVES", "Instruction", "Module", "collective_kind", "module_of"]
 
-HLO_MODULE = 1
+HLO_MODULE, BUFFER_ASSIGNMENT = 1, 3
 MODULE_NAME, COMPUTATIONS, STACK_FRAMES = 1, 3, 17
 COMPUTATION_INSTRUCTIONS, COMPUTATION_ID = 2, 5
 NAME, OPCODE, SHAPE, METADATA, TARGET, ID, OPERANDS, CALLED = 1, 2, 3, 7, 28, 35, 36, 38
@@ -88,12 +89,13 @@ class Module(NamedTuple):
     name: str
     instructions: Mapping[str, Instruction] = MappingProxyType({})
     kernels: Mapping[str, Instruction] = MappingProxyType({})
+    memory: Memory | None = None
 
     @classmethod
-    def of(cls, name: str, instructions: Iterable[Instruction]) -> Module:
+    def of(cls, name: str, instructions: Iterable[Instruction], memory: Memory | None = None) -> Module:
         """The program of these instructions."""
         found = {one.name: one for one in instructions}
-        return cls(name, found, {re.sub(r"\W", "_", one): instruction for one, instruction in found.items()})
+        return cls(name, found, {re.sub(r"\W", "_", one): instruction for one, instruction in found.items()}, memory)
 
     def find(self, op: str, kernel: str) -> Instruction | None:
         """The instruction that ran. What a CUDA graph ran says the graph's name (``command_buffer_3``) as ``op``: its kernel's name tells."""
@@ -137,8 +139,10 @@ def module_of(proto: bytes) -> Module:
         computations[_last(parts, COMPUTATION_ID, 0)] = [_raw(one) for one in parts.get(COMPUTATION_INSTRUCTIONS, ())]
     by_number = {one.number: one for several in computations.values() for one in several}
     sources = _sources(_last(body, STACK_FRAMES, b""))
-    found = (_instruction(one, by_number, computations, sources) for one in by_number.values())
-    return Module.of(_last(body, MODULE_NAME, b"").decode(), found)
+    found = {number: _instruction(one, by_number, computations, sources) for number, one in by_number.items()}
+    places = {number: (one.name, one.opcode, one.source) for number, one in found.items()}
+    memory = memory_of(sub_message(proto, BUFFER_ASSIGNMENT), places)
+    return Module.of(_last(body, MODULE_NAME, b"").decode(), found.values(), memory)
 
 
 def _fields(data: bytes) -> dict[int, list[Any]]:

@@ -10,10 +10,11 @@ from .events import Event, Trace
 from .idle import SHORT, Host, causes, host_of
 from .kernels import Kernel, kernels_of
 from .kinds import GRAPH, Work, works_on
-from .steps import Steps, host_calls, steps_on
+from .memory import Memory
+from .steps import Steps, host_calls, module_of_call, steps_on
 from .sweep import Span, spans
 
-__all__ = ["PARTS", "GpuStep", "Graphs", "Reduction", "reduce_trace"]
+__all__ = ["PARTS", "GpuStep", "Graphs", "Reduction", "dominant_call", "reduce_trace"]
 
 PARTS = ("computing", "copies", "exposed_communication", "cuda_graphs", "idle_host", "idle_launches", "idle_peer")
 """The parts of a step; each millisecond belongs to exactly one."""
@@ -70,11 +71,15 @@ class GpuStep(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """All GPUs that ran something, and for each jitted function how often the host called it and every how many milliseconds."""
+    """All GPUs that ran something, and for each jitted function how often the host called it and every how many milliseconds.
+
+    ``memory``: of the program that the step is, on one device; None: not in the trace.
+    """
 
     gpus: tuple[GpuStep, ...]
     silent_gpus: tuple[str, ...]
     host: Mapping[str, tuple[int, float | None]]
+    memory: Memory | None = None
 
 
 def reduce_trace(trace: Trace, *, peers: int | None = None) -> Reduction:
@@ -85,9 +90,16 @@ def reduce_trace(trace: Trace, *, peers: int | None = None) -> Reduction:
     late = waits(busy)
     count = peers or len(busy)
     steps = tuple(_gpu_step(trace, gpu, found, steps_on(found, calls), late[gpu], count) for gpu, found in busy.items())
-    return Reduction(
-        steps, tuple(gpu for gpu in works if gpu not in busy), {name: _pace(c) for name, c in calls.items()}
-    )
+    host = {name: _pace(c) for name, c in calls.items()}
+    module = steps[0].module if steps else module_of_call(dominant_call(host))
+    memory = trace.modules[module].memory if module in trace.modules else None
+    return Reduction(steps, tuple(gpu for gpu in works if gpu not in busy), host, memory)
+
+
+def dominant_call(host: Mapping[str, tuple[int, float | None]]) -> str:
+    """The function whose calls take most time together; empty: none was called twice."""
+    took = {name: calls * ms for name, (calls, ms) in host.items() if ms is not None}
+    return max(sorted(took), key=lambda name: took[name], default="")
 
 
 def _pace(calls: Sequence[Event]) -> tuple[int, float | None]:

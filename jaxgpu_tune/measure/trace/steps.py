@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .events import HOST, Event, Trace
 from .kinds import Work
 
-__all__ = ["Steps", "calls_of", "dominant_module", "host_calls", "steps_on"]
+__all__ = ["Steps", "calls_of", "dominant_module", "host_calls", "module_of_call", "steps_on"]
 
 CALL = re.compile(r"^PjitFunction\((.*)\)$")
 SHARE = 0.02
@@ -58,7 +58,12 @@ def _outermost(events: Iterable[Event]) -> Iterable[Event]:
 
 def calls_of(module: str, calls: Mapping[str, Sequence[Event]]) -> int | None:
     """How often the host called the function that a program was compiled from; None: not seen."""
-    return next((len(events) for name, events in calls.items() if "jit_" + re.sub(r"\W", "_", name) == module), None)
+    return next((len(events) for name, events in calls.items() if module_of_call(name) == module), None)
+
+
+def module_of_call(function: str) -> str:
+    """The name of the program that a jitted function is compiled to."""
+    return "jit_" + re.sub(r"\W", "_", function)
 
 
 def dominant_module(works: Iterable[Work]) -> str:

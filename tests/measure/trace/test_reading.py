@@ -51,6 +51,7 @@ TRACED = """
         "sums": [(one.opcode, one.operand_bytes, one.result_bytes) for one in sums],
         "products": sorted({(one.types, one.source.partition(":")[0]) for one in products}),
         "gpus": whole.gpus(),
+        "memory": whole.modules["jit_train_step"].memory._asdict(),
     })
 """
 
@@ -64,6 +65,8 @@ def test_both_readers_tell_the_same_of_a_real_trace(tmp_path: Path) -> None:
     assert found["sums"] and all(taken > 0 and given > 0 for _, taken, given in found["sums"])
     assert found["products"] and all(types == ["f32", "f32"] for types, _ in found["products"])
     assert found["gpus"] == []
+    assert found["memory"]["arguments"] == (32 * 64 + 64 * 64) * 4 // 2, "x and w, cut over two devices"
+    assert found["memory"]["temporary"] > 0 and found["memory"]["largest"]
 
 
 def test_what_is_written_is_read() -> None:

@@ -77,6 +77,17 @@ def test_a_real_step_is_found_with_its_program() -> None:
     assert any("transformer.py" in one.source for one in first.kernels)
 
 
+def test_what_holds_its_memory_is_told() -> None:
+    """Parameters and Adam's moments in float32, half of each here, and the batch; attention's weights are the largest temporary."""
+    memory = reduce_trace(FSDP).memory
+    assert memory is not None
+    weights = 3 * 12 * 2048 * 2048 + 256 * 2048
+    assert memory.arguments == pytest.approx(3 * weights * 4 // 2, rel=0.001)
+    assert memory.largest[0].bytes == 32 * 1024 * 1024 * 4, "32 heads, 1024 tokens to 1024, float32"
+    assert memory.largest[0].source == "examples/sharded_transformer.py:174"
+    assert "Memory of the step's program" in str(profile_of([Watched(reduction=reduce_trace(FSDP))]))
+
+
 def test_its_advice_is_to_cut_the_first_dimension_and_to_hide_gathers() -> None:
     """What was measured to gain on this very program."""
     found = profile_of([Watched(step_s=0.0071, clock="calls", function="step", reduction=reduce_trace(FSDP))])
