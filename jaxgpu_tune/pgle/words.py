@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..model import Finding
 from .profile import is_communication
 
-__all__ = ["INFO", "Use", "cache_findings", "findings_of", "main_use", "uses_in"]
+__all__ = ["INFO", "Use", "cache_findings", "findings_of", "main_use", "recording_findings", "uses_in"]
 
 HEAD = re.compile(r"^(?P<level>[IWEF])\d{4} [\d:.]+\s+(?P<thread>\d+) (?P<file>[\w./-]+):\d+\] (?P<said>.*)$")
 INFO = re.compile(rb"^I\d{4} \d\d:\d\d:\d\d\.\d+ ")
@@ -132,9 +132,20 @@ def _matched(use: Use) -> Iterable[Finding]:
         yield Finding("pgle-collectives-missing", "warning", message, hint)
 
 
-MISS = re.compile(r"PERSISTENT CACHE MISS for PGLE-optimized (\S+)")
+EMPTY = "PGLE collected an empty trace"
+MISS = re.compile(r"PERSISTENT CACHE MISS for PGLE-optimized ([\w.<>-]+)")
 WRITE = re.compile(r"PERSISTENT CACHE WRITE with key ([^,\s]+)")
 LOADED = re.compile(r"PGLE-optimized (\S+) loaded from compilation cache")
+
+
+def recording_findings(lines: Iterable[str]) -> tuple[Finding, ...]:
+    """Whether JAX's own profiling (AutoPGLE) saw anything and compiled again by it."""
+    said = list(lines)
+    if any(EMPTY in line for line in said):
+        message = "JAX profiled the program, but its trace was empty: nothing ran on a GPU, or another tool holds CUPTI."
+        hint = "CUPTI serves one tool at a time: no Nsight Systems, no DCGM profiling, no JAX profiler in the program."
+        return (Finding("pgle-empty-trace", "error", message, hint),)
+    return findings_of(said)
 
 
 def cache_findings(lines: Iterable[str]) -> tuple[Finding, ...]:

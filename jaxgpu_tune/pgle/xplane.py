@@ -51,7 +51,7 @@ def read_xplane(path: Path) -> Seen:
     events = [event for plane in trace.gpus() for event in trace.on(plane)]
     samples = [sample for event in events if (sample := _sample(event, path)) is not None]
     if not samples:
-        raise bad_profile(f"{path}: {_why_nothing(events, trace.gpus())}", _hint(events))
+        raise bad_profile(f"{path}: {_why_nothing(events, trace.gpus())}", _hint(events, trace.gpus()))
     programs = (program_of_proto(one) for plane in planes_of(data) for one in _programs(plane))
     return Seen(samples, {program.name: program for program in programs})
 
@@ -81,7 +81,9 @@ def _why_nothing(events: list[Event], gpus: tuple[str, ...]) -> str:
     return f"none of {len(events)} kernels names an instruction (hlo_op): they ran inside CUDA graphs."
 
 
-def _hint(events: list[Event]) -> str:
+def _hint(events: list[Event], gpus: tuple[str, ...]) -> str:
     if events:
         return "Take it with command buffers off: --xla_gpu_enable_command_buffer= (`pgle record --to` does)."
+    if not gpus:
+        return "Did JAX run on the CPU? See what it says when it starts."
     return "CUPTI serves one tool at a time: no Nsight Systems, no DCGM profiling, no second JAX profiler."

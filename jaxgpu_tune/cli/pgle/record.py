@@ -55,7 +55,7 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     from ...pgle.recording import obstacles, refusals
     from ...pgle.relay import run_heard
     from ...pgle.store import finish, new_folder
-    from ...pgle.words import findings_of
+    from ...pgle.words import recording_findings
 
     plain, base = plan_of(given)
     folder = new_folder(root_of(store))
@@ -64,9 +64,11 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     tell(found)
     refuse(found)
     heard = run_heard(program, environ)
-    kept = finish(folder, setup_of(plain, program, digest=folder.name)) if heard.code == 0 else ()
-    told((*findings_of(heard.lines), *_kept(kept, heard.code)), as_json=as_json, folder=str(folder), programs=kept)
-    return heard.code
+    said = recording_findings(heard.lines)
+    ended_well = heard.code == 0 and not any(one.severity == "error" for one in said)
+    kept = finish(folder, setup_of(plain, program, digest=folder.name)) if ended_well else ()
+    told((*said, *_kept(kept, heard.code)), as_json=as_json, folder=str(folder), programs=kept)
+    return heard.code or (0 if kept else FOUND)
 
 
 def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
