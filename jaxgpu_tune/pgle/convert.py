@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..errors import BadSetting
 from ..model import Finding
 from .files import any_form, bad_profile
-from .inspection import Match, matched
+from .inspection import Match, match_findings, matched
 from .nsys import is_export, read_export
 from .profile import Profile, merged
 from .program import Program
@@ -69,7 +69,7 @@ def converted(
     parts += [_of_program(profile, known) for profile in profiles]
     whole = merged(parts, percent) if len(parts) > 1 else parts[0]
     match = matched(whole, known) if known else None
-    return Converted(whole, name, len(profiles) + len(runs), match, tuple(_findings(name, known, runs)))
+    return Converted(whole, name, len(profiles) + len(runs), match, tuple(_findings(whole, name, known, runs)))
 
 
 def _of_program(profile: Profile, known: Program | None) -> Profile:
@@ -150,7 +150,14 @@ def _of_module(run: _Run, name: str) -> list[Sample]:
     raise bad_profile(f"No kernel of the program {name!r} was seen.", f"Seen were, the longest first: {listed}.")
 
 
-def _findings(name: str, known: Program | None, runs: Sequence[_Run]) -> Iterator[Finding]:
+def _findings(whole: Profile, name: str, known: Program | None, runs: Sequence[_Run]) -> Iterator[Finding]:
+    graphs = sorted(cost.name for cost in whole.costs if cost.name.startswith("command_buffer"))
+    if graphs:
+        message = f"Kernels ran inside {len(graphs)} CUDA graphs ({graphs[0]}, …), which hide whose they were."
+        hint = "Take the trace with command buffers off: --xla_gpu_enable_command_buffer= (`pgle record --to` does)."
+        yield Finding("pgle-command-buffers", "warning", message, hint)
+    if known:
+        yield from match_findings(matched(whole, known), whole, known)
     if runs and not known:
         message = f"The names of {name or 'the program'}'s instructions are those after scheduling: nothing tells what they were before."
         hint = "Give the program's HLO with --program: collectives that nothing overlaps change their names."

@@ -38,7 +38,7 @@ class Match(NamedTuple):
     def share(self) -> float:
         """Of the instructions that the scheduler looks up, how many have a cost."""
         whole = len(self.found) + len(self.missing)
-        return len(self.found) / whole if whole else 0.0
+        return len(self.found) / whole if whole else 1.0
 
     @property
     def collectives(self) -> tuple[str, ...]:
@@ -82,6 +82,8 @@ def matched(profile: Profile, program: Program) -> Match:
     """As XLA does it: an entry of another fingerprint is dropped, others go by the instruction's name."""
     ours = [cost for cost in profile.costs if cost.fingerprint in ("", program.fingerprint)]
     names = {cost.name for cost in ours} | {one.source for one in profile.latencies}
+    inside = {one.wrapped: one.scheduled for one in program.instructions if one.wrapped}
+    names = {inside.get(name, name) for name in names}
     known = {one.scheduled for one in program.instructions}
     foreign = [cost.full_name for cost in profile.costs if cost not in ours]
     unused = sorted(names - known) + sorted(foreign)

@@ -32,12 +32,16 @@ MODULE = re.compile(r"^HloModule ([^\s,]+)", re.MULTILINE)
 
 
 class Instruction(NamedTuple):
-    """``name`` as a trace tells it, ``scheduled`` as the scheduler looks it up (empty: made after scheduling)."""
+    """``name`` as a trace tells it, ``scheduled`` as the scheduler looks it up (empty: made after scheduling).
+
+    ``wrapped``: of a start, the instruction inside that its kernels are named by; the scheduler takes that name as well.
+    """
 
     name: str
     scheduled: str
     opcode: str
     computation: str
+    wrapped: str = ""
 
 
 class Program(NamedTuple):
@@ -51,7 +55,9 @@ class Program(NamedTuple):
     @property
     def scheduled_names(self) -> Mapping[str, str]:
         """The name that the scheduler looks up, by the name that a trace tells."""
-        return {one.name: one.scheduled for one in self.instructions if one.scheduled}
+        known = [one for one in self.instructions if one.scheduled]
+        plain = {one.name: one.scheduled for one in known}
+        return plain | {one.wrapped: one.scheduled for one in known if one.wrapped}
 
     @property
     def looked_up(self) -> frozenset[str]:
@@ -102,8 +108,8 @@ def _named(program: Program) -> Program:
 
 # Field numbers of xla/service/hlo.proto and xla/xla_data.proto, read off the descriptors in jaxlib's binary.
 MODULE_NAME, MODULE_COMPUTATIONS, MODULE_ENTRY, MODULE_ATTRIBUTES = 1, 3, 6, 19
-COMPUTATION_NAME, COMPUTATION_INSTRUCTIONS, COMPUTATION_ID = 1, 2, 5
-NAME, OPCODE, METADATA, CALLED_IDS, ATTRIBUTES = 1, 2, 7, 38, 68
+COMPUTATION_NAME, COMPUTATION_INSTRUCTIONS, COMPUTATION_ID, COMPUTATION_ROOT = 1, 2, 5, 6
+NAME, OPCODE, METADATA, INSTRUCTION_ID, CALLED_IDS, ATTRIBUTES = 1, 2, 7, 35, 38, 68
 SCHEDULING_NAME = 16
 KEY = "fingerprint_before_lhs"
 Field = tuple[int, Any]
@@ -117,18 +123,33 @@ def program_of_proto(data: bytes) -> Program:
     names = {_number(one, COMPUTATION_ID): _text(one, COMPUTATION_NAME) for one in computations}
     looped = {_number(fields, MODULE_ENTRY)}
     found: list[Instruction] = []
+    roots = {_number(one, COMPUTATION_ID): _root(one) for one in computations}
     bound = _fingerprint(fields, MODULE_ATTRIBUTES)
     for one in computations:
-        for raw in (list(_fields(value)) for number, value in one if number == COMPUTATION_INSTRUCTIONS):
-            metadata = next((list(_fields(value)) for number, value in raw if number == METADATA), [])
-            instruction = Instruction(
-                _text(raw, NAME), _text(metadata, SCHEDULING_NAME), _text(raw, OPCODE), _text(one, COMPUTATION_NAME)
-            )
+        for raw in _instructions(one):
+            instruction = _instruction(raw, _text(one, COMPUTATION_NAME), roots)
             looped |= set(_packed(raw, CALLED_IDS)) if instruction.opcode == "while" else set()
             bound = bound or _fingerprint(raw, ATTRIBUTES)
             found.append(instruction)
     inside = frozenset(names[number] for number in looped if number in names)
     return _named(Program(_text(fields, MODULE_NAME), bound, tuple(found), inside))
+
+
+def _instructions(computation: list[Field]) -> Iterator[list[Field]]:
+    return (list(_fields(value)) for number, value in computation if number == COMPUTATION_INSTRUCTIONS)
+
+
+def _instruction(raw: list[Field], computation: str, roots: Mapping[int, str]) -> Instruction:
+    metadata = next((list(_fields(value)) for number, value in raw if number == METADATA), [])
+    opcode = _text(raw, OPCODE)
+    inside = (roots.get(number, "") for number in _packed(raw, CALLED_IDS)) if opcode == "async-start" else ()
+    return Instruction(_text(raw, NAME), _text(metadata, SCHEDULING_NAME), opcode, computation, next(iter(inside), ""))
+
+
+def _root(computation: list[Field]) -> str:
+    """The name of the instruction whose result is the computation's."""
+    wanted = _number(computation, COMPUTATION_ROOT)
+    return next((_text(raw, NAME) for raw in _instructions(computation) if _number(raw, INSTRUCTION_ID) == wanted), "")
 
 
 def _fields(data: bytes) -> Iterator[Field]:

@@ -142,7 +142,9 @@ def recording_findings(lines: Iterable[str]) -> tuple[Finding, ...]:
     """Whether JAX's own profiling (AutoPGLE) saw anything and compiled again by it."""
     said = list(lines)
     if any(EMPTY in line for line in said):
-        message = "JAX profiled the program, but its trace was empty: nothing ran on a GPU, or another tool holds CUPTI."
+        message = (
+            "JAX profiled the program, but its trace was empty: nothing ran on a GPU, or another tool holds CUPTI."
+        )
         hint = "CUPTI serves one tool at a time: no Nsight Systems, no DCGM profiling, no JAX profiler in the program."
         return (Finding("pgle-empty-trace", "error", message, hint),)
     return findings_of(said)

@@ -27,6 +27,7 @@ PARAMETERS = (
     Option("steps", "--steps", "number", "With --to: trace so many steps.", "N", default=5),
     Option("module", "--module", "text", "With --to: of this program (default: the longest).", "NAME"),
     PERCENTILE,
+    Option("traces", "--traces", "text", "With --to: keep the traces and the observer's reports there.", "FOLDER"),
     CACHE,
     JSON,
     PROGRAM,
@@ -45,10 +46,11 @@ def command(target: str | None, program: tuple[str, ...], as_json: bool, **given
     Without, JAX itself profiles the first runs of each function and compiles again (AutoPGLE); the program runs to its end, and
     the optimized executables stay in a compilation cache of this recording, for `pgle use`.
     """
-    steps, module, percentile, store = (given.pop(name) for name in ("steps", "module", "percentile", "store"))
+    how = {name: given.pop(name) for name in ("steps", "module", "percentile", "traces")}
+    store = given.pop("store")
     if target is None:
         return _to_cache(program, store, as_json, given)
-    return _to_file(target, program, (steps, percentile, module), as_json, given)
+    return _to_file(target, program, how, as_json, given)
 
 
 def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given: dict[str, Any]) -> int:
@@ -81,9 +83,7 @@ def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
         yield Finding("pgle-not-recorded", "error", message, hint)
 
 
-def _to_file(
-    target: str, program: tuple[str, ...], how: tuple[int, int, str | None], as_json: bool, given: dict[str, Any]
-) -> int:
+def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json: bool, given: dict[str, Any]) -> int:
     from ...measure.runs import Asked, run_watched
     from ...pgle.convert import of_one_run
     from ...pgle.files import checked_target, write_profile
@@ -91,23 +91,23 @@ def _to_file(
     from ...pgle.sidecar import write_sidecar
 
     file = checked_target(target)
-    steps, percentile, module = how
     plain, base = plan_of(given)
     report, environ = plan_of(given, flags=RECORDING)
     found = (*obstacles(base), *report.findings)
     tell(found)
     refuse(found)
-    with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-pgle-") as folder:
-        asked = Asked(trace={"steps": steps, "options": {"enable_hlo_proto": True}})
+    with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-pgle-") as passing:
+        folder = how["traces"] or passing
+        asked = Asked(trace={"steps": how["steps"], "options": {"enable_hlo_proto": True}})
         outcome = run_watched(program, folder=folder, environ=environ, asked=asked, capture=False)
         traces = [process.trace for process in outcome.processes if process.trace]
         if not traces:
             tell([_no_trace(outcome)])
             return FOUND
-        converted = of_one_run(traces, percentile, module)
+        converted = of_one_run(traces, how["percentile"], how["module"])
     write_profile(converted.profile, file)
     sidecar = setup_of(plain, program, converted.profile.digest)
-    write_sidecar(file, sidecar._replace(program=converted.module, percentile=percentile, runs=1))
+    write_sidecar(file, sidecar._replace(program=converted.module, percentile=how["percentile"], runs=1))
     told(converted.findings, as_json=as_json, written=str(file), module=converted.module)
     say(f"{len(converted.profile.costs)} instructions of {converted.module} -> {file}", sys.stderr)
     return 0
