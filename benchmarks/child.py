@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -73,6 +75,7 @@ def start(job: Job, place: Place, base: Mapping[str, str], asked: Mapping[str, A
             stderr=err,
             text=True,
             cwd=ROOT,
+            start_new_session=True,  # so that what it starts can be ended with it
         )
     return Child(job, process, said, place, settings_of(job.variant, base))
 
@@ -91,7 +94,8 @@ def result_of(child: Child, limit: float) -> dict[str, Any]:
 
 
 def given_up(children: list[Child]) -> None:
-    """End those that have not ended."""
+    """End those that have not ended, and what they started."""
     for child in children:
-        child.process.kill()
+        if child.process.poll() is None:
+            os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()

@@ -53,13 +53,15 @@ def one_each(job: dict[str, Any]) -> int:
         for command, out in zip(commands, outs, strict=True)
     ]
     line = sys.stdin.readline()
-    try:
-        for one in members:
-            one.communicate(line)
-    finally:
-        for one in members:
-            one.kill()
-    return max(abs(one.returncode) for one in members)
+    for one in members:
+        assert one.stdin is not None
+        one.stdin.write(line)
+        one.stdin.close()
+    while (codes := [one.poll() for one in members]).count(None) and not any(codes):
+        time.sleep(0.02)
+    for one in members:
+        one.kill()  # one that failed leaves the others waiting
+    return max(abs(code or 0) for code in codes)
 
 
 def join(job: dict[str, Any]) -> None:
