@@ -50,6 +50,8 @@ __all__ = [
 ]
 
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
+NAMED = 6
+"""Names that are listed where one stands for many."""
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 
 
@@ -325,7 +327,7 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
 
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
     """Everything known of a flag, variable, option or preset, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
-    from .planning.explain import closest
+    from .planning.explain import closest, containing
     from .planning.explain import explain as explain_name
     from .planning.select import facts_of
 
@@ -336,8 +338,10 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     target = target_of(machine)
     found = explain_name(name, target, facts_of(machine, request), machine.gpus or ())
     if found is None:
-        near = closest(name, target)
-        hint = f"Did you mean {near}?" if near else ""
+        near, within = closest(name, target), containing(name, target)
+        listed = f"{', '.join(within[:NAMED])}{f' and {len(within) - NAMED} more' if len(within) > NAMED else ''}"
+        hints = (f"Did you mean {near}?" if near else "", f"Names that hold it: {listed}." if within else "")
+        hint = " ".join(filter(None, hints))
         raise UnknownFlag.of(
             [Finding("unknown-name", "error", f"{name!r} is no flag, variable, option or preset that is known.", hint)]
         )

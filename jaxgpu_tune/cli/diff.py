@@ -20,21 +20,23 @@ PARAMETERS = (
     Argument("old", "V1", required=True),
     Argument("new", "V2", required=True),
     Option("mine", "--mine", "switch", "Only what touches the flags in XLA_FLAGS."),
+    Option("everything", "--all", "switch", "The new flags too, each with what it does."),
     Option("text", "--flags", "text", "Only what touches the flags in this text.", "TEXT"),
     JSON,
 )
 EXAMPLES = (
-    ("jaxgpu-tune diff 0.5.1 0.11.2", "everything that changed"),
+    ("jaxgpu-tune diff 0.5.1 0.11.2", "what changed; with --all the new flags too"),
     ("jaxgpu-tune diff 0.5.1 0.11.2 --mine", "what an upgrade does to the XLA_FLAGS of this shell"),
     ("jaxgpu-tune diff 0.5.1 0.11.2 --flags='--xla_gpu_graph_level=0' --json", "for a script"),
 )
 
 
-def command(old: str, new: str, mine: bool, text: str | None, as_json: bool) -> int:
+def command(old: str, new: str, mine: bool, everything: bool, text: str | None, as_json: bool) -> int:
     """Tell what changed about XLA's flags from jaxlib V1 to V2.
 
     Which vanished (and what to write instead), which mean something else, have another type, other values or another
-    default, and which appeared. `jaxgpu-tune migrate` rewrites a text or a file.
+    default, and with --all which appeared. Begins with counts, and with what concerns the flags that are set here.
+    `jaxgpu-tune migrate` rewrites a text or a file.
     """
     from ..planning.release.changes import flag_changes
     from ..render.changes import changes_text
@@ -47,7 +49,8 @@ def command(old: str, new: str, mine: bool, text: str | None, as_json: bool) -> 
     if as_json:
         print_json(found)
     else:
-        show(changes_text(found, before, after, only=only))
+        own = _flags_in(os.environ, before) if only is None else set()
+        show(changes_text(found, (before, after), only=only, own=own, new_too=everything or only is not None))
         _tell_unknown(only or (), before, after)
     return 0
 

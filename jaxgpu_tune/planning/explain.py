@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from ..arguments import Arguments
 from ..knowledge import flags as known
 from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["closest", "explain", "numbered"]
+__all__ = ["closest", "containing", "explain", "numbered"]
 
+ARGUMENTS = Arguments.__annotations__
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -32,6 +36,8 @@ def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -
     plain = name.strip().lstrip("-").split("=", 1)[0]
     if is_preset(plain):
         return _of_preset(compose(plain), facts)
+    if plain in ARGUMENTS or plain == "preset":
+        return Explanation("argument", plain, does=_argument(plain), here=f"configure({plain}=…)")
     kind, plain = _kind_of(plain)
     found = note(plain)
     stated = [(p.name, s) for p in all_presets() for s in p.settings if s.name == plain]
@@ -50,6 +56,22 @@ def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -
         hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
         **_build_facts(kind, plain, target),
     )
+
+
+def _argument(name: str) -> str:
+    """What the docstring of the arguments says of one."""
+    told = re.search(rf"(?m)^ +{name}: (.+(?:\n {{12,}}.+)*)", Arguments.__doc__ or "")
+    return (
+        " ".join(told[1].split()) if told else "The name of a preset, several joined by +, or the path of a TOML file."
+    )
+
+
+def containing(word: str, target: Target) -> list[str]:
+    """The flags of this build and the options of jax whose name holds a word; short names first."""
+    release = target.releases[0] if target.releases else known.releases()[-1]
+    names = [f"--{name}" for name in known.flags(release) if word.lower() in name]
+    names += [name for name in options.names(target.jax_release or release) if word.lower() in name]
+    return sorted(names, key=len)
 
 
 def _of_preset(preset: Preset, facts: Facts) -> Explanation:

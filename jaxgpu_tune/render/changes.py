@@ -19,31 +19,60 @@ HEADINGS = {
     "default": "Default changed",
     "appeared": "Appeared",
 }
+COUNTED = {
+    "vanished": "vanished",
+    "meaning": "mean something else",
+    "type": "of another type",
+    "values": "with other values",
+    "effect": "with another effect",
+    "default": "with another default",
+    "appeared": "new",
+}
+"""How the first line counts each kind."""
 
 
 def changes_text(
     changes: Iterable[FlagChange],
-    old: str,
-    new: str,
+    releases: tuple[str, str],
     width: int | None = None,
     only: Collection[str] | None = None,
+    own: Collection[str] = (),
+    new_too: bool = True,
 ) -> str:
-    """The changes under a heading a kind, each flag with what it was, what it became and what that means. ``only``: of these flags."""
+    """Counts, then the changes under a heading a kind, each flag with what it was, what it became and what that means.
+
+    ``only``: of these flags; ``own``: flags that are told first; ``new_too``: flags that appeared are listed, not only counted.
+    """
     if only is not None and not only:
         return "There are no flags to look at: none are set."
-    columns = width or terminal_width()
+    (old, new), columns = releases, width or terminal_width()
     kinds: dict[str, list[FlagChange]] = {}
     for change in changes:
         kinds.setdefault(change.change, []).append(change)
     if not kinds:
         return f"Nothing changed from {old} to {new}{' about these flags' if only else ''}."
-    sections = [
-        line
-        for kind in KINDS
-        if kind in kinds
-        for line in (f"{HEADINGS[kind].format(new=new)} ({len(kinds[kind])})", *_lines(kinds[kind], columns))
-    ]
-    return "\n".join([f"From jaxlib {old} to {new}", *sections])
+    counts = ", ".join(f"{len(kinds[kind])} {COUNTED[kind]}" for kind in KINDS if kind in kinds)
+    listed = [kind for kind in KINDS if kind in kinds and (new_too or kind != "appeared")]
+    return "\n".join(
+        [
+            *hanging(f"From jaxlib {old} to {new}: {counts}.", columns),
+            *_own_lines(kinds, own, columns),
+            *(line for kind in listed for line in _section(kind, kinds[kind], new, columns)),
+            *([] if new_too or "appeared" not in kinds else ["The new flags: --all"]),
+        ]
+    )
+
+
+def _own_lines(kinds: dict[str, list[FlagChange]], own: Collection[str], width: int) -> list[str]:
+    """What concerns the flags that are set here."""
+    concerned = [change for changes in kinds.values() for change in changes if change.name in own]
+    if not own:
+        return []
+    return ["Of the flags that are set here:", *(_lines(concerned, width) if concerned else ["  nothing changed"])]
+
+
+def _section(kind: str, changes: list[FlagChange], new: str, width: int) -> Iterable[str]:
+    return f"{HEADINGS[kind].format(new=new)} ({len(changes)})", *_lines(changes, width)
 
 
 def _lines(changes: list[FlagChange], width: int) -> Iterable[str]:

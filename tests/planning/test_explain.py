@@ -130,3 +130,25 @@ def test_a_name_that_is_missing_is_told(name: str) -> None:
     """And not taken for one of the empty name."""
     with pytest.raises(UnknownPreset, match=r"a name is missing beside a '[+]'"):
         jaxgpu_tune.plan(name, environ={})
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("memory_fraction", "Share of each GPU's memory"),
+        ("unmeasured", "another compute capability"),
+        ("preset", "joined by +"),
+        ("NCCL_DEBUG", "INFO"),
+        ("jax_default_matmul_precision", "TF32"),
+    ],
+)
+def test_arguments_and_the_fields_own_names_are_explained(name: str, told: str) -> None:
+    """What is not a flag is worth reading too."""
+    found = jaxgpu_tune.explain(name)
+    assert told in f"{found.does} {found.traps}"
+
+
+def test_a_word_that_stands_for_many_lists_them() -> None:
+    """The shortest first, the others counted."""
+    with pytest.raises(jaxgpu_tune.UnknownFlag, match=r"Names that hold it: --xla_gpu_autotune_level, .* more\."):
+        jaxgpu_tune.explain("autotune")

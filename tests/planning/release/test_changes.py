@@ -36,7 +36,7 @@ def test_the_changes_lead_from_one_release_to_the_other(old: str, new: str) -> N
 def test_a_release_does_not_differ_from_itself() -> None:
     """And the text says so."""
     assert flag_changes("0.11.2", "0.11.2") == ()
-    assert changes_text((), "0.11.2", "0.11.2", 80) == "Nothing changed from 0.11.2 to 0.11.2."
+    assert changes_text((), ("0.11.2", "0.11.2"), 80) == "Nothing changed from 0.11.2 to 0.11.2."
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,24 @@ def test_every_kind_of_change_is_told_with_what_it_means(name: str, change: str,
     """From 0.4.36 to 0.11.2, both for one flag alone and among all."""
     (found,) = (item for item in flag_changes("0.4.36", "0.11.2", {name}) if item.change == change)
     assert found in flag_changes("0.4.36", "0.11.2")
-    assert told in changes_text([found], "0.4.36", "0.11.2", 200)
+    assert told in changes_text([found], ("0.4.36", "0.11.2"), 200)
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])
 def test_the_text_keeps_within_its_width_and_goes_from_the_worst_to_the_harmless(width: int) -> None:
     """Whatever changed."""
     changes = flag_changes("0.4.30", "0.11.2")
-    assert max(map(len, changes_text(changes, "0.4.30", "0.11.2", width).split("\n"))) <= max(width, 60)
+    assert max(map(len, changes_text(changes, ("0.4.30", "0.11.2"), width).split("\n"))) <= max(width, 60)
     order = [KINDS.index(change.change) for change in changes]
     assert order == sorted(order)
+
+
+def test_new_flags_are_counted_and_those_that_are_set_come_first() -> None:
+    """The first line counts; what concerns the flags of this environment is above the rest."""
+    found = flag_changes("0.7.0", "0.7.2")
+    text = changes_text(found, ("0.7.0", "0.7.2"), 100, own={"xla_gpu_graph_level"}, new_too=False)
+    first, second, third, *_ = text.split("\n")
+    assert first.startswith("From jaxlib 0.7.0 to 0.7.2: 3 vanished") and "new" in f"{first} {second}"
+    assert "Of the flags that are set here:" in (second, third)
+    assert "Appeared" not in text and text.endswith("The new flags: --all")
+    assert "Appeared" in changes_text(found, ("0.7.0", "0.7.2"), 100)
