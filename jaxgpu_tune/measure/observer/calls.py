@@ -1,7 +1,8 @@
 """Stamps of every call of a jitted function, by ``sys.monitoring`` (Python 3.12): no profiler, nothing of the program changed.
 
-Calls are watched in the functions that called what was compiled, in jax's own ``Compiled.__call__`` (programs compiled ahead of time),
-and for a moment everywhere if none of these is seen to call anything. Where something else is called, a place is not watched again.
+Calls are watched in the functions that called what was compiled or met jax's slow path (``cache_miss``, at the first call of each kind),
+in jax's own ``Compiled.__call__`` (programs compiled ahead of time), and for a moment everywhere if none of these is seen to call anything.
+Where something else is called, a place is not watched again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Calls"]
+__all__ = ["Calls", "outside"]
+
+WRAPPER = "reraise_with_filtered_traceback"
 
 JITTED = frozenset({"PjitFunction", "PmapFunction"})
 TOOL_IDS = (4, 3, 5)
@@ -36,7 +39,9 @@ class Calls:
         self._tool = next((tool for tool in TOOL_IDS if self._take(tool)), None)
         if self._tool is None:
             return False
-        self._monitoring.register_callback(self._tool, self._monitoring.events.CALL, self._on_call)
+        events = self._monitoring.events
+        self._monitoring.register_callback(self._tool, events.CALL, self._on_call)
+        self._monitoring.register_callback(self._tool, events.PY_START, self._on_slow_path)
         from jax import stages
 
         self._watch(stages.Compiled.__call__.__code__)
@@ -49,9 +54,23 @@ class Calls:
             return False
         return True
 
-    def called_from(self, frame: FrameType) -> None:
-        """This function called a jitted one."""
-        self._watch(frame.f_code)
+    def compiled_in(self, slow_path: FrameType) -> None:
+        """jax's ``cache_miss`` ran: whoever called it calls a jitted function, now and each time that it runs again."""
+        if self._tool is None:
+            return
+        if slow_path.f_code not in self._codes:
+            self._codes.add(slow_path.f_code)
+            self._monitoring.set_local_events(self._tool, slow_path.f_code, self._monitoring.events.PY_START)
+        caller = outside(slow_path)
+        if caller is not None:
+            self._watch(caller.f_code)
+
+    def _on_slow_path(self, code: CodeType, _offset: int) -> None:
+        """Called by Python where ``cache_miss`` begins: short, and must not raise."""
+        frame = sys._getframe().f_back  # noqa: SLF001 - the only way to the program's own frame
+        caller = outside(frame) if frame is not None and frame.f_code is code else None
+        if caller is not None:
+            self._watch(caller.f_code)
 
     def everywhere(self, wanted: bool) -> None:
         """Watch all calls, or no longer. Each place costs one look, after which those that call nothing jitted are left alone."""
@@ -65,7 +84,8 @@ class Calls:
         self.everywhere(False)
         for code in self._codes:
             self._monitoring.set_local_events(self._tool, code, 0)
-        self._monitoring.register_callback(self._tool, self._monitoring.events.CALL, None)
+        for event in (self._monitoring.events.CALL, self._monitoring.events.PY_START):
+            self._monitoring.register_callback(self._tool, event, None)
         self._monitoring.free_tool_id(self._tool)
         self._tool = None
 
@@ -98,3 +118,11 @@ class Calls:
         self.first.setdefault(key, perf_counter())
         self._watch(code)
         return key, self.stamps.setdefault(key, [])
+
+
+def outside(slow_path: FrameType) -> FrameType | None:
+    """The frame that called the jitted function: above ``cache_miss`` and jax's own wrapper of it, which cleans tracebacks."""
+    frame = slow_path.f_back
+    while frame is not None and frame.f_code.co_name == WRAPPER:
+        frame = frame.f_back
+    return frame

@@ -19,7 +19,6 @@ TRACE, LOWER, COMPILE = (
     f"/jax/core/compile/{name}_duration" for name in ("jaxpr_trace", "jaxpr_to_mlir_module", "backend_compile")
 )
 HIT = "/jax/compilation_cache/cache_hits"
-WRAPPER = "reraise_with_filtered_traceback"
 MOST = 2000
 
 
@@ -35,7 +34,7 @@ class Compile(NamedTuple):
 class Compiles:
     """Listens. ``work``: seconds of tracing, lowering and compiling by function, which tell how large each is.
 
-    ``called``: told the frame that called a jitted function which was then compiled.
+    ``called``: told jax's own frame that a call went through which was then compiled.
     """
 
     def __init__(self, called: Callable[[FrameType], None]) -> None:
@@ -71,22 +70,13 @@ class Compiles:
         self.last = perf_counter()
         if len(self.all) < MOST:
             self.all.append(Compile(name, self.last, duration_secs, cached))
-        program = _outside(frame)
-        if program is not None:
-            self._called(program)
+        if frame is not None:
+            self._called(frame)
 
 
 def _caller(frame: FrameType | None) -> FrameType | None:
     """jax's own ``cache_miss``, which C++ calls for a jitted function without a program; None where nobody called one."""
     while frame is not None and not (frame.f_code.co_name == "cache_miss" and "jax" in frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def _outside(frame: FrameType | None) -> FrameType | None:
-    """The frame that called the jitted function: above ``cache_miss`` and jax's own wrapper of it, which cleans tracebacks."""
-    frame = None if frame is None else frame.f_back
-    while frame is not None and frame.f_code.co_name == WRAPPER:
         frame = frame.f_back
     return frame
 

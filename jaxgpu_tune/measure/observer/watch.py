@@ -29,7 +29,7 @@ SETTLE = 0.5
 PATIENCE = 10
 """How many times the asked seconds it is waited for enough whole bursts before few are taken."""
 FEW_BURSTS = 3
-SEARCH = 2.0
+SEARCH = 1.5
 """Seconds without any call seen after which they are looked for everywhere."""
 LONGEST_TRACE = 20.0
 MOST_FUNCTIONS = 8
@@ -43,7 +43,7 @@ class Watch:
         self.request = _request(folder)
         self.state = "waiting"
         self.calls = Calls()
-        self.compiles = Compiles(self.calls.called_from)
+        self.compiles = Compiles(self.calls.compiled_in)
         self.found: Period | None = None
         self.clock, self.function = "", ""
         self.window: list[float] = []
@@ -78,9 +78,12 @@ class Watch:
         try:
             if self.state in ("waiting", "measuring"):
                 self._take_what_there_is()
-            self.state = "ended" if self.state in ("waiting", "measuring", "ended") else self.state
-            self.notes.write({**self.report(), "ended": True, "error": facts.ending()})
+                self.state = "ended"
         except Exception as error:  # noqa: BLE001 - the program ends as it would without us
+            self.notes.log(repr(error))
+        try:
+            self.notes.write({**self.report(), "ended": True, "error": facts.ending()})
+        except Exception as error:  # noqa: BLE001 - as above
             self.notes.log(repr(error))
 
     def _run(self) -> None:
@@ -90,7 +93,7 @@ class Watch:
                 before = self.state
                 self._look()
                 self._provide()
-                if self.state != before or perf_counter() - written > WRITE:
+                if not self._stop.is_set() and (self.state != before or perf_counter() - written > WRITE):
                     self.notes.write(self.report())
                     written = perf_counter()
             except Exception as error:  # noqa: BLE001 - the program goes on without being watched
@@ -223,7 +226,7 @@ class Watch:
             "window_s": self.window,
             "functions": self._functions(),
             "first_step_s": self._first_step(),
-            "steps": len(marks.stamps) or max(self.calls.counts.values(), default=0),
+            "steps": marks.total() or max(self.calls.counts.values(), default=0),
             "compiles": [[one.name, one.at - self.started, one.seconds, one.cached] for one in self.compiles.all],
             "devices": facts.devices(),
             "pgle": facts.pgle(),
