@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .api import fresh_environ
 from .errors import BadSetting
-from .host.marker import before_us
+from .host.marker import before_us, pinned
 from .knowledge.variables import is_read
 from .measure.protocol import Arm
 from .model import Finding
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .model import Report
 
 
-__all__ = ["arms_of", "environ_of", "pinned", "python_arms"]
+__all__ = ["arms_of", "environ_of", "python_arms"]
 
 NONE, CLEAN = "none", "clean"
 NOTHING = Path(__file__).parent / "measure" / "nothing.toml"
@@ -75,11 +75,6 @@ def environ_of(preset: str, base: Mapping[str, str], **arguments: Any) -> tuple[
     start = _cleaned(user) if preset == CLEAN else user
     report, found = fresh_environ(NOTHING if preset in (NONE, CLEAN) else preset, start, here=True, **arguments)
     return report, pinned(found)
-
-
-def pinned(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process in which ``configure()`` plans and reports, and changes nothing."""
-    return {**environ, SWITCH: "off"}
 
 
 def python_arms(

@@ -1,0 +1,60 @@
+"""GPUs that are busy or slowed down, as NVML tells it; nothing where it tells nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from jaxgpu_tune.host import gpus
+from jaxgpu_tune.host.gpus import Found
+from jaxgpu_tune.measure import gpu_state
+from jaxgpu_tune.measure.gpu_state import GpuState
+from jaxgpu_tune.model import Gpu
+
+
+class Nvml(SimpleNamespace):
+    """Answers for two GPUs: how busy each is and why its clock is low; an older one has another name for the latter."""
+
+    def __init__(self, used: tuple[int, int], reasons: tuple[int, int], *, old: bool = False) -> None:
+        super().__init__(
+            reasons=reasons,
+            nvmlInit=lambda: None,
+            nvmlDeviceGetHandleByUUID=lambda uuid: int(uuid.decode()[-1]),
+            nvmlDeviceGetUtilizationRates=lambda handle: SimpleNamespace(gpu=used[handle]),
+        )
+        name = "nvmlDeviceGetCurrentClocksThrottleReasons" if old else "nvmlDeviceGetCurrentClocksEventReasons"
+        setattr(self, name, lambda handle: self.reasons[handle])
+
+
+@pytest.fixture(autouse=True)
+def _two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gpus.find_gpus is gpu_state.find_gpus
+    monkeypatch.setattr(gpu_state, "find_gpus", lambda _: Found((Gpu(0, "GPU-0"), Gpu(1, "GPU-1"))))
+
+
+def test_a_busy_gpu_is_told_before_anything_runs() -> None:
+    """Which, and how much."""
+    told = GpuState({}, Nvml((0, 57), (0, 0))).busy()
+    assert [finding.code for finding in told] == ["gpu-busy"]
+    assert "GPU 1 is busy with something else: 57 %" in told[0].message
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_throttled_gpu_is_told_whenever_it_was_seen(old: bool) -> None:
+    """A reason that is over again counts; the power cap is no fault."""
+    nvml = Nvml((0, 0), (0x40, 0x04), old=old)
+    state = GpuState({}, nvml)
+    state.look()
+    nvml.reasons = (0, 0)
+    state.look()
+    assert ["too warm" in finding.message for finding in state.findings()] == [True]
+    assert state.power_capped
+
+
+def test_without_answers_nothing_is_seen() -> None:
+    """No NVML, or one that fails."""
+    for nvml in (object(), SimpleNamespace(nvmlInit=lambda: 1 / 0)):
+        state = GpuState({}, nvml)
+        state.look()
+        assert state.busy() == state.findings() == () and not state.power_capped
