@@ -17,6 +17,7 @@ COMMANDS = (
     "run",
     "profile",
     "compare",
+    "tune",
     "env",
     "check",
     "explain",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["JAXLIB", "PLAN", "plan_arguments", "wrong_use"]
+__all__ = ["JAXLIB", "PLAN", "mapping", "plan_arguments", "wrong_use"]
 
 SETTINGS = {"flags": ("flag",), "env": ("env", "variable"), "jax_config": ("config",)}
 """Arguments that are mappings, each filled by ``--flag NAME=VALUE`` and ``--no-flag NAME``; an older spelling comes last."""
@@ -70,7 +70,7 @@ def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     for argument, options in SETTINGS.items():
         wanted: dict[str, Any] = {}
         for option in reversed(options):
-            wanted |= _mapping(given.get(option, ()), option) | dict.fromkeys(given.get(f"no_{option}", ()))
+            wanted |= mapping(given.get(option, ()), option) | dict.fromkeys(given.get(f"no_{option}", ()))
         if wanted:
             found[argument] = wanted
     if "memory_fraction" in found:
@@ -90,7 +90,8 @@ def wrong_use(message: str, hint: str = "") -> BadSetting:
     return BadSetting.of([Finding("bad-argument", "error", message, hint)])
 
 
-def _mapping(pairs: Iterable[str], option: str) -> dict[str, Any]:
+def mapping(pairs: Iterable[str], option: str) -> dict[str, Any]:
+    """What ``--option NAME=VALUE`` gave, each time it was given. Raises BadSetting for one without a value."""
     found: dict[str, Any] = {}
     for text in pairs:
         name, equals, value = text.partition("=")

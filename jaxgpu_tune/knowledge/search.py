@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Acts = Literal["program", "run"]
 
 
-__all__ = ["KINDS", "Candidate", "Treatment", "candidates", "treatment"]
+__all__ = ["KINDS", "Candidate", "Treatment", "candidates", "starts", "treatment"]
 
 KINDS: tuple[Kind, ...] = ("collectives", "loops", "small-kernels", "convolutions", "products", "host-bound")
 """The kinds of program that a candidate may serve."""
@@ -51,6 +51,11 @@ class Treatment(Value):
 def candidates() -> tuple[Candidate, ...]:
     """Every candidate, the most promising first."""
     return tuple(map(_candidate, read_table("search")["candidate"]))
+
+
+def starts() -> tuple[str, ...]:
+    """The presets that a search begins with, where they fit."""
+    return tuple(read_table("search")["starts"])
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,8 @@ import pytest
 from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge import flags, options, variables
 from jaxgpu_tune.knowledge.hazards import hazards
-from jaxgpu_tune.knowledge.search import KINDS, Candidate, candidates, treatment
+from jaxgpu_tune.knowledge.presets import preset_names
+from jaxgpu_tune.knowledge.search import KINDS, Candidate, candidates, starts, treatment
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 
 NEWEST = flags.releases()[-1]
@@ -58,6 +59,10 @@ def test_hazards_are_told_apart() -> None:
     words = ("wrong numbers", "wrong offsets", "diverged", "hang", "hung", "end the process", "ended programs", "crash")
     grave = {h.code for h in hazards() if h.severity != "note" and any(word in h.message for word in words)}
     assert grave <= treatment().numbers | treatment().dies
+
+
+def test_a_search_begins_with_presets_that_are_there() -> None:
+    assert set(starts()) <= set(preset_names())
 
 
 def test_every_kind_of_program_has_candidates() -> None:

@@ -19,8 +19,8 @@ from .values import NOTHING, SAME, Config, Move, Risk, Start, Step, Trial, toggl
 
 __all__ = ["Contest", "Search"]
 
-TIE = 0.003
-"""A setting that is expected to give less than this is left out."""
+TIE, CAUTION = 0.003, 0.5
+"""A setting is left out if it is expected to give less than this, or less than so many standard deviations of what is known of it."""
 HOPE = 0.0007
 """A change whose expected improvement is below this is not tried any more."""
 CLEARLY = 0.02
@@ -126,9 +126,9 @@ class Search:
         """The best without the settings that are not expected to pay."""
         config = self.best
         while True:
-            dropped = [(self._loss(config, less), len(less), less) for less in self._fewer(config)]
-            loss, _, less = min(dropped, key=lambda one: one[:2], default=(TIE, 0, config))
-            if loss >= TIE:
+            dropped = [(self._worth(config, less), len(less), less) for less in self._fewer(config)]
+            loss, _, less = min(dropped, key=lambda one: one[:2], default=(0.0, 0, config))
+            if loss >= 0:
                 return config
             config = less
 
@@ -201,6 +201,11 @@ class Search:
         parts += [frozenset([one]) for one in sorted(config - joined)]
         less = dict.fromkeys(config - part for part in parts)
         return [one for one in less if not self._failures.forbid(one)]
+
+    def _worth(self, config: Config, less: Config) -> float:
+        """Whether what ``less`` lacks is worth having: not below 0."""
+        loss, spread = self.estimate.difference(less, config)
+        return loss - max(TIE, CAUTION * spread)
 
     def _loss(self, config: Config, less: Config) -> float:
         return self.estimate.difference(less, config)[0]

@@ -1,0 +1,195 @@
+"""``jaxgpu-tune tune -- COMMAND…``."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+from .budgets import seconds_of
+from .options import wrong_use
+from .output import print_json, say, show
+from .parameters import JSON, Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..knowledge.search import Candidate
+    from ..measure.tuning.drive import Standing
+    from ..measure.tuning.trying import How
+    from ..measure.tuning.tune import Files
+    from ..measure.tuning.tuned import Tuned
+    from ..planning.request import Request
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "SEARCHED", "command", "wanted_candidates"]
+
+INTERRUPTED = 130
+SEARCHED: tuple[Option, ...] = (
+    Option("try_flag", "--try-flag", "many", "Try this XLA flag, too; may be repeated.", "NAME=VALUE"),
+    Option("try_env", "--try-env", "many", "Try this environment variable, too; may be repeated.", "NAME=VALUE"),
+    Option("try_config", "--try-config", "many", "Try this jax.config option, too; may be repeated.", "NAME=VALUE"),
+)
+PARAMETERS = (
+    Option("budget", "--budget", "text", "Time for all of it, earlier starts included.", "20m", default="20m"),
+    Option(
+        "out",
+        "--out",
+        "text",
+        "The preset file to write; report, page and runs go beside it.",
+        "FILE",
+        default="tuned.toml",
+    ),
+    Option("preset", "--preset", "many", "Begin at this preset, too; may be repeated.", "NAME|FILE"),
+    *SEARCHED,
+    Option("only", "--only", "switch", "Try nothing but what --preset and --try-… name."),
+    Option("kinds", "--kind", "many", "What the program is like; its candidates come first; may be repeated.", "KIND"),
+    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
+    Option("timeout", "--timeout", "text", "The longest that a run may take.", "5m"),
+    Option(
+        "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"
+    ),
+    Option("higher", "--higher-is-better", "switch", "More of the metric is better."),
+    Option("wall", "--wall", "switch", "Go by the time of the whole run, start and compilation included."),
+    Option("numbers", "--numbers", "text", "Numbers that must stay right (default: each loss).", "REGEX"),
+    Option("tolerance", "--tolerance", "text", "By how much they may differ, relative.", "SHARE", default="0.01"),
+    Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES"),
+    JSON,
+    Argument("program", "-- COMMAND...", many=True, required=True),
+)
+EXAMPLES = (
+    ("jaxgpu-tune tune --budget 20m -- python train.py --steps 100000", "the settings that pay, in tuned.toml"),
+    ("jaxgpu-tune tune --kind loops --kind small-kernels -- python ppo.py", "what helps such programs is tried first"),
+    ("jaxgpu-tune tune --metric 'tokens/s: ([0-9.]+)' --higher-is-better -- ./job.sh", "by a number that it prints"),
+    ("jaxgpu-tune tune --budget 1h -- python train.py", "started again, it goes on where it was"),
+)
+
+
+def command(program: tuple[str, ...], **given: Any) -> int:
+    """Search for the settings that make COMMAND faster, prove them by fresh runs, and write them as a preset file.
+
+    COMMAND runs many times, unchanged, each time ended once enough steps were measured; what it writes goes to {run} where that stands in
+    it. It begins at no settings and at the presets that fit, tries one change at a time, leaves out what does not pay, and claims a gain
+    only if six fresh pairs of runs agree. What hangs, crashes or changes the numbers is never chosen. Ctrl-C loses no finished run.
+    """
+    from ..measure.tuning.tune import Wanted, files_of, space_here, tune_command, write
+
+    request, how, files = _request(given), _how(program, given), files_of(given["out"])
+    wanted = Wanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
+    space = space_here(request, wanted, os.environ)
+    budget = seconds_of("--budget", given["budget"])
+    try:
+        found = tune_command(space, how, files, budget, _progress(space, given["as_json"]))
+    except KeyboardInterrupt:
+        return _interrupted(space, how, files, given["as_json"])
+    write(found, files)
+    _show(found, files, given["as_json"])
+    return 0
+
+
+def wanted_candidates(given: dict[str, Any]) -> tuple[Candidate, ...]:
+    """What --try-flag, --try-env and --try-config name, checked as arguments are. Raises UnknownFlag, BadFlagValue, BadSetting."""
+    from ..api import plan
+    from ..measure.tuning.space import candidate_of
+    from ..model import Setting
+    from .options import mapping
+
+    asked = {"xla_flag": ("try_flag", "flags"), "env": ("try_env", "env"), "jax_config": ("try_config", "jax_config")}
+    found = {kind: mapping(given[option], option.replace("_", "-")) for kind, (option, _) in asked.items()}
+    arguments = {name: found[kind] for kind, (_, name) in asked.items() if found[kind]}
+    plan("auto", environ={}, **arguments)  # type: ignore[arg-type]
+    settings = [
+        Setting(kind, name, value, "asked for", "--try") for kind in found for name, value in found[kind].items()
+    ]  # type: ignore[arg-type]
+    return tuple(candidate_of(f"{one.name}={one.value}", [one]) for one in settings)
+
+
+def _request(given: dict[str, Any]) -> Request:
+    from ..planning.request import make_request
+
+    return make_request("auto", {"layer_bytes": given["layer_bytes"]})
+
+
+def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
+    from ..measure.tuning.trying import How
+    from ..measure.tuning.tune import files_of
+
+    if not program[0]:
+        raise wrong_use("The name of the command is empty.")
+    if given["wall"] and given["metric"]:
+        raise wrong_use("--wall and --metric are two clocks.", "Give one of them.")
+    for option in ("metric", "numbers"):
+        _check_regex(option, given[option])
+    return How(
+        tuple(program),
+        files_of(given["out"]).folder.absolute(),
+        seconds_of("--seconds", given["seconds"]),
+        "wall" if given["wall"] else "metric" if given["metric"] else "steps",
+        given["metric"],
+        given["higher"],
+        given["numbers"],
+        _share(given["tolerance"]),
+        None if given["timeout"] is None else seconds_of("--timeout", given["timeout"]),
+    )
+
+
+def _check_regex(option: str, text: str | None) -> None:
+    try:
+        re.compile(text or "")
+    except re.error as error:
+        raise wrong_use(f"--{option} {text!r} is not a regular expression: {error}.") from None
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1:
+        raise wrong_use(f"--tolerance {text!r} is not valid; allowed: a share such as 0.01, or 1%.")
+    return value
+
+
+def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
+    from ..knowledge.search import KINDS
+    from ..knowledge.tables import closest
+
+    for kind in given:
+        if kind not in KINDS:
+            raise wrong_use(f"--kind {kind!r} is not known; allowed: {', '.join(KINDS)}.", closest(kind, KINDS))
+    return given
+
+
+def _progress(space: Any, as_json: bool) -> Any:
+    from ..measure.tuning.journal import trial_json
+    from ..render.tuned import trial_line
+
+    def tell(standing: Standing) -> None:
+        if as_json:
+            return
+        trials = standing.search.trials
+        told = {**trial_json(standing.trial), "name": space.name(standing.trial.config)}
+        say(trial_line(told, standing.number, trials[0].ms, standing.left), sys.stderr)
+        sys.stderr.flush()
+
+    return tell
+
+
+def _interrupted(space: Any, how: How, files: Files, as_json: bool) -> int:
+    from ..measure.tuning.tune import how_it_stands, write
+
+    if not files.journal.exists():
+        return INTERRUPTED
+    found = how_it_stands(space, how, files)
+    write(found, files)
+    say("Interrupted; every finished run is kept, and started again it goes on.", sys.stderr)
+    _show(found, files, as_json)
+    return INTERRUPTED
+
+
+def _show(found: Tuned, files: Files, as_json: bool) -> None:
+    if as_json:
+        print_json(found.report)
+    else:
+        show(f"{found}\nEvery run: {files.report}, {files.page}")

@@ -1,0 +1,101 @@
+"""The loop of a search: what to run next, run it, keep it, say how it stands; within a budget of time that its own past counts against."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import NamedTuple, Protocol
+
+from ...errors import JaxGpuTuneError
+from ...model import Finding
+from ..search.search import Search
+from ..search.values import Config, Step, Trial
+from .journal import Journal
+from .space import Space
+
+__all__ = ["Standing", "drive", "resumed"]
+
+SLOWEST, SPARE = 3.0, 20.0
+"""A run hangs after so many times the longest run so far, and so many seconds."""
+RISKY = 1.5
+"""The same of what is known to hang some programs."""
+RECENT = 7
+
+
+class Standing(NamedTuple):
+    """How a search stands after a trial. Seconds."""
+
+    search: Search
+    trial: Trial
+    number: int
+    left: float
+
+
+class Runner(Protocol):
+    """Runs a step."""
+
+    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
+        """What came of it."""
+
+    def learn(self, trial: Trial) -> None:
+        """A trial of this or an earlier start."""
+
+
+def resumed(space: Space, run: Runner, journal: Journal) -> Search:
+    """The search with all that the journal has of it."""
+    search = Search(space.starts, space.moves, space.risk)
+    for trial in journal.trials:
+        run.learn(trial)
+        search.tell(trial)
+    return search
+
+
+def drive(
+    space: Space,
+    run: Runner,
+    journal: Journal,
+    budget: float,
+    tell: Callable[[Standing], None] = lambda _: None,
+    timeout: float | None = None,
+) -> Search:
+    """Search until it is over or ``budget`` seconds are spent, those of earlier starts included.
+
+    Raises JaxGpuTuneError where the program fails as it is. What interrupts it comes through: the journal has all that was finished.
+    """
+    search = resumed(space, run, journal)
+    while True:
+        left = budget - sum(trial.seconds for trial in search.trials)
+        step = search.ask(left / typical) if (typical := _typical(search)) else search.ask(float("inf"))
+        if step is None or (search.trials and left <= 0):
+            return search
+        begun = time.monotonic()
+        trial = run(step, len(search.trials) + 1, _limit(search, step.config, left, timeout))
+        trial = trial._replace(seconds=round(time.monotonic() - begun, 3))
+        if not search.trials and (trial.ms is None or trial.failure):
+            raise JaxGpuTuneError.of([_fails(trial)])
+        journal.add(trial)
+        run.learn(trial)
+        search.tell(trial)
+        tell(Standing(search, trial, len(search.trials), left - trial.seconds))
+
+
+def _typical(search: Search) -> float:
+    """What a run takes, in seconds, by the last ones; 0 before any."""
+    took = [trial.seconds for trial in search.trials if trial.ms is not None]
+    return max(median(took[-RECENT:]), 1e-3) if took else 0.0
+
+
+def _limit(search: Search, config: Config, left: float, timeout: float | None) -> float | None:
+    """Seconds after which a run hangs: by what the others took, less for what is known to hang."""
+    took = [trial.seconds for trial in search.trials if trial.ms is not None]
+    if not took:
+        return timeout or max(left, 60.0)
+    times = RISKY if search.risk(config) == "dies" else SLOWEST
+    return min(timeout or float("inf"), times * max(took) + SPARE)
+
+
+def _fails(trial: Trial) -> Finding:
+    cause = trial.detail.get("cause", "") or trial.failure
+    message = f"The program fails as it is ({trial.failure}): {cause}"
+    return Finding("program-fails", "error", message, "Run the command by itself until it works, then search.")

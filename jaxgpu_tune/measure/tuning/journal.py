@@ -1,0 +1,82 @@
+"""Every finished trial, on the disk before the next begins, so that a search that was ended in any way goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadSetting
+from ...model import Finding
+from ..search.values import Atom, Trial
+
+__all__ = ["Journal", "config_json", "config_of", "trial_json", "trial_of"]
+
+
+class Journal:
+    """The file, one JSON object a line: first what is searched, then the trials. ``about`` tells one search from another."""
+
+    def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
+        self.path = path
+        self.trials: list[Trial] = []
+        lines = _whole_lines(path)
+        if lines and lines[0] != json.loads(json.dumps(about)):
+            raise BadSetting.of([_another(path, lines[0], about)])
+        self.trials = [trial_of(line) for line in lines[1:]]
+        if not lines:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("")
+            self._append(about)
+
+    def add(self, trial: Trial) -> None:
+        """Keep a trial: on the disk when this returns."""
+        self.trials.append(trial)
+        self._append(trial_json(trial))
+
+    def _append(self, value: Mapping[str, Any]) -> None:
+        with self.path.open("r+b") as file:
+            file.seek(_end_of_lines(self.path))
+            file.truncate()  # half a line of a start that was killed
+            file.write(json.dumps(value).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def trial_json(trial: Trial) -> dict[str, Any]:
+    """JSON-ready; ``trial_of`` gives an equal trial back."""
+    return {**trial._asdict(), "config": config_json(trial.config), "detail": dict(trial.detail)}
+
+
+def trial_of(told: Mapping[str, Any]) -> Trial:
+    """The trial of its JSON form."""
+    return Trial(**{**told, "config": config_of(told["config"])})
+
+
+def config_json(config: frozenset[Atom]) -> list[list[str]]:
+    """A set of settings as lists, in one order."""
+    return [list(one) for one in sorted(config)]
+
+
+def config_of(told: list[list[str]]) -> frozenset[Atom]:
+    """The set of settings of its JSON form."""
+    return frozenset(Atom(*one) for one in told)
+
+
+def _whole_lines(path: Path) -> list[Any]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes()[: _end_of_lines(path)].splitlines()]
+
+
+def _end_of_lines(path: Path) -> int:
+    return path.read_bytes().rfind(b"\n") + 1
+
+
+def _another(path: Path, there: Mapping[str, Any], asked: Mapping[str, Any]) -> Finding:
+    told = json.loads(json.dumps(asked))
+    differs = sorted(key for key in {*there, *told} if there.get(key) != told.get(key))
+    message = f"{path} is the journal of another search: {', '.join(differs)} differ."
+    hint = f"Give another --out, or remove {path.parent} to begin anew."
+    return Finding("another-search", "error", message, hint)

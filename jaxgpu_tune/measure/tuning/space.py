@@ -1,0 +1,196 @@
+"""What can be tried on this machine: candidates and presets as this build has them, what they risk, and their environments.
+
+Every candidate goes through the plan as a preset does, so that it is translated and gated alike: what this jaxlib does not have, does by
+itself, or what is set already is left out with the plan's own reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...knowledge.search import Candidate, candidates, treatment
+from ...model import Observation, Preset, Setting
+from ...pipeline import make_plan
+from ...planning.base.conditions import all_met
+from ...planning.request import Request
+from ...planning.select import compose, facts_of
+from ...planning.xla_flags.grammar import scan
+from ..search.values import NOTHING, Atom, Config, Move, Risk, Start
+
+if TYPE_CHECKING:
+    from ...knowledge.hazards import Hazard
+    from ...model import Report
+
+__all__ = ["AS_IT_IS", "CLEAN", "LeftOut", "Space", "candidate_of", "space_of"]
+
+AS_IT_IS = "what you have"
+"""The name of the first start."""
+CLEAN = Atom("env", "what is set already", "removed")
+"""Stands for an environment without the flags and NCCL's settings that are inherited."""
+KEPT_FLAGS = ("xla_force_host_platform_device_count", "xla_dump_")
+OURS = ("set", "merged")
+
+
+class LeftOut(NamedTuple):
+    """A candidate that is not tried, and why."""
+
+    name: str
+    why: str
+
+
+class Space(NamedTuple):
+    """``starts``: the first is the program as it is. ``names``: what sets of settings are called. ``hazards``: those that hold on this machine."""
+
+    request: Request
+    observation: Observation
+    starts: tuple[Start, ...]
+    moves: tuple[Move, ...]
+    names: Mapping[Config, str]
+    left_out: tuple[LeftOut, ...]
+    hazards: tuple[Hazard, ...]
+
+    def environ(self, config: Config) -> dict[str, str]:
+        """The complete environment of a process under these settings; this library's own calls in the program change nothing there."""
+        seen = _cleaned(self.observation) if CLEAN in config else self.observation
+        report = make_plan(self.request, seen, _preset("tune", map(_setting, sorted(config - {CLEAN}))))
+        changed = {**seen.environ, **report.environ, "JAXGPU_TUNE": "off"}
+        return {name: text for name, text in changed.items() if text is not None}
+
+    def risk(self, config: Config) -> Risk:
+        """What is known to go wrong with these settings, and not without any of them."""
+        told = treatment()
+        codes = {hazard.code for hazard in self.struck(config)}
+        return "out" if codes & told.numbers else "dies" if codes & told.dies else "none"
+
+    def struck(self, config: Config) -> tuple[Hazard, ...]:
+        """The hazards that these settings bring, beyond those of what is set already."""
+        inherited = _in_force(make_plan(self.request, self.observation, _preset("none", ())))
+        asked = {(one.kind, one.name): one.value for one in config}
+        return tuple(h for h in self.hazards if h.triggered_by(inherited | asked) and not h.triggered_by(inherited))
+
+    def name(self, config: Config) -> str:
+        """What a set of settings is called: its own name, or its settings."""
+        return self.names.get(config) or " ".join(map(str, sorted(config)))
+
+
+def space_of(
+    request: Request,
+    observation: Observation,
+    presets: Sequence[str],
+    more: Iterable[Candidate] = (),
+    kinds: Iterable[str] = (),
+) -> Space:
+    """What can be tried here. ``presets``: to start with; ``more``: candidates of the user's; ``kinds``: of program, whose candidates come first.
+
+    Raises UnknownPreset and BadSetting for presets that cannot be had.
+    """
+    wanted = set(kinds)
+    offered = [*more, *sorted(candidates(), key=lambda one: not wanted & set(one.kinds))]
+    planned = [(one, _config(_report(request, observation, one.name, one.settings))) for one in offered]
+    usable = {config: one for one, config in reversed(planned) if config}
+    usable = {config: usable[config] for _, config in planned if config in usable}
+    left_out = [
+        LeftOut(one.name, _why(_report(request, observation, one.name, one.settings), one))
+        for one, config in planned
+        if not config
+    ]
+    starts = [Start(AS_IT_IS, NOTHING), *_clean_start(observation)]
+    for name in presets:
+        config = _config(make_plan(request._replace(preset=name), observation, compose(name)))
+        if config and config not in {one.config for one in starts}:
+            starts.append(Start(name, config))
+        elif not config:
+            left_out.append(LeftOut(f"preset {name}", "sets nothing here"))
+    moves = [Move(config, one.acts == "program") for config, one in usable.items()]
+    names = {config: one.name for config, one in usable.items()} | {one.config: one.name for one in starts}
+    moves += [Move(one.config) for one in starts if CLEAN in one.config]
+    space = Space(
+        request, observation, tuple(starts), tuple(moves), names, tuple(left_out), _hazards(request, observation)
+    )
+    return _without_wrong_numbers(space)
+
+
+def candidate_of(name: str, settings: Iterable[Setting]) -> Candidate:
+    """A candidate of the user's."""
+    return Candidate(name, tuple(settings), (), "run", "asked for")
+
+
+def _without_wrong_numbers(space: Space) -> Space:
+    """What may change numbers is out before anything is run."""
+    configs = [*(one.config for one in space.starts), *(one.config for one in space.moves)]
+    out = [(config, space.name(config)) for config in configs if space.risk(config) == "out"]
+    told = tuple(LeftOut(name, space.struck(config)[0].message) for config, name in dict.fromkeys(out))
+    bad = {config for config, _ in out}
+    return space._replace(
+        starts=tuple(one for one in space.starts if one.config not in bad),
+        moves=tuple(one for one in space.moves if one.config not in bad),
+        left_out=(*space.left_out, *told),
+    )
+
+
+def _report(request: Request, observation: Observation, name: str, settings: Iterable[Setting]) -> Report:
+    return make_plan(request, observation, _preset(name, settings))
+
+
+def _preset(name: str, settings: Iterable[Setting]) -> Preset:
+    return Preset(name, "", "user", settings=tuple(settings))
+
+
+def _config(report: Report) -> Config:
+    """What the plan sets of its own, in the words of this build."""
+    ours = (d for d in report.decisions if d.status in OURS and d.value is not None and _is_ours(d.source))
+    return frozenset(Atom(d.kind, d.name, d.value or "") for d in ours)
+
+
+def _is_ours(source: str) -> bool:
+    return source not in ("", "XLA_FLAGS", "environment", "jax.config")
+
+
+def _why(report: Report, candidate: Candidate) -> str:
+    """Why the plan sets nothing of a candidate."""
+    names = {setting.name for setting in candidate.settings}
+    told = [f"{d.name}: {d.reason}" for d in report.decisions if d.name in names]
+    return " ".join(told) or "sets nothing here"
+
+
+def _clean_start(observation: Observation) -> list[Start]:
+    inherited = observation.environ != _cleaned(observation).environ
+    return [Start("clean", frozenset([CLEAN]))] if inherited else []
+
+
+def _cleaned(observation: Observation) -> Observation:
+    """As if nothing were set that a search is about; what says where and on what the program runs stays."""
+    kept = {name: text for name, text in observation.environ.items() if not name.startswith("NCCL_")}
+    flags = [
+        token.text for token in scan(kept.get("XLA_FLAGS", "")).tokens if (token.name or "").startswith(KEPT_FLAGS)
+    ]
+    kept |= {"XLA_FLAGS": " ".join(flags)}
+    return observation._replace(environ={name: text for name, text in kept.items() if text or name != "XLA_FLAGS"})
+
+
+def _in_force(report: Report) -> dict[Any, Any]:
+    held = ("kept", "set", "merged", "translated")
+    return {(d.kind, d.name): d.value for d in report.decisions if d.status in held and d.value is not None}
+
+
+def _hazards(request: Request, observation: Observation) -> tuple[Hazard, ...]:
+    from ...knowledge.hazards import hazards
+
+    facts = facts_of(observation.machine, request)
+    return tuple(hazard for hazard in hazards() if all_met(hazard.when, facts))
+
+
+@lru_cache(maxsize=256)
+def _setting(one: Atom) -> Setting:
+    value = one.value if one.kind != "jax_config" else _typed(one.value)
+    return Setting(one.kind, one.name, value, "tried by tune", "tune")  # type: ignore[arg-type]
+
+
+def _typed(text: str) -> Any:
+    try:
+        return json.loads(text.lower() if text in ("True", "False") else text)
+    except ValueError:
+        return text

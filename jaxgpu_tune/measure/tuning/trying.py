@@ -1,0 +1,138 @@
+"""One trial: the user's command in processes of its own under some settings, its time, and whether its numbers are still right."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, NamedTuple
+
+from ..endings import losses, numbers
+from ..runs import Asked, Limits, Outcome, run_watched
+from ..search.values import Step, Trial
+from .space import Space
+
+__all__ = ["WRONG", "Clock", "How", "Processes", "differs"]
+
+Clock = Literal["steps", "metric", "wall"]
+WRONG = "wrong-numbers"
+COMPARED = 10
+"""As many of the first numbers are compared."""
+HEAD = 1_000_000
+"""As many of the first bytes of the output are read for them."""
+
+
+class How(NamedTuple):
+    """How a program is run and judged.
+
+    ``seconds``: of steady state to measure; ``clock``: "steps" (the program's own steps), "metric" (numbers in the output that ``metric`` finds) or
+    "wall" (the whole run); ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``cache``: compiled programs are kept for
+    the other runs of the search.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    seconds: float = 3.0
+    clock: Clock = "steps"
+    metric: str | None = None
+    higher_is_better: bool = False
+    numbers: str | None = None
+    tolerance: float = 0.01
+    timeout: float | None = None
+    cache: bool = True
+
+
+class Processes:
+    """Runs each step of a search as a command of its own."""
+
+    def __init__(self, space: Space, how: How) -> None:
+        self.space, self.how = space, how
+        self.reference: tuple[float, ...] = ()
+
+    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
+        """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs."""
+        folder = self.how.folder / f"{number:03}"
+        shutil.rmtree(folder, ignore_errors=True)  # of a start that was killed
+        asked = Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
+        outcome = run_watched(
+            self.how.command, folder=folder, environ=self._environ(step), asked=asked, limits=Limits(limit)
+        )
+        return self.trial(step, outcome)
+
+    def trial(self, step: Step, outcome: Outcome) -> Trial:
+        """The outcome as the search takes it."""
+        shown = _shown(outcome, self.how)
+        ms = _milliseconds(outcome, self.how) if outcome.ok else None
+        failure, cause = ("", "") if outcome.ok else (str(outcome.status), outcome.cause)
+        if outcome.ok and ms is None:
+            failure, cause = "no-steady-state", outcome.silent or "it ended before enough of it was seen"
+        elif not failure and (wrong := differs(shown, self.reference, self.how.tolerance)):
+            failure, cause = WRONG, wrong
+        detail = _detail(outcome, shown, cause)
+        return Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), "", detail)
+
+    def learn(self, trial: Trial) -> None:
+        """The numbers of the program as it is are what the others are held against."""
+        if not self.reference and trial.ms is not None and trial.config == self.space.starts[0].config:
+            self.reference = tuple(trial.detail.get("numbers", ()))
+
+    def _environ(self, step: Step) -> dict[str, str]:
+        environ = self.space.environ(step.config)
+        return {**_cache(self.how.folder), **environ} if self.how.cache else environ
+
+
+def differs(found: Sequence[float], reference: Sequence[float], tolerance: float) -> str:
+    """Where numbers differ by more than the tolerance or are not finite: a sentence, empty where they do not."""
+    for place, (mine, other) in enumerate(zip(found, reference, strict=False), start=1):
+        close = isfinite(mine) and abs(mine - other) <= tolerance * max(abs(mine), abs(other))
+        if isfinite(other) and not close:
+            return f"number {place} is {mine:g} instead of {other:g}, which is more than {tolerance:.2%} away"
+    return ""
+
+
+def _cache(folder: Path) -> dict[str, str]:
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+
+
+def _shown(outcome: Outcome, how: How) -> tuple[float, ...]:
+    """The first numbers of the program, to compare."""
+    if outcome.output is None or not Path(outcome.output).exists():
+        return ()
+    with Path(outcome.output).open("rb") as file:
+        text = file.read(HEAD).decode(errors="replace")
+    found = numbers(how.numbers, text) if how.numbers else losses(text)
+    return found[:COMPARED]
+
+
+def _milliseconds(outcome: Outcome, how: How) -> float | None:
+    """What one step took, of the slowest process; a metric of which more is better is turned over."""
+    if how.clock == "wall":
+        return outcome.seconds * 1e3
+    if how.clock == "metric":
+        value = median(outcome.metric) if outcome.metric else 0.0
+        return (1e3 / value if how.higher_is_better else value) if value > 0 else None
+    leader = outcome.leader
+    if leader is None:
+        return None
+    alike = [one for one in outcome.processes if one.period and one.function == leader.function]
+    return 1e3 * max(one.period.seconds for one in alike if one.period)
+
+
+def _detail(outcome: Outcome, shown: Sequence[float], cause: str) -> Mapping[str, Any]:
+    leader = outcome.leader
+    return {
+        "numbers": list(shown),
+        "cause": cause,
+        "status": outcome.status,
+        "compile_seconds": round(outcome.compile_seconds, 3),
+        "peak_bytes": outcome.peak_bytes,
+        "clock": leader.clock if leader else "",
+        "function": leader.function if leader else "",
+        "error": leader.period.error if leader and leader.period else None,
+        "processes": len([one for one in outcome.processes if one.period]),
+    }

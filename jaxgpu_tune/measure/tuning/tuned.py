@@ -1,0 +1,257 @@
+"""What a search found: the answer in words, what each setting did, and the preset file that holds it with its evidence."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ...model import Machine, jsonable
+from ..search.search import Contest, Search
+from ..search.values import NOTHING, Config, Move, Trial
+from ..statistics import PAIRS
+from .journal import config_json, trial_json
+from .space import CLEAN, Space
+
+__all__ = ["Did", "Tuned", "preset_text", "tuned"]
+
+KEYS = {"xla_flag": "flag", "env": "env", "jax_config": "config"}
+
+
+class Did(NamedTuple):
+    """What one candidate did in this search.
+
+    ``effect``: how many times as fast with it as without, by the estimate from all runs, give or take ``spread``; None where it never ran well. ``why``: what
+    went wrong, or why it was not tried.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    tried: int
+    effect: float | None
+    spread: float | None
+    chosen: bool
+    why: str = ""
+
+
+class Tuned(NamedTuple):
+    """The answer of a search.
+
+    ``path``: of the preset file, None where nothing was proved; ``gain``: how many times as fast as ``against``, the median of the fresh
+    pairs, 1.0 where nothing was proved; ``interval``: smallest to largest of them; ``trials``: every run. ``sentence``: the answer in words;
+    ``did``: what each candidate did; ``report``: all of it, JSON-ready.
+    """
+
+    path: str | None
+    gain: float
+    interval: tuple[float, float] | None
+    trials: tuple[Trial, ...]
+    sentence: str
+    settings: tuple[str, ...]
+    against: str
+    did: tuple[Did, ...]
+    report: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        from ...render.tuned import tuned_text
+
+        return tuned_text(self.report)
+
+    def _repr_html_(self) -> str:
+        from ...render.tuned import tuned_html
+
+        return tuned_html(self.report)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return dict(self.report)
+
+
+def tuned(search: Search, space: Space, path: str, about: Mapping[str, Any]) -> Tuned:
+    """The answer as the search stands. ``path``: where the preset file goes; ``about``: what was searched, for the report."""
+    contest = _won(search)
+    config = contest.challenger if contest else NOTHING
+    verdict = contest.verdict if contest else None
+    against = space.name(contest.reference) if contest else ""
+    sentence = _sentence(search, space, contest)
+    did = tuple(_did(search, space))
+    report = {
+        **about,
+        "answer": sentence,
+        "path": path if contest else None,
+        "gain": verdict.ratio if verdict else 1.0,
+        "interval": verdict.interval if verdict else None,
+        "against": against,
+        "settings": config_json(config),
+        "removes": CLEAN in config,
+        "hazards": [f"{hazard.code}: {hazard.message}" for hazard in space.struck(config)],
+        "machine": _machine(space.observation.machine),
+        "starts": [{"name": one.name, "settings": config_json(one.config)} for one in space.starts],
+        "contests": [_contest(one, space) for one in search.contests],
+        "did": jsonable(did),
+        "left_out": jsonable(space.left_out),
+        "best": _best(search, space),
+        "trials": [{**trial_json(one), "name": space.name(one.config)} for one in search.trials],
+    }
+    ratio, interval = (verdict.ratio, verdict.interval) if verdict else (None, None)
+    made = (path if contest else None, ratio or 1.0, interval, tuple(search.trials), sentence)
+    return Tuned(*made, tuple(map(str, sorted(config))), against, did, report)
+
+
+def preset_text(report: Mapping[str, Any]) -> str:
+    """The answer as a user's preset file: its settings, where they hold, and the evidence. Raises ValueError where nothing was proved."""
+    if not report["path"]:
+        raise ValueError("nothing was proved, so there is no preset")
+    where = _where(report["machine"])
+    lines = [
+        f"summary = {_text(_summary(report))}",
+        f"evidence = [{''.join(f'{chr(10)}  {_text(one)},' for one in _evidence(report))}\n]",
+        f"measured = {_table(where)}",
+    ]
+    reason = f"together {report['gain']:.3f} times as fast as {report['against']} here ({_range(report)})"
+    for kind, name, value in report["settings"]:
+        if [kind, name, value] != list(CLEAN):
+            written = value if kind == "jax_config" and value in ("true", "false") else _text(value)
+            lines += ["", "[[set]]", f"{KEYS[kind]} = {_text(name)}", f"value = {written}"]
+            lines += [f"reason = {_text(reason)}", f"when = {_table(where)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _won(search: Search) -> Contest | None:
+    return next((contest for contest in search.contests if contest.won), None)
+
+
+def _sentence(search: Search, space: Space, contest: Contest | None) -> str:
+    if contest is not None:
+        verdict = contest.verdict
+        assert verdict.interval is not None
+        low, high = verdict.interval
+        return (
+            f"{verdict.ratio:.3f} times as fast as {space.name(contest.reference)} ({low:.3f} to {high:.3f} in {len(contest.pairs)} "
+            f"fresh pairs) with {' '.join(map(str, sorted(contest.challenger)))}"
+        )
+    over = [one for one in search.contests if one.over]
+    if over:
+        told = over[0].verdict.sentence if not over[0].failure else f"it failed ({over[0].failure})"
+        return f"Nothing beats what you have: {space.name(over[0].challenger)} looked best, but in fresh pairs: {told}."
+    if not search.good:
+        return "Nothing was measured yet."
+    if search.contests:
+        best = _best(search, space)
+        return (
+            f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but the budget ended before {PAIRS} fresh pairs. "
+            "Start it again with a larger --budget: it goes on from here."
+        )
+    return "Nothing beats what you have: no setting that was tried is expected to gain anything."
+
+
+def _best(search: Search, space: Space) -> dict[str, Any]:
+    """The winner so far by the search's own runs, which prove nothing."""
+    if not search.good:
+        return {"name": "", "gain": 1.0, "settings": []}
+    config, first = search.winner, space.starts[0].config
+    gain = math.exp(search.estimate.difference(first, config)[0])
+    return {"name": space.name(config), "gain": gain, "settings": config_json(config)}
+
+
+def _did(search: Search, space: Space) -> Iterable[Did]:
+    won = _won(search)
+    chosen = won.challenger if won else NOTHING
+    for move in space.moves:
+        yield _of_move(search, space, move, chosen)
+    for one in space.left_out:
+        yield Did(one.name, (), 0, None, None, chosen=False, why=one.why)
+
+
+def _of_move(search: Search, space: Space, move: Move, chosen: Config) -> Did:
+    trials = [trial for trial in search.trials if move.config <= trial.config]
+    well = [trial for trial in trials if trial.config in search.good]
+    effect = spread = None
+    if well:
+        best = search.best
+        mean, spread = search.estimate.difference(best - move.config, best | move.config)
+        effect = math.exp(mean)
+    failed = (one for one in trials if one.failure and one.config - move.config in search.good)
+    failures = dict.fromkeys(f"{one.failure}: {one.detail.get('cause', '')}".rstrip(": ") for one in failed)
+    why = "; ".join(failures) or ("" if trials else "not reached")
+    words = tuple(map(str, sorted(move.config)))
+    return Did(space.name(move.config), words, len(trials), effect, spread, move.config <= chosen, why)
+
+
+def _contest(contest: Contest, space: Space) -> dict[str, Any]:
+    return {
+        "reference": space.name(contest.reference),
+        "challenger": space.name(contest.challenger),
+        "pairs": [list(pair) for pair in contest.pairs],
+        "ratios": list(contest.ratios),
+        "verdict": contest.verdict.sentence,
+        "won": contest.won,
+    }
+
+
+def _machine(machine: Machine) -> dict[str, Any]:
+    gpus = machine.gpus or ()
+    return {
+        "gpus": [gpu.name for gpu in gpus],
+        "compute_capability": next((gpu.compute_capability for gpu in gpus), None),
+        "devices": len(gpus) * (machine.processes.count or 1),
+        "jax": machine.jax,
+        "jaxlib": machine.jaxlib,
+        "driver": machine.driver,
+        "nccl": machine.nccl,
+    }
+
+
+def _where(machine: Mapping[str, Any]) -> dict[str, str]:
+    """The conditions under which this was measured, in the words of a preset."""
+    found = {"jaxlib": f"=={machine['jaxlib']}"}
+    if not machine["gpus"]:
+        return {**found, "platform": "cpu"}
+    if machine["compute_capability"]:
+        found["compute_capability"] = f"=={machine['compute_capability']}"
+    return {**found, "devices": f"=={machine['devices']}"}
+
+
+def _summary(report: Mapping[str, Any]) -> str:
+    return f"Found by jaxgpu-tune tune on {_named(report['machine'])} for: {' '.join(report.get('command', ()))}."
+
+
+def _evidence(report: Mapping[str, Any]) -> list[str]:
+    tried = [one for one in report["did"] if one["effect"] is not None]
+    table = [f"{one['name']}: {one['effect']:.3f} (estimated from the search's own runs)" for one in tried]
+    removed = (
+        ["Measured without the XLA flags and NCCL variables that were set: unset them."] if report["removes"] else []
+    )
+    return [
+        f"{_named(report['machine'])}: {report['answer']}.",
+        f"{len(report['trials'])} runs; median times in the pairs: {_medians(report)}.",
+        *removed,
+        *report["hazards"],
+        *table,
+    ]
+
+
+def _medians(report: Mapping[str, Any]) -> str:
+    pairs = next(one["pairs"] for one in report["contests"] if one["won"])
+    slow, fast = (sorted(times)[len(times) // 2] for times in zip(*pairs, strict=True))
+    return f"{slow:.3f} and {fast:.3f} ms a step"
+
+
+def _range(report: Mapping[str, Any]) -> str:
+    low, high = report["interval"]
+    return f"{low:.3f} to {high:.3f}"
+
+
+def _named(machine: Mapping[str, Any]) -> str:
+    count, name = len(machine["gpus"]), (machine["gpus"] or ["the CPU"])[0]
+    return f"{f'{count} x ' if count else ''}{name or 'GPU'}, jaxlib {machine['jaxlib']}"
+
+
+def _table(where: Mapping[str, str]) -> str:
+    return f"{{ {', '.join(f'{name} = {_text(value)}' for name, value in where.items())} }}"
+
+
+def _text(value: str) -> str:
+    """A TOML string: JSON's escapes are TOML's, too."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,204 @@
+"""The loop: its budget, its journal, what it does when it is killed, and the preset that it writes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
+from jaxgpu_tune.host.observe import observe
+from jaxgpu_tune.knowledge.search import starts
+from jaxgpu_tune.measure.search.values import Config, Step, Trial
+from jaxgpu_tune.measure.tuning.drive import drive
+from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
+from jaxgpu_tune.measure.tuning.space import Space, space_of
+from jaxgpu_tune.measure.tuning.trying import differs
+from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write
+from jaxgpu_tune.measure.tuning.tuned import Tuned, preset_text
+from jaxgpu_tune.model import Machine
+from jaxgpu_tune.planning.request import make_request
+from tests.child import ROOT, clean_environ
+
+H200 = {"jaxlib": "0.11.2", "jax": "0.11.2", "gpus": [{"compute_capability": "9.0", "name": "NVIDIA H200"}]}
+ABOUT = {"command": ["python", "train.py"]}
+
+
+def space() -> Space:
+    return space_of(make_request(), observe({}, Machine.from_dict(H200), live=False), starts())
+
+
+class Solver:
+    """Stands for the machine: an ODE solver as it was measured, CONCURRENT a loss, WHILE in graphs a gain, both together a hang."""
+
+    def __init__(self, seconds: float = 0.0, hangs: bool = False) -> None:
+        self.seconds, self.hangs, self.runs = seconds, hangs, 0
+        self.limits: list[float | None] = []
+        self.mode = 1.04
+
+    def __call__(self, step: Step, _number: int, limit: float | None) -> Trial:
+        self.runs += 1
+        self.limits.append(limit)
+        time.sleep(self.seconds)
+        text = " ".join(map(str, step.config))
+        noise = random.Random(f"{sorted(step.config)} {self.runs}").gauss(0, 0.004)  # noqa: S311
+        if self.hangs and "CONCURRENT" in text and "+WHILE" in text:
+            return Trial(step.config, step.purpose, None, "hang", detail={"cause": "it was not done"})
+        ms = 6.0 * (self.mode if "CONCURRENT" in text else 1) * (0.72 if "+WHILE" in text else 1) * math.exp(noise)
+        return Trial(step.config, step.purpose, ms)
+
+    def learn(self, _trial: Trial) -> None:
+        """Nothing to learn."""
+
+
+def searched(tmp_path: Path, run: Solver, budget: float = 1.0) -> tuple[Tuned, Files]:
+    files = files_of(tmp_path / "tuned.toml")
+    return tune_with(space(), run, files, ABOUT, (budget, None)), files
+
+
+def test_the_answer_is_a_preset_that_is_used_here_and_nowhere_else(tmp_path: Path) -> None:
+    """Its settings, where they were measured, and the evidence; the page and the report beside it."""
+    found, files = searched(tmp_path, Solver(0.001, hangs=True))
+    write(found, files)
+    assert found.gain == pytest.approx(1 / 0.72, rel=0.02)
+    assert found.interval is not None and 1.3 < found.interval[0] <= found.gain <= found.interval[1]
+    assert found.settings == ("--xla_gpu_enable_command_buffer=+WHILE,+CONDITIONAL",)
+    here = jaxgpu_tune.plan(str(files.preset), environ={}, machine=H200, probe=False)
+    assert here.xla_flags == found.settings[0]
+    elsewhere = jaxgpu_tune.plan(str(files.preset), environ={}, machine={**H200, "jaxlib": "0.12.0.1"}, probe=False)
+    assert elsewhere.xla_flags == ""
+    told = json.loads(files.report.read_text())
+    assert len(told["trials"]) == len(found.trials) == Journal(files.journal, ABOUT).trials.__len__()
+    assert "<svg" in files.page.read_text() and "loops-in-graphs" in files.page.read_text()
+    assert "1.3" in str(found) and "loops-in-graphs" in str(found)
+    assert "times as fast as what you have" in preset_text(found.report)
+
+
+def test_where_nothing_helps_that_is_the_answer_and_no_preset_is_written(tmp_path: Path) -> None:
+    class Flat(Solver):
+        def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
+            return super().__call__(Step(frozenset(), step.purpose), number, limit)._replace(config=step.config)
+
+    found, files = searched(tmp_path, Flat(0.001))
+    write(found, files)
+    assert found.sentence.startswith("Nothing beats what you have")
+    assert (found.path, found.gain, found.interval) == (None, 1.0, None)
+    assert files.report.exists() and not files.preset.exists()
+
+
+def test_a_budget_too_small_for_the_check_proves_nothing_and_more_of_it_goes_on(tmp_path: Path) -> None:
+    run = Solver(0.02)
+    first, files = searched(tmp_path, run, budget=0.2)
+    assert first.path is None
+    assert len(first.trials) < 12
+    again, _ = searched(tmp_path, run, budget=3.0)
+    assert [one.config for one in again.trials[: len(first.trials)]] == [one.config for one in first.trials]
+    assert again.path == str(files.preset)
+    assert run.runs == len(again.trials)
+
+
+def test_what_hangs_is_tried_once_under_a_limit_that_follows_from_the_others(tmp_path: Path) -> None:
+    run = Solver(0.001, hangs=True)
+    run.mode = 0.97
+    found, _ = searched(tmp_path, run)
+    assert [one.failure for one in found.trials].count("hang") == 1
+    assert all(limit is not None and limit < 30 for limit in run.limits[1:])
+
+
+def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(tmp_path: Path) -> None:
+    class Dead(Solver):
+        def __call__(self, step: Step, _number: int, _limit: float | None) -> Trial:
+            return Trial(step.config, step.purpose, None, "died", detail={"cause": "exit code 3: no such file"})
+
+    with pytest.raises(JaxGpuTuneError, match="no such file"):
+        searched(tmp_path, Dead())
+    assert Journal(files_of(tmp_path / "tuned.toml").journal, ABOUT).trials == []
+
+
+def test_a_journal_of_another_search_is_refused(tmp_path: Path) -> None:
+    Journal(tmp_path / "journal.jsonl", ABOUT)
+    with pytest.raises(BadSetting, match="command"):
+        Journal(tmp_path / "journal.jsonl", {"command": ["other"]})
+
+
+def test_half_a_line_is_not_a_trial_and_is_written_over(tmp_path: Path) -> None:
+    config: Config = space().starts[1].config
+    trial = Trial(config, "start", 1.5, "", 2.0, "p", {"numbers": [1.0]})
+    assert trial_of(json.loads(json.dumps(trial_json(trial)))) == trial
+    path = tmp_path / "journal.jsonl"
+    Journal(path, ABOUT).add(trial)
+    with path.open("ab") as file:
+        file.write(b'{"config": [["xla')
+    again = Journal(path, ABOUT)
+    assert again.trials == [trial]
+    again.add(trial)
+    assert Journal(path, ABOUT).trials == [trial, trial]
+
+
+KILLED = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from tests.measure.tuning.test_drive import Solver, searched
+found, files = searched(Path(sys.argv[1]), Solver(0.01), budget=60.0)
+print(len(found.trials), found.path is not None)
+"""
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_it_loses_nothing(tmp_path: Path) -> None:
+    """SIGKILL at random moments: what was on the disk is still there, and the search comes to the end that it would have come to."""
+    journal, chance, kills = files_of(tmp_path / "tuned.toml").journal, random.Random(7), 0  # noqa: S311
+    before: list[str] = []
+    while kills < 20:
+        child = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], env=clean_environ())
+        while not journal.exists():
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.35))
+        child.kill()
+        if child.wait() != -signal.SIGKILL:
+            break
+        kills += 1
+        whole = journal.read_text().splitlines(keepends=True)
+        now = [line for line in whole if line.endswith("\n")]
+        assert now[: len(before)] == before
+        before = now
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], env=clean_environ(), capture_output=True, text=True, check=True
+    )
+    runs, proved = done.stdout.split()
+    assert proved == "True"
+    trials = Journal(journal, ABOUT).trials
+    assert len(trials) == int(runs)
+    assert [json.dumps(trial_json(one)) + "\n" for one in trials][: len(before) - 1] == before[1:]
+    assert os.path.getsize(journal) > 0
+
+
+def test_the_driver_says_how_it_stands_after_each_run(tmp_path: Path) -> None:
+    seen: list[tuple[int, float]] = []
+    drive(
+        *(space(), Solver(0.001), Journal(tmp_path / "j", ABOUT), 1.0),
+        lambda standing: seen.append((standing.number, standing.left)),
+    )
+    assert [number for number, _ in seen] == list(range(1, len(seen) + 1))
+    assert all(later < earlier for (_, earlier), (_, later) in zip(seen, seen[1:], strict=False))
+
+
+def test_numbers_are_held_against_the_references() -> None:
+    nan, inf = float("nan"), float("inf")
+    assert differs((1.0, 2.0), (1.0, 2.01), 0.01) == ""
+    assert "number 2 is 2 instead of 2.1" in differs((1.0, 2.0), (1.0, 2.1), 0.01)
+    assert differs((1.0, nan), (1.0, 2.0), 0.5)
+    assert differs((inf,), (2.0,), 0.5)
+    assert differs((nan,), (nan,), 0.01) == ""
+    assert differs((1.0,), (1.0, 5.0), 0.01) == ""
+    assert differs((0.0,), (0.0,), 0.0) == ""
