@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from .budgets import seconds_of
+from .compare import duration
 from .options import wrong_use
 from .output import print_json, say, show
 from .parameters import JSON, Argument, Option
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..measure.tuning.trying import How
     from ..measure.tuning.tune import Files
     from ..measure.tuning.tuned import Tuned
+    from ..model import SettingKind
     from ..planning.request import Request
 
 
@@ -73,12 +74,13 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     it. It begins at no settings and at the presets that fit, tries one change at a time, leaves out what does not pay, and claims a gain
     only if six fresh pairs of runs agree. What hangs, crashes or changes the numbers is never chosen. Ctrl-C loses no finished run.
     """
+    from ..arms import environ_of
     from ..measure.tuning.tune import Wanted, files_of, space_here, tune_command, write
 
     request, how, files = _request(given), _how(program, given), files_of(given["out"])
     wanted = Wanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
-    space = space_here(request, wanted, os.environ)
-    budget = seconds_of("--budget", given["budget"])
+    space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
+    budget = _seconds("--budget", given["budget"])
     try:
         found = tune_command(space, how, files, budget, _progress(space, given["as_json"]))
     except KeyboardInterrupt:
@@ -95,13 +97,15 @@ def wanted_candidates(given: dict[str, Any]) -> tuple[Candidate, ...]:
     from ..model import Setting
     from .options import mapping
 
-    asked = {"xla_flag": ("try_flag", "flags"), "env": ("try_env", "env"), "jax_config": ("try_config", "jax_config")}
+    asked: dict[SettingKind, tuple[str, str]] = {
+        "xla_flag": ("try_flag", "flags"),
+        "env": ("try_env", "env"),
+        "jax_config": ("try_config", "jax_config"),
+    }
     found = {kind: mapping(given[option], option.replace("_", "-")) for kind, (option, _) in asked.items()}
     arguments = {name: found[kind] for kind, (_, name) in asked.items() if found[kind]}
     plan("auto", environ={}, **arguments)  # type: ignore[arg-type]
-    settings = [
-        Setting(kind, name, value, "asked for", "--try") for kind in found for name, value in found[kind].items()
-    ]  # type: ignore[arg-type]
+    settings = [Setting(kind, *one, "asked for", "--try") for kind in found for one in found[kind].items()]
     return tuple(candidate_of(f"{one.name}={one.value}", [one]) for one in settings)
 
 
@@ -124,13 +128,13 @@ def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
     return How(
         tuple(program),
         files_of(given["out"]).folder.absolute(),
-        seconds_of("--seconds", given["seconds"]),
+        _seconds("--seconds", given["seconds"]),
         "wall" if given["wall"] else "metric" if given["metric"] else "steps",
         given["metric"],
         given["higher"],
         given["numbers"],
         _share(given["tolerance"]),
-        None if given["timeout"] is None else seconds_of("--timeout", given["timeout"]),
+        duration(given["timeout"], "--timeout"),
     )
 
 
@@ -139,6 +143,10 @@ def _check_regex(option: str, text: str | None) -> None:
         re.compile(text or "")
     except re.error as error:
         raise wrong_use(f"--{option} {text!r} is not a regular expression: {error}.") from None
+
+
+def _seconds(option: str, text: str) -> float:
+    return duration(text, option) or 0.0
 
 
 def _share(text: str) -> float:

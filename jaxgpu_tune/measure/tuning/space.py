@@ -17,7 +17,6 @@ from ...pipeline import make_plan
 from ...planning.base.conditions import all_met
 from ...planning.request import Request
 from ...planning.select import compose, facts_of
-from ...planning.xla_flags.grammar import scan
 from ..search.values import NOTHING, Atom, Config, Move, Risk, Start
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ __all__ = ["AS_IT_IS", "CLEAN", "LeftOut", "Space", "candidate_of", "space_of"]
 AS_IT_IS = "what you have"
 """The name of the first start."""
 CLEAN = Atom("env", "what is set already", "removed")
-"""Stands for an environment without the flags and NCCL's settings that are inherited."""
-KEPT_FLAGS = ("xla_force_host_platform_device_count", "xla_dump_")
+"""Stands for an environment without what is inherited that a search is about."""
 OURS = ("set", "merged")
 
 
@@ -42,10 +40,14 @@ class LeftOut(NamedTuple):
 
 
 class Space(NamedTuple):
-    """``starts``: the first is the program as it is. ``names``: what sets of settings are called. ``hazards``: those that hold on this machine."""
+    """``starts``: the first is the program as it is. ``names``: what sets of settings are called. ``hazards``: those that hold on this machine.
+
+    ``clean``: the environment without what is inherited.
+    """
 
     request: Request
     observation: Observation
+    clean: Mapping[str, str]
     starts: tuple[Start, ...]
     moves: tuple[Move, ...]
     names: Mapping[Config, str]
@@ -54,7 +56,7 @@ class Space(NamedTuple):
 
     def environ(self, config: Config) -> dict[str, str]:
         """The complete environment of a process under these settings; this library's own calls in the program change nothing there."""
-        seen = _cleaned(self.observation) if CLEAN in config else self.observation
+        seen = self.observation._replace(environ=self.clean) if CLEAN in config else self.observation
         report = make_plan(self.request, seen, _preset("tune", map(_setting, sorted(config - {CLEAN}))))
         changed = {**seen.environ, **report.environ, "JAXGPU_TUNE": "off"}
         return {name: text for name, text in changed.items() if text is not None}
@@ -80,13 +82,15 @@ def space_of(
     request: Request,
     observation: Observation,
     presets: Sequence[str],
+    clean: Mapping[str, str] | None = None,
     more: Iterable[Candidate] = (),
     kinds: Iterable[str] = (),
 ) -> Space:
-    """What can be tried here. ``presets``: to start with; ``more``: candidates of the user's; ``kinds``: of program, whose candidates come first.
+    """What can be tried here. ``presets``: to start with; ``clean``: the environment without what is inherited, if that is to be tried; ``more``: candidates of the user's; ``kinds``: of program, whose candidates come first.
 
     Raises UnknownPreset and BadSetting for presets that cannot be had.
     """
+    clean = observation.environ if clean is None else clean
     wanted = set(kinds)
     offered = [*more, *sorted(candidates(), key=lambda one: not wanted & set(one.kinds))]
     planned = [(one, _config(_report(request, observation, one.name, one.settings))) for one in offered]
@@ -97,7 +101,7 @@ def space_of(
         for one, config in planned
         if not config
     ]
-    starts = [Start(AS_IT_IS, NOTHING), *_clean_start(observation)]
+    starts = [Start(AS_IT_IS, NOTHING), *_clean_start(observation.environ, clean)]
     for name in presets:
         config = _config(make_plan(request._replace(preset=name), observation, compose(name)))
         if config and config not in {one.config for one in starts}:
@@ -108,7 +112,7 @@ def space_of(
     names = {config: one.name for config, one in usable.items()} | {one.config: one.name for one in starts}
     moves += [Move(one.config) for one in starts if CLEAN in one.config]
     space = Space(
-        request, observation, tuple(starts), tuple(moves), names, tuple(left_out), _hazards(request, observation)
+        request, observation, clean, tuple(starts), tuple(moves), names, tuple(left_out), _hazards(request, observation)
     )
     return _without_wrong_numbers(space)
 
@@ -156,19 +160,10 @@ def _why(report: Report, candidate: Candidate) -> str:
     return " ".join(told) or "sets nothing here"
 
 
-def _clean_start(observation: Observation) -> list[Start]:
-    inherited = observation.environ != _cleaned(observation).environ
-    return [Start("clean", frozenset([CLEAN]))] if inherited else []
-
-
-def _cleaned(observation: Observation) -> Observation:
-    """As if nothing were set that a search is about; what says where and on what the program runs stays."""
-    kept = {name: text for name, text in observation.environ.items() if not name.startswith("NCCL_")}
-    flags = [
-        token.text for token in scan(kept.get("XLA_FLAGS", "")).tokens if (token.name or "").startswith(KEPT_FLAGS)
-    ]
-    kept |= {"XLA_FLAGS": " ".join(flags)}
-    return observation._replace(environ={name: text for name, text in kept.items() if text or name != "XLA_FLAGS"})
+def _clean_start(environ: Mapping[str, str], clean: Mapping[str, str]) -> list[Start]:
+    """Where anything is inherited that a search is about."""
+    there, left = ({k: v for k, v in one.items() if not k.startswith("JAXGPU_TUNE")} for one in (environ, clean))
+    return [Start("clean", frozenset([CLEAN]))] if there != left else []
 
 
 def _in_force(report: Report) -> dict[Any, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
+from ..compare import CACHES
 from ..endings import losses, numbers
 from ..runs import Asked, Limits, Outcome, run_watched
 from ..search.values import Step, Trial
@@ -80,7 +81,9 @@ class Processes:
 
     def _environ(self, step: Step) -> dict[str, str]:
         environ = self.space.environ(step.config)
-        return {**_cache(self.how.folder), **environ} if self.how.cache else environ
+        if not self.how.cache:
+            return environ
+        return {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(self.how.folder / "compiled"), **environ}
 
 
 def differs(found: Sequence[float], reference: Sequence[float], tolerance: float) -> str:
@@ -90,13 +93,6 @@ def differs(found: Sequence[float], reference: Sequence[float], tolerance: float
         if isfinite(other) and not close:
             return f"number {place} is {mine:g} instead of {other:g}, which is more than {tolerance:.2%} away"
     return ""
-
-
-def _cache(folder: Path) -> dict[str, str]:
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
 
 
 def _shown(outcome: Outcome, how: How) -> tuple[float, ...]:

@@ -54,13 +54,15 @@ def files_of(out: str | os.PathLike[str]) -> Files:
     return Files(preset, preset.with_suffix(".json"), preset.with_suffix(".html"), preset.with_suffix(".runs"))
 
 
-def space_here(request: Request, wanted: Wanted, environ: Mapping[str, str]) -> Space:
-    """What can be tried in a fresh process of that environment."""
+def space_here(
+    request: Request, wanted: Wanted, environ: Mapping[str, str], clean: Mapping[str, str] | None = None
+) -> Space:
+    """What can be tried in a fresh process of that environment; ``clean``: the same without what is inherited."""
     observation: Observation = observe(environ, request.machine, live=False, visible=request.visible)
     presets = [*wanted.presets, *(() if wanted.only else starts())]
     if not wanted.only:
-        return space_of(request, observation, presets, wanted.candidates, wanted.kinds)
-    space = space_of(request, observation, presets, wanted.candidates)
+        return space_of(request, observation, presets, clean, wanted.candidates, wanted.kinds)
+    space = space_of(request, observation, presets, clean, wanted.candidates)
     own = {one.name for one in wanted.candidates} | {one.name for one in space.starts}
     return space._replace(
         moves=tuple(one for one in space.moves if space.name(one.config) in own),

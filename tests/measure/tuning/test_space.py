@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxgpu_tune.arms import environ_of
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.search import starts
 from jaxgpu_tune.measure.search.values import NOTHING, atom
@@ -17,7 +18,8 @@ MODE = atom("xla_gpu_command_buffer_scheduling_mode=CONCURRENT")
 def space(jaxlib: str = "0.11.2", gpus: int = 1, environ: dict[str, str] | None = None, **more: Any) -> Space:
     told = {"jaxlib": jaxlib, "jax": jaxlib, "gpus": [{"compute_capability": "9.0", "count": gpus}] if gpus else []}
     observation = observe({"PATH": "/bin", **(environ or {})}, Machine.from_dict(told), live=False)
-    return space_of(make_request("auto", more.pop("arguments", {})), observation, starts(), **more)
+    clean = environ_of("clean", observation.environ)[1]
+    return space_of(make_request("auto", more.pop("arguments", {})), observation, starts(), clean, **more)
 
 
 def why(found: Space, name: str) -> str:
@@ -40,10 +42,10 @@ def test_what_this_machine_or_release_cannot_use_is_left_out_with_the_plans_reas
 
 
 def test_what_is_set_already_is_not_tried_and_can_be_left_out_as_a_whole() -> None:
-    found = space(environ={"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=true --xla_dump_to=/x"})
+    found = space(environ={"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=true --xla_force_host_platform_device_count=2"})
     assert "set already" in why(found, "cublas-only")
     assert [start.name for start in found.starts[:2]] == [AS_IT_IS, "clean"]
-    assert found.environ(frozenset([CLEAN]))["XLA_FLAGS"] == "--xla_dump_to=/x"
+    assert found.environ(frozenset([CLEAN]))["XLA_FLAGS"] == "--xla_force_host_platform_device_count=2"
     kept = found.environ(frozenset([MODE]))["XLA_FLAGS"]
     assert "triton_gemm=true" in kept and "CONCURRENT" in kept
 

@@ -1,0 +1,63 @@
+"""``tune`` and ``bisect`` over real programs, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import jaxgpu_tune
+from tests.child import ROOT, Ended, clean_environ
+from tests.child import run as run_child
+
+PROGRAM = ROOT / "tests" / "measure" / "programs" / "tunable.py"
+
+
+def typed(folder: Path, *words: str, timeout: float = 400, **environ: str) -> Ended:
+    """One command line, in ``folder``."""
+    code = "import sys\nfrom jaxgpu_tune.cli import main\nmain(sys.argv[1:])"
+    return run_child(code, argv=words, cwd=folder, timeout=timeout, **environ)
+
+
+def program(*words: str) -> tuple[str, ...]:
+    return ("--", sys.executable, str(PROGRAM), *(words or ("100000",)))
+
+
+@pytest.mark.slow
+def test_tune_finds_what_pays_and_survives_what_crashes_hangs_and_lies(tmp_path: Path) -> None:
+    tried = ("FAST=1", "SLOW=1", "CRASH=1", "WRONG=1", "NAN=1", "HANG=1")
+    options = [word for one in tried for word in ("--try-env", one)]
+    ended = typed(
+        *(tmp_path, "tune", "--only", "--budget", "6m", "--seconds", "0.4", "--timeout", "12s", "--json", *options),
+        *program(),
+    )
+    assert ended.status == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert told["settings"] == [["env", "FAST", "1"]]
+    assert 1.5 < told["gain"] < 2.2
+    outcomes = {one["name"].split()[0]: one["why"].split(":")[0] for one in told["did"]}
+    assert outcomes["CRASH=1"] == "died"
+    assert outcomes["WRONG=1"] == "wrong-numbers"
+    assert outcomes["NAN=1"] in ("wrong-numbers", "nan")
+    assert outcomes["HANG=1"] == "hang"
+    here = jaxgpu_tune.environ(str(tmp_path / "tuned.toml"), base=clean_environ(JAX_PLATFORMS="cpu"))
+    assert here["FAST"] == "1"
+    again = typed(tmp_path, "tune", "--only", "--budget", "6m", "--seconds", "0.4", "--json", *options, *program())
+    assert json.loads(again.stdout)["trials"] == told["trials"]
+
+
+def test_wrong_use_is_told_before_anything_runs(tmp_path: Path) -> None:
+    for words, said in (
+        (("--budget", "soon"), "--budget 'soon'"),
+        (("--metric", "("), "regular expression"),
+        (("--wall", "--metric", "x"), "two clocks"),
+        (("--kind", "loop"), "Did you mean 'loops'?"),
+        (("--tolerance", "2"), "--tolerance '2'"),
+        (("--try-flag", "xla_gpu_autotune_leve=3"), "xla_gpu_autotune_level"),
+    ):
+        ended = typed(tmp_path, "tune", *words, "--", "true")
+        assert ended.status == 2, words
+        assert said in ended.stderr, words
+    assert list(tmp_path.iterdir()) == []
