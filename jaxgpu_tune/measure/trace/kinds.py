@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Literal, NamedTuple
 
 from .events import Event, Trace
-from .hlo import Instruction, collective_kind
+from .hlo import Instruction, Module, collective_kind
 
 __all__ = ["Kind", "Work", "works_on"]
 
@@ -67,36 +68,54 @@ class Work(NamedTuple):
         return said or str(self.event.stats.get("name") or "")
 
 
+class _Traits(NamedTuple):
+    """What all runs of one kernel have in common."""
+
+    op: str
+    kind: Kind
+    instruction: Instruction | None
+    collective: str
+    turns: bool
+    product: bool
+
+
 def works_on(trace: Trace, gpu: str) -> tuple[Work, ...]:
     """What one GPU ran, by start; and each CUDA graph of which kernels are seen, from its first to its last."""
-    works = [_work(event, trace) for event in trace.on(gpu) if event.duration_ns > 0]
+
+    @cache
+    def traits(module: str, said: str, kernel: str) -> _Traits:
+        return _traits(trace.modules.get(module), said, kernel)
+
+    def work(event: Event) -> Work:
+        stats = event.stats
+        found = traits(str(stats.get("hlo_module", "")), str(stats.get("hlo_op") or event.name), event.name)
+        whole = GRAPH_EXEC in stats
+        kind, op = "graph" if whole else found.kind, found.op
+        return Work(event.start_ns, event.end_ns, kind, op, event, *found[2:], whole)
+
+    works = [work(event) for event in trace.on(gpu) if event.duration_ns > 0]
     return tuple(sorted((*works, *_graph_spans(works)), key=lambda work: (work.start, -work.end, work.op)))
 
 
-def _work(event: Event, trace: Trace) -> Work:
-    stats = event.stats
-    said = str(stats.get("hlo_op") or event.name)
-    module = trace.modules.get(str(stats.get("hlo_module", "")))
-    instruction = module.find(said, event.name) if module else None
-    op = instruction.name if instruction else event.name if IN_GRAPH.match(said) else said
-    collective = _collective(event, op, instruction)
-    whole = GRAPH_EXEC in stats
+def _traits(module: Module | None, said: str, kernel: str) -> _Traits:
+    instruction = module.find(said, kernel) if module else None
+    op = instruction.name if instruction else kernel if IN_GRAPH.match(said) else said
+    collective = _collective(kernel, op, instruction)
     does = instruction.does if instruction else frozenset((op,))
     product = any(PRODUCT.search(one) for one in does)
     turns = not product and not collective and any("transpose" in one for one in does)
-    kind = _kind(event, op, instruction, collective, whole=whole)
-    return Work(event.start_ns, event.end_ns, kind, op, event, instruction, collective, turns, product, whole)
+    return _Traits(op, _kind(kernel, op, instruction, collective), instruction, collective, turns, product)
 
 
-def _collective(event: Event, op: str, instruction: Instruction | None) -> str:
+def _collective(kernel: str, op: str, instruction: Instruction | None) -> str:
     """The kind of collective, of the instruction or else by the kernel's name; empty: none."""
     opcodes = {instruction.opcode, *instruction.does} if instruction else {op}
     found = next(filter(None, map(collective_kind, sorted(opcodes))), "") or collective_kind(op)
     if found:
         return found
-    if NCCL.search(event.name):
-        return _nccl_kind(event.name)
-    return "peer-copy" if event.name == PEER else ""
+    if NCCL.search(kernel):
+        return _nccl_kind(kernel)
+    return "peer-copy" if kernel == PEER else ""
 
 
 def _nccl_kind(kernel: str) -> str:
@@ -106,12 +125,10 @@ def _nccl_kind(kernel: str) -> str:
     return "send-recv" if plain.startswith("send") else collective_kind(plain) or "collective"
 
 
-def _kind(event: Event, op: str, instruction: Instruction | None, collective: str, *, whole: bool) -> Kind:
-    if whole:
-        return "graph"
+def _kind(kernel: str, op: str, instruction: Instruction | None, collective: str) -> Kind:
     if collective:
         return "communication"
-    if COPY.match(event.name):
+    if COPY.match(kernel):
         return "copies"
     if instruction is None:
         return "copies" if MOVING_NAME.match(op) else "computing"
