@@ -66,14 +66,17 @@ class Watched(Value):
 
 
 class Rank(Value):
-    """One process: ``own_ms`` is what it spends on work of its own (all but exposed communication and waiting for peers)."""
+    """One process; None: there is no device part of it.
+
+    ``own_ms``: what it spends on work of its own (all but exposed communication and waiting for peers).
+    """
 
     rank: int
     step_ms: float | None
-    traced_ms: float
-    own_ms: float
-    waiting_ms: float
-    parts: Mapping[str, float]
+    traced_ms: float | None = None
+    own_ms: float | None = None
+    waiting_ms: float | None = None
+    parts: Mapping[str, float] = NOTHING
 
 
 class Profile(Value):
@@ -153,7 +156,7 @@ def profile_of(watched: Sequence[Watched], command: Sequence[str] = (), *, unnam
     )
     gpus = told.reduction.gpus if told.reduction else ()
     every = [gpu for one in ordered if one.reduction for gpu in one.reduction.gpus]
-    ranks = tuple(_rank(one, number) for number, one in enumerate(ordered) if one.reduction and one.reduction.gpus)
+    ranks = tuple(_rank(one, number) for number, one in enumerate(ordered))
     slow, skew = _slow(ranks)
     measures = _measures(told, gpus, len(every))
     parts = {name: fmean(gpu.parts[name] for gpu in gpus) for name in PARTS} if gpus else {}
@@ -197,11 +200,14 @@ def _mean(values: Iterable[float]) -> float:
 
 def _rank(one: Watched, number: int) -> Rank:
     gpus = one.reduction.gpus if one.reduction else ()
+    rank, step_ms = number if one.rank is None else one.rank, None if one.step_s is None else 1e3 * one.step_s
+    if not gpus:
+        return Rank(rank, step_ms)
     parts = {name: fmean(gpu.parts[name] for gpu in gpus) for name in PARTS}
     traced = fmean(gpu.step_ms for gpu in gpus)
     return Rank(
-        rank=number if one.rank is None else one.rank,
-        step_ms=None if one.step_s is None else 1e3 * one.step_s,
+        rank=rank,
+        step_ms=step_ms,
         traced_ms=traced,
         own_ms=traced - parts["exposed_communication"] - parts["idle_peer"],
         waiting_ms=fmean(gpu.waiting_ms for gpu in gpus),
@@ -211,11 +217,12 @@ def _rank(one: Watched, number: int) -> Rank:
 
 def _slow(ranks: Sequence[Rank]) -> tuple[int | None, float | None]:
     """The rank with most work of its own, if that stands out, and by how much ranks differ."""
-    if len(ranks) < 2:
+    own = sorted((one.own_ms, one.rank, one.traced_ms or 0.0) for one in ranks if one.own_ms is not None)
+    if len(own) < 2:
         return None, None
-    most, least = max(ranks, key=lambda one: one.own_ms), min(ranks, key=lambda one: one.own_ms)
-    skew = most.own_ms - least.own_ms
-    return (most.rank if skew > SKEW * most.traced_ms else None), skew
+    most, slow, traced = own[-1]
+    skew = most - own[0][0]
+    return (slow if skew > SKEW * traced else None), skew
 
 
 def _measures(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str, float | None]:

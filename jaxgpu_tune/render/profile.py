@@ -166,8 +166,15 @@ def _rank_lines(profile: Profile) -> Iterable[str]:
     """The processes, where there are several."""
     if len(profile.ranks) < 2:
         return
-    own = [one.own_ms for one in profile.ranks]
-    yield f"{len(profile.ranks)} processes; work of their own (all but exposed communication) {min(own):.2f} to {max(own):.2f} ms."
+    spans = (
+        ("a step", [one.step_ms for one in profile.ranks if one.step_ms is not None]),
+        (
+            "work of their own (all but exposed communication)",
+            [one.own_ms for one in profile.ranks if one.own_ms is not None],
+        ),
+    )
+    told = [f"{name} {min(found):.2f} to {max(found):.2f} ms" for name, found in spans if found]
+    yield f"{'; '.join([f'{len(profile.ranks)} processes', *told])}."
     if profile.slow_rank is not None:
         yield f"Rank {profile.slow_rank} is slow: the others wait up to {profile.skew_ms:.2f} ms a step for it."
 

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.child import ROOT, clean_environ
+from tests.child import ROOT, clean_environ, free_port
 
 LOOP = dedent("""
     import sys, time
@@ -98,3 +98,36 @@ def test_names_need_flags_that_are_written_out(tmp_path: Path) -> None:
     (tmp_path / "flags").write_text("--xla_gpu_autotune_level=2")
     done = profiled("--names", "--", "true", XLA_FLAGS=str(tmp_path / "flags"))
     assert done.returncode == 2 and "XLA_FLAGS names a file" in done.stderr
+
+
+RANK = dedent("""
+    import os, sys, time
+    import jax, jax.numpy as jnp
+    jax.distributed.initialize(f"localhost:{sys.argv[1]}", 2, int(sys.argv[2]))
+
+    @jax.jit
+    def train_step(w, x):
+        return w - 1e-3 * (x.T @ jnp.tanh(x @ w))
+
+    w, x = jnp.ones((64, 64)), jnp.ones((64, 64))
+    end = time.monotonic() + 8
+    while time.monotonic() < end:
+        w = train_step(w, x)
+        w.block_until_ready()
+        time.sleep(0.01)
+""")
+
+
+@pytest.mark.slow
+def test_of_several_processes_each_is_told(tmp_path: Path) -> None:
+    """Two ranks that a shell starts: rank 0's report, the range over both, and a trace of each."""
+    (tmp_path / "rank.py").write_text(RANK)
+    start = f'"{sys.executable}" "{tmp_path / "rank.py"}" {free_port()}'
+    words = ("--seconds", "1", "--keep", str(tmp_path / "kept"), "--", "sh", "-c", f"{start} 1 & {start} 0; wait")
+    done = profiled(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads((tmp_path / "kept" / "profile.json").read_text())
+    assert [one["rank"] for one in told["ranks"]] == [0, 1] and all(9 < one["step_ms"] < 100 for one in told["ranks"])
+    assert "2 processes; a step" in done.stdout
+    traces = tmp_path / "kept" / "plugins" / "profile" / "jaxgpu_tune"
+    assert sorted(path.name for path in traces.iterdir()) == ["rank0.xplane.pb", "rank1.xplane.pb"]
