@@ -316,11 +316,12 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
         observation = observe(texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
         renewed = tuple(restated(read_flags(observation, target).flags, target))
         changed = tuple(item for item in renewed if isinstance(item, Decision))
+        found = tuple(item for item in renewed if isinstance(item, Finding))
         if changed:
-            text = " ".join(item.text for item in renewed if not isinstance(item, Decision))
+            text = " ".join(item.text for item in renewed if not isinstance(item, (Decision, Finding)))
             observation = observation._replace(environ={"XLA_FLAGS": text}, flag_file=None)
         report = make_plan(make_request(), observation, NOTHING)
-        return Migration(report.xla_flags, ordered((*changed, *report.decisions)), report.findings)
+        return Migration(report.xla_flags, ordered((*changed, *report.decisions)), (*found, *report.findings))
 
     return restate
 

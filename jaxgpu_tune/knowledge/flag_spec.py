@@ -27,7 +27,8 @@ class FlagSpec(Value):
     ``deprecated``: XLA's help text of this release says so.
 
     For enums and lists: ``members`` as the flag spells them and ``names`` as ``compiler_options`` does; ``case``: "any"
-    if that of letters does not count; ``prefix`` may stand before a member; ``empty``: an empty value passes.
+    if that of letters does not count; ``prefix`` may stand before a member; ``empty``: an empty value passes;
+    ``aliases``: other words for members; ``ignored``: characters that do not count, wherever in a member they stand.
 
     For lists: ``separator`` ("": one item an occurrence); ``incremental``: ``+X,-Y`` change the default;
     ``first_only``: but only the first item counts; ``blanks`` around items pass; a ``trailing`` comma passes;
@@ -46,6 +47,8 @@ class FlagSpec(Value):
     case: Literal["exact", "any"] = "exact"
     prefix: str = ""
     empty: bool = True
+    aliases: tuple[tuple[str, str], ...] = ()
+    ignored: str = ""
     separator: str = ","
     incremental: bool = False
     first_only: bool = False

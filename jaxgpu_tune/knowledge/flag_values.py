@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from .flag_spec import FlagSpec, Rules
 
 
-__all__ = ["on_top", "read", "refusal"]
+__all__ = ["ENDS", "on_top", "outcome", "read", "refusal"]
+
+ENDS = "XLA would end the process"
 
 _BLANKS = " \t\n\v\f\r"
 _INT = r"[+-]?[0-9]+"
@@ -57,6 +59,19 @@ def refusal(spec: FlagSpec, text: str, rules: Rules) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def outcome(spec: FlagSpec, text: str, rules: Rules) -> str:
+    """What a parser with these rules does with a ``text`` that counts as refused, as half a sentence."""
+    if spec.form in _BITS and rules.int_wraps and re.fullmatch(_INT, text.strip(_BLANKS)):
+        return f"XLA would take it for {_wrapped(int(text), _BITS[spec.form])}"
+    return ENDS if rules.bad_value_fatal else "XLA would log it and keep the default"
+
+
+def _wrapped(number: int, bits: int) -> int:
+    """As C's strtoll reads it, to the bounds of 64 bits, then cut to the flag's own size."""
+    cut = max(_LEAST, min(_MOST, number)) & ((1 << bits) - 1)
+    return cut - (1 << bits) if cut >> (bits - 1) else cut
 
 
 def _wrong(spec: FlagSpec, text: str, allowed: str) -> ValueError:
@@ -144,13 +159,20 @@ def _enum(spec: FlagSpec, text: str) -> str:
 
 def _member(spec: FlagSpec, item: str, text: str) -> str:
     """The member as ``members`` spells it."""
-    shape: Callable[[str], str] = str.upper if spec.case == "any" else str
-    spelled = {shape(prefix + member): member for member in spec.members for prefix in (spec.prefix, "")}
-    found = spelled.get(shape(item))
+    spelled = {_shape(spec, prefix + member): member for member in spec.members for prefix in (spec.prefix, "")}
+    spelled |= {_shape(spec, word): member for word, member in spec.aliases}
+    found = spelled.get(_shape(spec, item))
     if found is None:
         some = "a comma-separated list of " if spec.form == "list" else "one of "
-        raise _wrong(spec, text, f"{some}{', '.join(spec.members)}{_case_hint(spec, item)}")
+        words = (*spec.members, *(word for word, _ in spec.aliases))
+        raise _wrong(spec, text, f"{some}{', '.join(words)}{_case_hint(spec, item)}")
     return found
+
+
+def _shape(spec: FlagSpec, word: str) -> str:
+    """One spelling of all that a release takes for the same member."""
+    plain = "".join(mark for mark in word if mark not in spec.ignored) if spec.ignored else word
+    return plain.upper() if spec.case == "any" else plain
 
 
 def _case_hint(spec: FlagSpec, item: str) -> str:
@@ -183,7 +205,7 @@ def _item(spec: FlagSpec, item: str, text: str) -> object:
     if not spec.suffix:
         return _member(spec, item, text)
     name, *rest = item.split(":")
-    return (_member(spec, name.lstrip("-"), text), *_suffix(spec, rest, text))
+    return (_member(spec, name, text), *_suffix(spec, rest, text))
 
 
 def _suffix(spec: FlagSpec, rest: list[str], text: str) -> tuple[object, ...]:

@@ -35,6 +35,7 @@ __all__ = [
     "life",
     "names",
     "options_without_flag",
+    "outcome",
     "plugin_differences",
     "plugin_releases",
     "releases",
@@ -147,6 +148,13 @@ def check_value(spec: FlagSpec, text: str, release: str) -> str | None:
     from .flag_values import refusal
 
     return refusal(spec, text, rules(release))
+
+
+def outcome(spec: FlagSpec, text: str, release: str) -> str:
+    """What the parser of ``release`` does with a text that ``check_value`` refuses: half a sentence."""
+    from .flag_values import outcome as of_rules
+
+    return of_rules(spec, text, rules(release))
 
 
 def is_default(spec: FlagSpec, text: str) -> bool:
@@ -263,6 +271,8 @@ def _spec(name: str, kind: str, state: Mapping[str, Any]) -> FlagSpec:
         case=values.get("case", "exact"),
         prefix=values.get("prefix", ""),
         empty=values.get("empty", kind == "string"),
+        aliases=tuple(sorted(values.get("aliases", {}).items())),
+        ignored=values.get("ignored", ""),
         separator=values.get("separator", ","),
         incremental=bool(increments),
         first_only=increments == "first",

@@ -65,6 +65,20 @@ class Rule(Value):
             return _between(value, self.at_least, self.below)
         return self.values is None or any(_same(value, wanted) for wanted in self.values)
 
+    @property
+    def given(self) -> str:
+        """The values that the table is for, in words."""
+        if self.each is not None:
+            return f"a list of {', '.join(self.each)}"
+        bounds = [
+            f"{words} {bound:g}"
+            for words, bound in (("at least", self.at_least), ("below", self.below))
+            if bound is not None
+        ]
+        if bounds:
+            return f"a number of {' and '.join(bounds)}"
+        return "any value" if self.values is None else " or ".join(map(repr, self.values))
+
     def settings(self, value: Any) -> tuple[Target, ...]:
         """Say what stands for the setting with this value."""
         if self.each is not None:

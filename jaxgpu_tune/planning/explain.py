@@ -10,7 +10,8 @@ from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, preset_names
-from ..knowledge.translations import rules
+from ..knowledge.translations import rules, translate
+from ..knowledge.versions import matches
 from ..model import Explanation, Gpu, Preset, Setting, SettingKind
 from .base.conditions import Facts, all_met
 from .release.target import Target
@@ -129,10 +130,24 @@ def _reader(name: str) -> str:
 def _measured(setting: Setting, facts: Facts) -> str:
     if not setting.measured:
         return "unmeasured"
+    if setting.kind == "xla_flag" and not _had_where_measured(setting):
+        return "unmeasured: no jaxlib that the preset was measured on has the flag"
     where = "measured on " + ", ".join(
         f"{name} {str(demand).removeprefix('==')}" for name, demand in setting.measured.items()
     )
     return where if all_met(setting.measured, facts) else f"{where}; unmeasured here"
+
+
+def _had_where_measured(setting: Setting) -> bool:
+    """Whether a release with which the preset was measured has the flag, or something that stands for it."""
+    demand = setting.measured.get("jaxlib")
+    releases = [release for release in known.releases() if demand is None or matches(demand, release)]
+    return any(known.flag(setting.name, r) or _stand_ins(setting, r) for r in releases)
+
+
+def _stand_ins(setting: Setting, release: str) -> bool:
+    found = translate(setting.name, setting.value, release)
+    return found is not None and bool(found.settings)
 
 
 def _kind_of(name: str) -> tuple[SettingKind | None, str]:
@@ -178,5 +193,4 @@ def _rule_text(rule: Any) -> str:
         " ".join(f"{'--' if kind == 'xla_flag' else ''}{name}={value}" for kind, name, value in rule.targets)
         or "nothing"
     )
-    given = "any value" if rule.values is None else " or ".join(map(repr, rule.values))
-    return f"{given} becomes {became}: {rule.intent}"
+    return f"{rule.given} becomes {became}: {rule.intent}"

@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from jaxgpu_tune.errors import ProbeFailed
 from jaxgpu_tune.host import packages, parser_child, probe, probe_cache
+from jaxgpu_tune.knowledge import flags as known
 from tests.child import ROOT, clean_environ, told
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks, and reads ELF files")
@@ -599,3 +601,25 @@ except jaxgpu_tune.UnknownFlag as error:
         ["unknown-build", "unknown-flag"],
         True,
     ]
+
+
+def test_where_the_tables_refuse_a_word_the_binary_has_the_last_one() -> None:
+    """As if the table had not tried the words "all" and "none" of two parsers."""
+    code = """
+        import jaxgpu_tune
+        from jaxgpu_tune.knowledge import flags
+        known = flags._spec
+        flags._spec = lambda *facts: known(*facts)._replace(aliases=(), ignored="")
+        found = []
+        for value in ("all", "allreduce,all", "nonsense"):
+            text = f"--xla_enable_nccl_symmetric_buffers_for_collectives={value}"
+            for probe in (False, True):
+                report = jaxgpu_tune.plan("auto", environ={"XLA_FLAGS": text}, probe=probe)
+                found.append([value, probe, report.xla_flags == text])
+        tell(found)
+    """
+    release = known.resolve(packages.installed_versions().jaxlib or "").release
+    if known.flag("xla_enable_nccl_symmetric_buffers_for_collectives", release) is None:
+        pytest.skip("this jaxlib has no such flag")
+    right = [["all", False, False], ["all", True, True], ["allreduce,all", False, False], ["allreduce,all", True, True]]
+    assert told(dedent(code)) == [*right, ["nonsense", False, False], ["nonsense", True, False]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from .binary import Binary, Options, UnreadableError
@@ -14,6 +15,24 @@ if TYPE_CHECKING:
 
 Facts = dict[str, Any]
 _JUNK = "zz_Junk9"
+_WORDS = (
+    "all",
+    "none",
+    "any",
+    "default",
+    "auto",
+    "off",
+    "on",
+    "true",
+    "false",
+    "disabled",
+    "enabled",
+    "*",
+    "0",
+    "1",
+    "-1",
+)
+"""What parsers know beside the members of an enum."""
 
 
 class Questions:
@@ -193,9 +212,22 @@ def _ways(asked: Questions, name: str, found: Members) -> Facts:
         values["prefix"] = found.prefix
     if tuple(found.texts) != tuple(found.names):
         values["names"] = list(found.names)
+    values.update(_other_words(asked, name, found))
     if asked.fields[found.field].repeated:
         values.update(_list_ways(asked, name, found))
     return values
+
+
+def _other_words(asked: Questions, name: str, found: Members) -> Facts:
+    """What else passes for a member: words of the parser's own, each told by its effect, and members with marks inside."""
+    meant = {json.dumps(asked.given(name, text), sort_keys=True): text for text in reversed(found.texts)}
+    spelled = {text.upper() for text in (*found.texts, *found.names)}
+    tried = {word: asked.given(name, word) for word in _WORDS if word.upper() not in spelled}
+    aliases = {w: meant.get(json.dumps(o, sort_keys=True)) for w, o in tried.items() if o is not None}
+    marks = "".join(mark for mark in "-_" if all(_takes(asked, name, f"{t[0]}{mark}{t[1:]}") for t in found.texts[:3]))
+    facts: Facts = {"ignored": marks} if marks else {}
+    known = {word: text for word, text in aliases.items() if text is not None}
+    return {**facts, "aliases": known} if known else facts
 
 
 def _list_ways(asked: Questions, name: str, found: Members) -> Facts:

@@ -16,6 +16,8 @@ from ..xla_flags.grammar import quote
 __all__ = ["inherit", "read_flags", "unlisted_flags"]
 
 ENVIRONMENT = "environment"
+WORDS = ("enum", "list", "map", "duration", "ranges")
+"""Forms of values whose parser may know more than the tables do."""
 TOLD = (
     "NCCL_",
     "XLA_",
@@ -79,10 +81,23 @@ def read_flags(observation: Observation, target: Target) -> Repaired:
 
 
 def unlisted_flags(request: Request, observation: Observation, target: Target) -> Iterator[tuple[str, str]]:
-    """(name, text) of the flags that are inherited or asked for and that no release in the tables has."""
+    """(name, text) of the flags that are inherited or asked for and that the tables do not vouch for.
+
+    No release has the name; or the build has it, and the tables refuse the value although its parser may know more words than were tried.
+    """
     inherited = [(flag.name, flag.text) for flag in read_flags(observation, target).flags]
     asked = [(s.name, quote(s.name, s.value)) for s in request.asked if s.kind == "xla_flag" and s.value is not None]
-    yield from ((name, text) for name, text in (*inherited, *asked) if not known.known(name))
+    values = {flag.name: flag.value for flag in read_flags(observation, target).flags}
+    values |= {setting.name: setting.value for setting in request.asked if setting.kind == "xla_flag"}
+    yield from (
+        (n, text) for n, text in (*inherited, *asked) if not known.known(n) or _is_doubtful(n, values[n], target)
+    )
+
+
+def _is_doubtful(name: str, value: str | None, target: Target) -> bool:
+    """Whether the tables refuse a word where they cannot know all of them."""
+    spec = target.flag(name)
+    return spec is not None and value is not None and spec.form in WORDS and target.refusal(name, value) is not None
 
 
 def _is_bool(name: str, target: Target) -> bool | None:

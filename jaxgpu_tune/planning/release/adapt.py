@@ -61,6 +61,9 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
     translated = None if setting.value is None or depth > MAX_TRANSLATIONS else _translation(setting, target)
     if name in target.accepted:
         yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text)
+    elif translated is not None and text is not None and _is_taken(setting, target):
+        yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text)
+        yield _half_read(setting, translated, target)
     elif translated is not None:
         yield from _translated(setting, translated, origin, target, depth)
     elif target.flag(name) is None:
@@ -110,10 +113,15 @@ def _finding_of(setting: Setting, became: str, target: Target, intent: str) -> F
     shown = f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={setting.value}"
     outcome = f"{became} is used instead" if became else "nothing replaces it"
     hint = f"Write {became} from now on." if became else f"Take {shown} out."
-    if _is_taken(setting, target):
-        why = f"{target.label} reads only a part of {shown}"
-        return Finding("flag-half-read", "warning", f"{why}: {intent}; {outcome}.", hint)
     return Finding("flag-translated", "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
+
+
+def _half_read(setting: Setting, translation: Translation, target: Target) -> Finding:
+    """What is set already stays as it is, with the effect that it has."""
+    shown = f"--{setting.name}={setting.value}"
+    meant = " ".join(f"--{name}={value}" for _, name, value in translation.settings)
+    message = f"{target.label} reads only a part of {shown}: of several changes to a list it applies the first. It stays as it is."
+    return Finding("flag-half-read", "warning", message, f"To have all of them, write {meant}.")
 
 
 def _is_taken(setting: Setting, target: Target) -> bool:
@@ -167,7 +175,8 @@ def _refused(setting: Setting, origin: Origin, refusal: str, target: Target) -> 
         return
     severity: Severity = "error" if origin == "existing" else "warning"
     hint = "Correct it where XLA_FLAGS is set." if origin == "existing" else f"Correct it in {setting.source}."
-    yield Finding("bad-flag-value", severity, f"{refusal} It is left out: XLA would end the process.", hint)
+    outcome = target.outcome(setting.name, setting.value)
+    yield Finding("bad-flag-value", severity, f"{refusal} It is left out: {outcome}.", hint)
 
 
 def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:

@@ -59,18 +59,14 @@ def _changes(name: str, old: str, new: str) -> Iterator[FlagChange]:
         yield FlagChange(name, "default", _holds(before), _holds(after))
     for rule in changed_rules("xla_flag", name):
         if matches(rule.releases, new) != matches(rule.releases, old):
-            yield FlagChange(name, "meaning", _given(rule), None, (rule.intent,))
+            yield FlagChange(name, "meaning", rule.given, None, (rule.intent,))
 
 
 def _came_or_went(name: str, before: FlagSpec | None, after: FlagSpec | None) -> FlagChange:
     if before is None:
         return FlagChange(name, "appeared", None, _default(after), tuple(filter(None, (known.help_text(name),))))
-    stand_ins = tuple(f"{_given(rule)}: {_instead(rule)} ({rule.intent})" for rule in rules("xla_flag", name))
+    stand_ins = tuple(f"{rule.given}: {_instead(rule)} ({rule.intent})" for rule in rules("xla_flag", name))
     return FlagChange(name, "vanished", _default(before), None, stand_ins)
-
-
-def _given(rule: Rule) -> str:
-    return "any value" if rule.values is None else " or ".join(rule.values)
 
 
 def _instead(rule: Rule) -> str:

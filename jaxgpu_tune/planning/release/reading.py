@@ -41,7 +41,7 @@ def reading(observation: Observation, target: Target, instead: str) -> Reading:
 
 def _is_refused(token: Token, target: Target) -> bool:
     name = token.name or ""
-    return bool(target.releases) and (target.flag(name) is None or target.refusal(name, token.value) is not None)
+    return bool(target.releases) and target.ends_process(name, token.value)
 
 
 def _faults(read: Scan, wrong: list[Token]) -> tuple[tuple[int, int], ...]:

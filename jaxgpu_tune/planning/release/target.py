@@ -21,6 +21,7 @@ __all__ = ["Target", "option_of", "target_of"]
 PLUGIN = "-pjrt"
 AT_LEAST_ONE = ("xla_force_host_platform_device_count",)
 """Flags whose parser takes numbers with which no backend starts."""
+ENDS_PROCESS = "XLA would end the process"
 
 
 class Target(Value):
@@ -60,6 +61,20 @@ class Target(Value):
             if sentence:
                 return sentence
         return None
+
+    def outcome(self, name: str, text: str | None) -> str:
+        """What comes of a value that is refused here, as half a sentence: the worst that some parser does."""
+        if text is None:
+            return ENDS_PROCESS
+        wrong = [(spec, release) for release, spec in self._specs(name) if known.check_value(spec, text, release)]
+        found = [known.outcome(spec, text, release) for spec, release in wrong]
+        return ENDS_PROCESS if ENDS_PROCESS in found else next(iter(found), "JAX would find no device")
+
+    def ends_process(self, name: str, text: str | None) -> bool:
+        """Whether some parser ends the process on this flag."""
+        if self.flag(name) is None:
+            return True
+        return self.refusal(name, text) is not None and self.outcome(name, text) == ENDS_PROCESS
 
     def is_taken_elsewhere(self, name: str, text: str) -> bool:
         """Whether any release takes this value."""

@@ -27,6 +27,7 @@ _SUSPECT = re.compile(rf"(?:{_ODD}|[,;]|\\[nt])+\\?|\\$|--(?!-)|[{QUOTES}]")
 _NUMBER = re.compile(rf"[{DASHES}]\d+(?:\.\d+)?(?=[{BLANKS}]|$)")
 _JOINT = re.compile(f"[{BLANKS}]*(?:=[{BLANKS}]*)?")
 _NEXT_MEMBER = re.compile(r",[ \t]+(?=[A-Za-z0-9_+-])")
+_MARKS = re.compile(f"[{QUOTES}]+(?=[{BLANKS}]|$)")
 _CLOSING = {'"': re.compile(f'[{_DOUBLE}"]'), "'": re.compile(f"[{_SINGLE}']")}
 _BEHIND_WRAPPER = BLANKS + ODD_BLANKS + INVISIBLE + ",;\\" + QUOTES
 
@@ -127,7 +128,9 @@ class ValueReader:
         at = self._at
         if at == len(self._text) or self._gap(at) or self._text[at] == "-" or self._closes(at) or self._starts_flag(at):
             return ""
-        rest = self._unquoted(spelling)
+        marks = span(_MARKS, self._text, at)
+        self._at += len(marks)  # quotes alone are no part of what was meant
+        rest = "" if marks else self._unquoted(spelling)
         wrong = "XLA ends the value at the closing quote, and the parse with it"
         self._note("text-behind-quote", wrong, self._text[start : self._at], emitted(spelling.name, value + rest))
         return rest

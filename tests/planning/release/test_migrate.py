@@ -128,7 +128,7 @@ def test_changes_of_a_list_all_count_where_only_the_first_would() -> None:
     halves = ["xla_gpu_enable_command_buffer=+CONDITIONAL", "xla_gpu_enable_command_buffer=-CUBLAS"]
     said = migrate(text("xla_gpu_enable_command_buffer=+CONDITIONAL,-CUBLAS"), "0.6.2")
     assert said.xla_flags == text(*halves)
-    assert [finding.code for finding in said.findings] == ["flag-half-read"]
+    assert [f.code for f in said.findings if f.severity != "note"] == ["flag-half-read"]
     assert migrated("0.6.2", *halves) == text(*halves)
     kept = "xla_gpu_enable_command_buffer=+CONDITIONAL,-CUBLAS"
     assert migrated("0.7.0", kept) == text(kept)
