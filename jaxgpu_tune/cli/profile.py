@@ -32,7 +32,7 @@ PARAMETERS = (
     Option("seconds", "--seconds", "number", "Of steady state to measure before.", "N", default=3),
     Option("timeout", "--timeout", "number", "End the command after so long.", "SECONDS"),
     JSON,
-    Argument("program", "-- COMMAND...", many=True, required=True),
+    Argument("program", "-- COMMAND...", many=True),
 )
 EXAMPLES = (
     ("jaxgpu-tune profile -- python train.py --steps 200", "any program, unchanged"),

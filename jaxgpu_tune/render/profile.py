@@ -22,6 +22,7 @@ __all__ = [
     "kernel_rows",
     "part_remark",
     "profile_text",
+    "rank_lines",
     "size_text",
 ]
 
@@ -56,7 +57,7 @@ def profile_text(profile: Profile, width: int | None = None) -> str:
         _part_lines(profile, columns),
         _rows(collective_rows(profile, ROWS), columns),
         _rows(kernel_rows(profile, KERNELS), columns),
-        [line for text in _rank_lines(profile) for line in hanging(text, columns)],
+        [line for text in rank_lines(profile) for line in hanging(text, columns)],
         [line for text in host_lines(profile) for line in hanging(text, columns)],
         [line for text in profile.notes for line in hanging(f"Note: {text}", columns)],
         _advice_lines(profile, columns),
@@ -162,7 +163,7 @@ def size_text(size: float) -> str:
     return f"{size:.3g} TB"
 
 
-def _rank_lines(profile: Profile) -> Iterable[str]:
+def rank_lines(profile: Profile) -> Iterable[str]:
     """The processes, where there are several."""
     if len(profile.ranks) < 2:
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from html import escape
 
 from .html import STYLE, table_html
-from .profile import PART_NAMES, collective_rows, head_lines, host_lines, kernel_rows, part_remark
+from .profile import PART_NAMES, collective_rows, head_lines, host_lines, kernel_rows, part_remark, rank_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def profile_html(profile: Profile) -> str:
     heads = "<br>".join(
         f"<strong>{escape(line)}</strong>" if n == 0 else escape(line) for n, line in enumerate(head_lines(profile))
     )
-    told = [f"<p>{escape(text)}</p>" for text in (*host_lines(profile), *profile.notes)]
+    told = [f"<p>{escape(text)}</p>" for text in (*rank_lines(profile), *host_lines(profile), *profile.notes)]
     return f'<div class="jaxgpu-tune">{STYLE}{heads}{_bar(profile)}{_parts(profile)}{"".join(map(_advice, profile.advice))}{"".join(folded)}{"".join(told)}</div>'
 
 
