@@ -281,7 +281,7 @@ def compiler_options(
         jaxlib: For this release instead of the installed one.
 
     Returns:
-        The options by name. Empty before jaxlib 0.4.36, whose jit takes none, and under JAXGPU_TUNE=off.
+        The options by name; a profile (``pgle=FILE``) as its content, for this function alone. Empty before jaxlib 0.4.36, whose jit takes none, and under JAXGPU_TUNE=off.
 
     Raises:
         UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
@@ -289,6 +289,7 @@ def compiler_options(
     Example:
         >>> step = jax.jit(train_step, compiler_options=jaxgpu_tune.compiler_options("fsdp"))
     """
+    from .pgle.per_function import with_profile
     from .planning.release.compile_options import compile_options
 
     request = _request(preset, arguments)
@@ -296,7 +297,8 @@ def compiler_options(
     observation = _observe_fresh(request, here if session.is_described(request) else os.environ, jaxlib)
     report = plan_here(request, observation)
     writer.announce(report.findings, report.machine.processes)
-    return {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
+    options = {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
+    return with_profile(options) if arguments.get("pgle") else options
 
 
 def migrate(xla_flags: str, to: str | None = None) -> Migration:

@@ -209,7 +209,7 @@ def _merged(
             *inherit(observation, inherited, wanted, target),
             *adapt(_settings(selected), "preset", target),
             *mistakes(preset, selected, target),
-            *adapt(companions((*earlier, *asked)), "preset", target),
+            *adapt(companions((*earlier, *asked), target.jax_release), "preset", target),
             *adapt(_settings(earlier), "request", target),
             *adapt(_settings(asked), "argument", target),
         )

@@ -7,5 +7,5 @@ FILE -- CMD` writes a profile, `use FILE -- CMD` compiles with it.
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = ("record", "use", "convert", "inspect", "diff")
+COMMANDS = ("record", "use", "check", "convert", "inspect", "diff")
 """In the order of the help; each is the module of its name."""

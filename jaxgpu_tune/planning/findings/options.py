@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...errors import BadSetting
+from ...knowledge.versions import matches
 from ...model import Decision, Finding, Observation, Setting
 from ..base.wish import Problem, Wish
 from ..merging.merge import RANKS, shown
@@ -24,6 +25,7 @@ __all__ = ["check_options", "companions", "refused_here"]
 THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
 CACHE_ARGUMENT = "argument compilation_cache"
 PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
+SCHEDULER, SCHEDULER_BY_HAND = "xla_gpu_enable_latency_hiding_scheduler", ">=0.4.29,<0.5.1"
 NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
 STRICT_GUARDS = ("disallow", "disallow_explicit")
 CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
@@ -43,10 +45,15 @@ UNEXPANDED = r"^~[\w.-]*(/|$)|\$\{?[A-Za-z_]"
 """What only a shell replaces; a regular expression may end in $."""
 
 
-def companions(settings: Iterable[object]) -> Iterator[Setting]:
-    """What a directory for the compilation cache needs to be of use; whatever is set already beats it (R30)."""
+def companions(settings: Iterable[object], jax: str | None = None) -> Iterator[Setting]:
+    """What a directory for the compilation cache, and AutoPGLE, need to be of use; whatever is set already beats it (R30)."""
     for setting in settings:
-        if not isinstance(setting, Setting) or not setting.source.endswith(CACHE_ARGUMENT) or not setting.value:
+        if not isinstance(setting, Setting):
+            continue
+        if setting.name == PGLE and setting.value is True and jax is not None and matches(SCHEDULER_BY_HAND, jax):
+            reason = f"without it jax {jax} profiles and compiles again, but nothing reads the profile"
+            yield Setting("xla_flag", SCHEDULER, "true", reason, setting.source)
+        if not setting.source.endswith(CACHE_ARGUMENT) or not setting.value:
             continue
         reason = "so that programs which compile in less than a second are kept too"
         yield Setting("jax_config", THRESHOLD, 0.0, reason, setting.source)

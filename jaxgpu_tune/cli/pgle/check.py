@@ -1,0 +1,95 @@
+"""``jaxgpu-tune pgle check [FILE] -- COMMAND…``."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from ...model import Finding
+from ..compare import duration
+from ..options import plan_arguments
+from ..output import print_json, show
+from ..parameters import JSON, Argument, Option
+from .shared import FOUND, PLANNED, PROGRAM, refuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...measure.protocol import Arm
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
+
+PARAMETERS = (
+    Argument("file", "[FILE]"),
+    *PLANNED,
+    Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6),
+    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
+    Option("timeout", "--timeout", "text", "Give a run up after that long.", "90s|5m"),
+    Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m"),
+    JSON,
+    PROGRAM,
+)
+EXAMPLES = (
+    ("jaxgpu-tune pgle check model.pb --preset fsdp -- python train.py", "whether the profile is used, and pays"),
+    ("jaxgpu-tune pgle check -- python train.py", "the same of JAX's own way (AutoPGLE)"),
+)
+LISTEN = {"TF_CPP_MIN_LOG_LEVEL": "0"}
+MEASURED = ("pairs", "seconds", "timeout", "budget")
+
+
+def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Tell whether PGLE engages and whether it pays: COMMAND runs in turns without and with it.
+
+    With FILE: with that profile; without: with AutoPGLE. What XLA said of the profile is told with the verdict, which stands
+    only if six pairs of runs agree. Each run is ended once its steps are measured.
+    """
+    from ...arms import arms_of
+    from ...measure.compare import Protocol, compare_programs
+    from ...pgle.files import read_folder, read_profile
+    from ...pgle.recording import obstacles
+    from ...render.text import findings_text
+    from ..progress import listener
+
+    how: Any = "auto"
+    if file:
+        how = Path(file).absolute()
+        _ = read_folder(how) if how.is_dir() else read_profile(how)
+    else:
+        refuse(obstacles(os.environ))
+    measured = {name: given.pop(name) for name in MEASURED}
+    preset = given.pop("preset")
+    variants = {preset: {"preset": preset}, f"{preset} + PGLE": {"preset": preset, "pgle": how}}
+    plain, guided = arms_of(variants, program, os.environ, **plan_arguments(given))
+    protocol = Protocol(
+        pairs=measured["pairs"],
+        seconds=duration(measured["seconds"], "--seconds") or 3.0,
+        timeout=duration(measured["timeout"], "--timeout"),
+        budget=duration(measured["budget"], "--budget"),
+    )
+    with tempfile.TemporaryDirectory(prefix="jaxgpu-tune-", ignore_cleanup_errors=True) as place, listener() as told:
+        found = compare_programs((plain, _heard(guided)), protocol, folder=place, listener=told)
+        engaged = _engaged(Path(place), automatic=not file)
+    if as_json:
+        print_json({"comparison": found.to_dict(), "findings": engaged})
+    else:
+        show(str(found))
+        show(findings_text(engaged))
+    return FOUND if found.reference.status != "ok" or any(one.severity == "error" for one in engaged) else 0
+
+
+def _heard(arm: Arm) -> Arm:
+    """The same, with XLA telling of profiles in its output, which a run of a comparison keeps."""
+    return arm._replace(environ={**LISTEN, **arm.environ})
+
+
+def _engaged(place: Path, *, automatic: bool) -> tuple[Finding, ...]:
+    """What XLA said in the last run with the profile; a run without one says nothing of profiles."""
+    from ...pgle.words import findings_of, recording_findings
+
+    outputs = sorted(place.rglob("output.txt"), key=lambda path: path.stat().st_mtime)
+    lines = [path.read_text(errors="replace").splitlines() for path in outputs]
+    spoken = [one for one in lines if any("PGLE" in line or "from the profile" in line for line in one)]
+    return (recording_findings if automatic else findings_of)(spoken[-1] if spoken else [])
