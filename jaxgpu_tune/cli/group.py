@@ -21,6 +21,7 @@ Completion of commands and options, for bash (zsh and fish alike):
   _JAXGPU_TUNE_COMPLETE=fish_source jaxgpu-tune | source"""
 PROGRAM = "program"
 """The argument of a command that runs another one: it comes last, behind two dashes."""
+HELP = frozenset(("-h", "--help"))
 LATE = Option(
     "late", "--late", "text", "If the backend has started: raise (default), or apply what can be.", "raise|warn"
 )
@@ -50,9 +51,9 @@ class Dashed(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Raises UsageError where there are no dashes, or nothing behind them."""
         at = args.index("--") if "--" in args else len(args)
-        rest = super().parse_args(ctx, args[:at])
-        if not args[at + 1 :] and not ctx.resilient_parsing:
+        if not (args[at + 1 :] or ctx.resilient_parsing or HELP.intersection(args)):
             raise click.UsageError("Write the command to run after two dashes: -- COMMAND...", ctx)
+        rest = super().parse_args(ctx, args[:at])
         ctx.params[PROGRAM] = tuple(args[at + 1 :])
         return rest
 
