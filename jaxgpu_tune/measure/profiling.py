@@ -76,7 +76,7 @@ def _watched(process: Process) -> Watched:
         except ValueError as error:
             why = str(error).rstrip(".")
         else:
-            reduction = reduce_trace(trace, peers=process.processes)
+            reduction = reduce_trace(trace, processes=process.processes or 1)
             timeline = timeline_of(trace, reduction)
     step_s, clock, function = _period(process, reduction)
     device = process.devices[0] if process.devices else {}

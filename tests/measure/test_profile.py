@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from jaxgpu_tune.knowledge.advice import MEASURES
 from jaxgpu_tune.measure.profile import Host, Profile, Watched, profile_of
 from jaxgpu_tune.measure.timeline import timeline_of
 from jaxgpu_tune.measure.trace.events import Event
@@ -52,6 +53,11 @@ def test_advice_follows_from_what_was_seen() -> None:
     set_already = "--xla_gpu_pipeline_all_gather=on"
     other = [event._replace(plane="/device:GPU:1") for event in step()]
     assert profile_of([watched([*step(), *other], gpus=2, xla_flags=set_already)]).advice == ()
+
+
+def test_every_measure_is_taken() -> None:
+    """What rules may speak of is what a profile measures, both ways."""
+    assert set(both().measures) == set(MEASURES)
 
 
 def test_recompiling_and_full_memory_are_told_without_a_trace() -> None:

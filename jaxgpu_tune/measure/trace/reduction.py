@@ -82,13 +82,13 @@ class Reduction(NamedTuple):
     memory: Memory | None = None
 
 
-def reduce_trace(trace: Trace, *, peers: int | None = None) -> Reduction:
-    """Where the steps in a trace went. ``peers``: the GPUs of the whole job (default: those of this trace that ran something)."""
+def reduce_trace(trace: Trace, *, processes: int = 1) -> Reduction:
+    """Where the steps in a trace went. ``processes``: of the job, each with as many GPUs as this one."""
     works = {gpu: works_on(trace, gpu) for gpu in trace.gpus()}
     busy = {gpu: found for gpu, found in works.items() if found}
     calls = host_calls(trace)
     late = waits(busy)
-    count = peers or len(busy)
+    count = processes * len(busy)
     steps = tuple(_gpu_step(trace, gpu, found, steps_on(found, calls), late[gpu], count) for gpu, found in busy.items())
     host = {name: _pace(c) for name, c in calls.items()}
     module = steps[0].module if steps else module_of_call(dominant_call(host))

@@ -185,6 +185,14 @@ def test_collectives_know_bytes_bandwidth_and_line() -> None:
     assert (found.bytes, found.source, found.gb_per_s) == (80_000_000, "model.py:7", pytest.approx(40))
 
 
+def test_bandwidth_counts_the_gpus_of_all_processes() -> None:
+    """Of an all-reduce over two processes of one GPU each, every GPU sends what it has once."""
+    total = instruction("all-reduce", "all-reduce", operand_bytes=80_000_000, result_bytes=80_000_000)
+    found = trace(*repeated([ran("dot", 0, 9), nccl("all-reduce", 9, 1)]), instructions=[total])
+    speeds = [reduce_trace(found, processes=n).gpus[0].collectives[0].gb_per_s for n in (2, 4)]
+    assert speeds == [pytest.approx(80), pytest.approx(120)]
+
+
 def test_rows_of_a_table_add_up() -> None:
     """Every kernel's and collective's milliseconds are those that it owns."""
     events = [ran("dot", 0, 5), ran("dot.1", 3, 4, stream=2), nccl("all-gather", 2, 6), nccl("all-reduce", 6, 3)]
