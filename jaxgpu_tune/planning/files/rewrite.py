@@ -130,9 +130,19 @@ class _Work:
             self._leave_place(site)
         for token in _tokens(whole):
             if token.text.startswith("-"):
+                if whole[: token.start].endswith(HOLE):
+                    self._glued(token, places[token.start : token.end])
                 self._token(token, places[token.start : token.end], len(site.pieces))
             elif site.pieces:
                 self._stray(token, places[token.start : token.end])
+
+    def _glued(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
+        """A flag right behind what is known only when the program runs, and may not end with a blank."""
+        start = next((piece.spans[at][0] for piece, at in places if piece.spans[at][0] >= 0), -1)
+        if start >= 0 and self._text[:start].rstrip("}")[-1:] not in BLANKS and (start, -2) not in self._seen:
+            self._seen.add((start, -2))
+            why = "no blank parts it from what stands before it: where that does not end with one, XLA reads both as one word"
+            self._leave(start, token.text.replace(HOLE, "…"), why)
 
     def _stray(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
         spans = [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]
