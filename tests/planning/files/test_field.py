@@ -15,7 +15,7 @@ from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.planning.files.rewrite import Rewritten, kind_of, rewrite
 from jaxgpu_tune.planning.release.target import Target
 
-SAMPLES = Path(__file__).parent / "samples" / "field"
+SAMPLES = Path(__file__).parent / "field"
 NAMES = sorted(path.name.removesuffix(".txt") for path in SAMPLES.iterdir())
 RELEASES = ("0.4.35", "0.11.2", "0.12.0.1")
 FLAG = re.compile(r"--(xla_\w+)(?:=([^\s\"'\\,;)\]}]*))?")
