@@ -273,3 +273,13 @@ def test_the_fsdp_preset_states_what_each_of_its_settings_does() -> None:
     )
     evidence = " ".join(load_preset("fsdp").evidence)
     assert f"{few[0]} and {many[0]}, with the reduce-scatter's threshold as well {few[1]} and {many[1]}" in evidence
+
+
+def test_the_fsdp_preset_states_what_its_trace_says() -> None:
+    """Exposed communication and the step without the tracer, by how weights are cut."""
+    last, last_fsdp, first, first_fsdp = steps.read(ROOT / "benchmarks" / "results")
+    evidence = " ".join(load_preset("fsdp").evidence)
+    for before, after in ((last, last_fsdp), (first, first_fsdp)):
+        assert f"from {before.parts['exposed']:.1f} to {after.parts['exposed']:.1f} ms" in evidence
+    assert f"{last.untraced:.1f} and {first.untraced:.1f} ms by default" in evidence
+    assert f"{last_fsdp.untraced:.1f} and {first_fsdp.untraced:.1f} ms with this preset" in evidence
