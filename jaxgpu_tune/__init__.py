@@ -34,7 +34,9 @@ from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Pres
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .comparing import compare
     from .measure.calling import profile
+    from .measure.comparison import Comparison
     from .measure.marks import step, steps
     from .proof.verification import Verification
 
@@ -42,6 +44,7 @@ __all__ = [
     "BadFlagValue",
     "BadSetting",
     "BadXlaFlags",
+    "Comparison",
     "Decision",
     "Explanation",
     "Finding",
@@ -60,6 +63,7 @@ __all__ = [
     "Verification",
     "check",
     "check_processes",
+    "compare",
     "compiler_options",
     "configure",
     "configured",
@@ -77,6 +81,8 @@ __all__ = [
 __version__ = "0.1.0"
 
 _WHEN_ASKED = {
+    "Comparison": ".measure.comparison",
+    "compare": ".comparing",
     "Verification": ".proof.verification",
     "profile": ".measure.calling",
     "step": ".measure.marks",

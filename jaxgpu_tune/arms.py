@@ -57,7 +57,7 @@ def arms_of(
     base: Mapping[str, str],
     **arguments: Any,
 ) -> tuple[Arm, ...]:
-    """An arm for each name, in order. A mapping gives each name the arguments of ``configure()``, "preset" among them.
+    """An arm for each name, in order. A mapping gives each name the arguments of ``configure()``; without "preset" among them nothing else is set.
 
     ``arguments``: those of ``configure()`` for all arms that have a preset. Raises what ``configure()`` raises.
     """
@@ -107,7 +107,7 @@ def _by_name(presets: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _arm(name: str, how: dict[str, Any], command: Sequence[str], base: Mapping[str, str], more: dict[str, Any]) -> Arm:
-    preset = str(how.pop("preset", NONE if how else name))
+    preset = str(how.pop("preset", NONE))
     shared = {} if preset in (NONE, CLEAN) else more
     report, environ = environ_of(preset, base, **{**shared, **how})
     if report is not None and not report.environ and not how:

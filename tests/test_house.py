@@ -28,7 +28,7 @@ LAYERS = (
     {"measure"},
     {"pgle"},
     {"api"},
-    {"arms"},
+    {"arms", "comparing"},
     {"cli"},
     {"notebook", "__init__", "__main__"},
 )
@@ -68,8 +68,29 @@ TEST = f'python -m venv v && v/bin/pip install ".[cpu,test]" && v/bin/python {QU
 SURFACE = {
     *("BadFlagValue", "BadSetting", "BadXlaFlags", "JaxGpuTuneError", "ProbeFailed", "TooEarly", "TooLate"),
     *("UnknownArgument", "UnknownFlag", "UnknownPreset"),
-    *("Decision", "Explanation", "Finding", "Gpu", "Machine", "Migration", "Preset", "Report", "Verification"),
-    *("check", "check_processes", "compiler_options", "configure", "configured", "detect", "environ", "explain"),
+    *(
+        "Comparison",
+        "Decision",
+        "Explanation",
+        "Finding",
+        "Gpu",
+        "Machine",
+        "Migration",
+        "Preset",
+        "Report",
+        "Verification",
+    ),
+    *(
+        "check",
+        "check_processes",
+        "compare",
+        "compiler_options",
+        "configure",
+        "configured",
+        "detect",
+        "environ",
+        "explain",
+    ),
     *("migrate", "plan", "presets", "profile", "step", "steps", "verify"),
 }
 """The contract's names."""

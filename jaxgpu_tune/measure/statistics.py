@@ -87,4 +87,4 @@ def order(arms: int, pairs: int) -> Iterator[tuple[int, ...]]:
 
 
 def _percent(ratio: float) -> str:
-    return f"{(ratio - 1) * 100:+.1f} %"
+    return f"{(ratio - 1) * 100:+.1f}%"

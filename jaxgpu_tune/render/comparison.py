@@ -114,7 +114,7 @@ def _notes(found: Comparison) -> Iterator[str]:
     caches = f" Caches: {found.caches} for all." if found.caches else ""
     yield f"Measured: {unit}{share}{more}; {_pairs(found)} in {seconds_text(found.seconds)}.{caches}"
     if found.noise is not None:
-        yield f"{found.reference.name} against itself: {(found.noise - 1) * 100:+.1f} %, which is noise."
+        yield f"{found.reference.name} against itself: {(found.noise - 1) * 100:+.1f}%, which is noise."
     if ENDED.get(found.ended):
         yield ENDED[found.ended]
     if found.winner is not found.reference:

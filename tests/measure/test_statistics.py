@@ -80,7 +80,7 @@ def test_the_verdict_in_words() -> None:
     """With its interval."""
     assert (
         verdict([1.05, 1.06, 1.07, 1.05, 1.06, 1.07]).sentence
-        == "faster: 1.060 times as fast (+5.0 % to +7.0 %, 97% sure)"
+        == "faster: 1.060 times as fast (+5.0% to +7.0%, 97% sure)"
     )
-    assert verdict([0.99, 1.01]).sentence == "no difference shown; within -1.0 % to +1.0 %"
+    assert verdict([0.99, 1.01]).sentence == "no difference shown; within -1.0% to +1.0%"
     assert "no pair" in verdict([]).sentence
