@@ -18,6 +18,7 @@ COMMANDS = (
     "profile",
     "compare",
     "tune",
+    "bisect",
     "env",
     "check",
     "explain",

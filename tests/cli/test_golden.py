@@ -88,6 +88,10 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
     "profile-wrong": (["profile", "--steps", "1", "--", "true"], {}),
     "compare-no-dashes": (["compare", "none", "fsdp"], {}),
     "compare-one": (["compare", "fsdp", "--", "python", "train.py"], {}),
+    "tune-wrong": (["tune", "--budget", "soon", "--", "true"], {}),
+    "tune-no-command": (["tune", "--budget", "20m"], {}),
+    "bisect-nothing": (["bisect", "--", "true"], {}),
+    "bisect-two": (["bisect", "--nan", "--slower", "5%", "--", "true"], {}),
     "run-nothing": (["run", "fsdp", "--", "no-such-command"], {"JAXGPU_TUNE_MACHINE": HERE}),
 }
 

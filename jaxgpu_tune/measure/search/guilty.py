@@ -58,9 +58,9 @@ def guilty(parts: Sequence[Part], answers: Mapping[frozenset[Part], bool]) -> Fo
 
 
 def _problem(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> str:
-    if not shows(parts):
-        return "all of them together do not show it"
-    return "it shows without any of them" if shows(()) else ""
+    if shows(()):
+        return "it shows without any of them"
+    return "" if shows(parts) else "all of them together do not show it"
 
 
 def _minimal(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> Parts[Part]:

@@ -15,7 +15,7 @@ from ..runs import Asked, Limits, Outcome, run_watched
 from ..search.values import Step, Trial
 from .space import Space
 
-__all__ = ["WRONG", "Clock", "How", "Processes", "differs"]
+__all__ = ["WRONG", "Clock", "How", "Processes", "detail_of", "differs", "milliseconds", "shown"]
 
 Clock = Literal["steps", "metric", "wall"]
 WRONG = "wrong-numbers"
@@ -64,14 +64,14 @@ class Processes:
 
     def trial(self, step: Step, outcome: Outcome) -> Trial:
         """The outcome as the search takes it."""
-        shown = _shown(outcome, self.how)
-        ms = _milliseconds(outcome, self.how) if outcome.ok else None
+        found = shown(outcome, self.how)
+        ms = milliseconds(outcome, self.how) if outcome.ok else None
         failure, cause = ("", "") if outcome.ok else (str(outcome.status), outcome.cause)
         if outcome.ok and ms is None:
             failure, cause = "no-steady-state", outcome.silent or "it ended before enough of it was seen"
-        elif not failure and (wrong := differs(shown, self.reference, self.how.tolerance)):
+        elif not failure and (wrong := differs(found, self.reference, self.how.tolerance)):
             failure, cause = WRONG, wrong
-        detail = _detail(outcome, shown, cause)
+        detail = detail_of(outcome, found, cause)
         return Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), "", detail)
 
     def learn(self, trial: Trial) -> None:
@@ -95,7 +95,7 @@ def differs(found: Sequence[float], reference: Sequence[float], tolerance: float
     return ""
 
 
-def _shown(outcome: Outcome, how: How) -> tuple[float, ...]:
+def shown(outcome: Outcome, how: How) -> tuple[float, ...]:
     """The first numbers of the program, to compare."""
     if outcome.output is None or not Path(outcome.output).exists():
         return ()
@@ -105,7 +105,7 @@ def _shown(outcome: Outcome, how: How) -> tuple[float, ...]:
     return found[:COMPARED]
 
 
-def _milliseconds(outcome: Outcome, how: How) -> float | None:
+def milliseconds(outcome: Outcome, how: How) -> float | None:
     """What one step took, of the slowest process; a metric of which more is better is turned over."""
     if how.clock == "wall":
         return outcome.seconds * 1e3
@@ -119,12 +119,14 @@ def _milliseconds(outcome: Outcome, how: How) -> float | None:
     return 1e3 * max(one.period.seconds for one in alike if one.period)
 
 
-def _detail(outcome: Outcome, shown: Sequence[float], cause: str) -> Mapping[str, Any]:
+def detail_of(outcome: Outcome, found: Sequence[float], cause: str) -> Mapping[str, Any]:
+    """What else is kept of a run."""
     leader = outcome.leader
     return {
-        "numbers": list(shown),
+        "numbers": list(found),
         "cause": cause,
         "status": outcome.status,
+        "exit_code": outcome.exit_code,
         "compile_seconds": round(outcome.compile_seconds, 3),
         "peak_bytes": outcome.peak_bytes,
         "clock": leader.clock if leader else "",

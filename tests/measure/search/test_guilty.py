@@ -49,7 +49,7 @@ def test_what_is_found_is_minimal_and_its_removal_cures(planted: list[frozenset[
 
 def test_no_fault_and_a_fault_of_something_else_are_told() -> None:
     found, runs = hunted([])
-    assert (found.sets, runs) == ((), 1)
+    assert (found.sets, runs) == ((), 2)
     assert "do not show" in found.problem
     found, _ = hunted([frozenset()])
     assert "without any" in found.problem

@@ -1,0 +1,159 @@
+"""``jaxgpu-tune bisect -- COMMAND…``."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from .compare import duration
+from .options import wrong_use
+from .output import print_json, say, show
+from .parameters import JSON, Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..measure.search.values import Trial
+    from ..measure.tuning.bisect import Symptom
+    from ..measure.tuning.suspects import Suspects
+    from ..measure.tuning.trying import How
+
+
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
+
+INTERRUPTED = 130
+PARAMETERS = (
+    Option("text", "--flags", "text", "Suspect the flags of this text (default: those of XLA_FLAGS).", "TEXT"),
+    Option("preset", "--preset", "text", "Suspect the settings of this preset.", "NAME|FILE"),
+    Option("old", "--from-jaxlib", "text", "Suspect the defaults that changed since this release.", "VERSION"),
+    Option("fails", "--fails", "switch", "Look for what makes it fail in any way (this is the default)."),
+    Option("nan", "--nan", "switch", "Look for what makes its numbers NaN or infinite."),
+    Option("slower", "--slower", "text", "Look for what makes it slower by so much, such as 5%.", "SHARE"),
+    Option("exit_with", "--exit", "number", "Look for what makes it exit with this code.", "N"),
+    Option("output", "--output", "text", "Look for what makes its output match this.", "REGEX"),
+    Option("folder", "--folder", "text", "Where the runs are kept.", "DIRECTORY", default="bisect.runs"),
+    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
+    Option("whole", "--whole", "switch", "Let each run finish, and go by its whole time."),
+    Option(
+        "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"
+    ),
+    Option("higher", "--higher-is-better", "switch", "More of the metric is better."),
+    Option("numbers", "--numbers", "text", "The numbers that --nan looks at (default: each loss).", "REGEX"),
+    Option("timeout", "--timeout", "text", "A run that takes longer hangs.", "5m"),
+    JSON,
+    Argument("program", "-- COMMAND...", many=True, required=True),
+)
+EXAMPLES = (
+    ("jaxgpu-tune bisect -- python train.py", "which of the flags in XLA_FLAGS make it fail"),
+    ("jaxgpu-tune bisect --slower 5% --preset fsdp -- python train.py", "which of a preset's settings cost time"),
+    (
+        "jaxgpu-tune bisect --nan --from-jaxlib 0.5.3 -- python train.py",
+        "which changed default breaks it since an upgrade",
+    ),
+)
+
+
+def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Find the smallest set of settings under which COMMAND fails, hangs, goes NaN or is slower.
+
+    The suspects are halved while one half alone shows it, then left out one by one; what is found is run again to confirm it. Each run
+    is ended once enough steps were measured. Started again, it goes on. Exit code 1 if nothing was found, or it was not confirmed.
+    """
+    from ..measure.tuning.bisect import bisect_command
+
+    symptom, how = _symptom(given), _how(program, given)
+    suspects = _suspects(given)
+    if not as_json:
+        say(f"{len(suspects.parts)} suspects; looking for: {symptom.sentence}", sys.stderr)
+    try:
+        found = bisect_command(suspects, how, symptom, lambda _trial, _said: None if as_json else _line(_trial, _said))
+    except KeyboardInterrupt:
+        say("Interrupted; every finished run is kept, and started again it goes on.", sys.stderr)
+        return INTERRUPTED
+    if as_json:
+        print_json(found.report)
+    else:
+        show(str(found))
+    return 0 if found.guilty and found.confirmed else 1
+
+
+def _line(trial: Trial, said: str) -> None:
+    what = trial.failure or ("" if trial.ms is None else f"{trial.ms:.4g} ms")
+    say(f"{said:>16}  {what:>14}  {len(trial.config)} of them: {' '.join(map(str, sorted(trial.config)))}", sys.stderr)
+    sys.stderr.flush()
+
+
+def _symptom(given: dict[str, Any]) -> Symptom:
+    from ..measure.tuning.bisect import Symptom
+
+    asked = [name for name in ("fails", "nan", "slower", "exit_with", "output") if given[name] not in (None, False)]
+    if len(asked) > 1:
+        raise wrong_use("Several symptoms are named.", "Give one of --fails, --nan, --slower, --exit and --output.")
+    if given["slower"] is not None:
+        return Symptom("slower", _share(given["slower"]))
+    if given["exit_with"] is not None:
+        return Symptom("exit", given["exit_with"])
+    if given["output"] is not None:
+        _check_regex("output", given["output"])
+        return Symptom("output", given["output"])
+    return Symptom("nan" if given["nan"] else "fails")
+
+
+def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
+    from ..measure.tuning.trying import How
+
+    if not program[0]:
+        raise wrong_use("The name of the command is empty.")
+    for option in ("metric", "numbers"):
+        _check_regex(option, given[option])
+    return How(
+        tuple(program),
+        Path(given["folder"]).absolute(),
+        duration(given["seconds"], "--seconds") or 3.0,
+        "wall" if given["whole"] else "metric" if given["metric"] else "steps",
+        given["metric"],
+        given["higher"],
+        given["numbers"],
+        timeout=duration(given["timeout"], "--timeout"),
+    )
+
+
+def _suspects(given: dict[str, Any]) -> Suspects:
+    from ..arms import environ_of
+    from ..measure.tuning.suspects import of_flags, of_preset, of_upgrade
+    from ..measure.tuning.tune import Wanted, space_here
+    from ..planning.request import make_request
+
+    named = [name for name in ("text", "preset", "old") if given[name] is not None]
+    if len(named) > 1:
+        raise wrong_use("Several kinds of suspects are named.", "Give one of --flags, --preset and --from-jaxlib.")
+    environ = environ_of("none", os.environ)[1]
+    presets = (given["preset"],) if given["preset"] is not None else ()
+    space = space_here(make_request(), Wanted(presets=presets, only=True), environ)
+    if given["old"] is not None:
+        from .release import release_of
+
+        return of_upgrade(space, release_of(given["old"], exact=True))
+    if given["preset"] is not None:
+        return of_preset(space, given["preset"])
+    return of_flags(space, os.environ.get("XLA_FLAGS", "") if given["text"] is None else given["text"])
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 100:
+        raise wrong_use(f"--slower {text!r} is not valid; allowed: a share such as 5% or 0.05.")
+    return value
+
+
+def _check_regex(option: str, text: str | None) -> None:
+    try:
+        re.compile(text or "")
+    except re.error as error:
+        raise wrong_use(f"--{option} {text!r} is not a regular expression: {error}.") from None

@@ -1,0 +1,239 @@
+"""``bisect``: the smallest set of settings under which a program fails, goes NaN, hangs or is slower, with runs that confirm it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, NamedTuple
+
+from ..compare import CACHES
+from ..runs import Asked, Limits, Outcome, run_watched
+from ..search.guilty import Found, guilty
+from ..search.values import NOTHING, Atom, Config, Purpose, Trial
+from ..statistics import Verdict, verdict
+from .journal import Journal, config_json, trial_json
+from .suspects import Suspects
+from .trying import How, detail_of, milliseconds, shown
+
+__all__ = ["Bisected", "Symptom", "bisect_command"]
+
+Kind = Literal["fails", "nan", "exit", "output", "slower"]
+CONFIRMED = 2
+"""How often each guilty set is run again."""
+CONFIRMING_PAIRS = 3
+AGAIN = 3
+"""A time that is near the limit is measured so often, and its median counts."""
+NEAR = 0.5
+SLOWEST, SPARE, LONGEST = 3.0, 20.0, 1800.0
+
+
+class Symptom(NamedTuple):
+    """What is looked for.
+
+    ``kind``: "fails" (whatever way), "nan", "exit" (with code ``value``), "output" (that matches ``value``), or "slower" (by the share
+    ``value`` than without any of the suspects).
+    """
+
+    kind: Kind = "fails"
+    value: Any = None
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        return {
+            "fails": "it fails",
+            "nan": "its numbers are no longer finite",
+            "exit": f"it exits with {self.value}",
+            "output": f"its output matches {self.value!r}",
+            "slower": f"it is slower by {self.value:.1%} or more" if self.kind == "slower" else "",
+        }[self.kind]
+
+
+class Bisected(NamedTuple):
+    """What was found.
+
+    ``guilty``: each set that shows the symptom and of which nothing can be left out; ``confirmed``: whether it did so every time; ``sentence``: the
+    answer in words; ``report``: all of it, JSON-ready.
+    """
+
+    guilty: tuple[tuple[Atom, ...], ...]
+    confirmed: bool
+    trials: tuple[Trial, ...]
+    sentence: str
+    report: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return dict(self.report)
+
+
+def bisect_command(
+    suspects: Suspects,
+    how: How,
+    symptom: Symptom,
+    tell: Callable[[Trial, str], None] = lambda _trial, _said: None,
+) -> Bisected:
+    """Find it. Every finished run is kept in ``how.folder``, so that a bisect that was ended goes on.
+
+    Raises BadSetting where the folder holds another one.
+    """
+    return _Hunt(suspects, how, symptom, tell).run()
+
+
+class _Hunt:
+    def __init__(self, suspects: Suspects, how: How, symptom: Symptom, tell: Callable[[Trial, str], None]) -> None:
+        self.suspects, self.how, self.symptom, self.tell = suspects, how, symptom, tell
+        self.about = {
+            "command": list(how.command),
+            "symptom": [symptom.kind, symptom.value],
+            "suspects": config_json(frozenset(suspects.parts)),
+            "jaxlib": suspects.space.observation.machine.jaxlib,
+        }
+        self.journal = Journal(how.folder / "journal.jsonl", self.about)
+
+    def run(self) -> Bisected:
+        """All runs that are needed."""
+        while (found := guilty(self.suspects.parts, self._answers())).ask is not None:
+            self._try(frozenset(found.ask), "toggle")
+        for config, purpose in self._confirming(found):
+            self._try(config, purpose)
+        return self._bisected(found)
+
+    def _answers(self) -> dict[frozenset[Atom], bool]:
+        """What is known for certain of each set that was run."""
+        told = {config: self._answer(config) for config in {trial.config for trial in self.journal.trials}}
+        return {config: answer for config, answer in told.items() if answer is not None}
+
+    def _answer(self, config: Config) -> bool | None:
+        """Whether it shows the symptom; None: one run more is needed to tell."""
+        trials = [trial for trial in self.journal.trials if trial.config == config and trial.purpose != "check"]
+        if self.symptom.kind != "slower":
+            return bool(trials and trials[0].detail["shows"])
+        if not config or any(trial.ms is None for trial in trials):
+            return False  # a failure is another symptom
+        slower = median(trial.ms or 0.0 for trial in trials) / self._fast() - 1
+        near = abs(slower - self.symptom.value) < NEAR * self.symptom.value
+        return None if near and len(trials) < AGAIN else slower >= self.symptom.value
+
+    def _fast(self) -> float:
+        """What a step takes without any of the suspects."""
+        times = [trial.ms for trial in self.journal.trials if trial.config == NOTHING and trial.ms]
+        return median(times) if times else float("inf")
+
+    def _confirming(self, found: Found[Atom]) -> Iterator[tuple[Config, Purpose]]:
+        """Runs that confirm what was found: each set again, or, where it is about time, in turns with nothing."""
+        for one in found.sets:
+            config = frozenset(one)
+            pair = (NOTHING, config)
+            turns = [arm for number in range(CONFIRMING_PAIRS) for arm in (pair if number % 2 == 0 else pair[::-1])]
+            wanted = turns if self.symptom.kind == "slower" else [config] * CONFIRMED
+            done = len(self._checks(config))
+            yield from ((arm, "check") for arm in wanted[done:])
+
+    def _checks(self, config: Config) -> list[Trial]:
+        """The confirming runs of a set, and those of nothing that belong to it."""
+        return [t for t in self.journal.trials if t.purpose == "check" and t.detail["about"] == _name(config)]
+
+    def _try(self, config: Config, purpose: Purpose) -> None:
+        begun = time.monotonic()
+        number = len(self.journal.trials) + 1
+        folder = self.how.folder / f"{number:03}"
+        shutil.rmtree(folder, ignore_errors=True)
+        asked = Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
+        environ = {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(self.how.folder / "compiled")}
+        environ |= self.suspects.environ(config)
+        limits = Limits(self._limit())
+        outcome = run_watched(self.how.command, folder=folder, environ=environ, asked=asked, limits=limits)
+        trial = self._trial(config, purpose, outcome)
+        trial = trial._replace(seconds=round(time.monotonic() - begun, 3))
+        self.journal.add(trial)
+        self.tell(trial, "shows it" if trial.detail["shows"] else "does not show it")
+
+    def _limit(self) -> float:
+        took = [trial.seconds for trial in self.journal.trials if trial.ms is not None]
+        by_others = SLOWEST * max(took) + SPARE if took else LONGEST
+        return min(self.how.timeout or LONGEST, by_others)
+
+    def _trial(self, config: Config, purpose: Purpose, outcome: Outcome) -> Trial:
+        numbers = shown(outcome, self.how)
+        ms = milliseconds(outcome, self.how) if outcome.ok else None
+        failure = "" if outcome.ok else str(outcome.status)
+        detail = dict(detail_of(outcome, numbers, outcome.cause))
+        detail["shows"] = _shows(self.symptom, outcome, numbers, ms, self._fast())
+        detail["about"] = self._about(config, purpose)
+        return Trial(config, purpose, ms, failure, outcome.seconds, "", detail)
+
+    def _about(self, config: Config, purpose: Purpose) -> str:
+        """Which guilty set a confirming run belongs to."""
+        if purpose != "check":
+            return ""
+        if config:
+            return _name(config)
+        found = guilty(self.suspects.parts, self._answers())
+        open_sets = (frozenset(one) for one in found.sets)
+        return next((_name(one) for one in open_sets if len(self._checks(one)) < 2 * CONFIRMING_PAIRS), "")
+
+    def _bisected(self, found: Found[Atom]) -> Bisected:
+        verdicts = {frozenset(one): self._verdict(frozenset(one)) for one in found.sets}
+        confirmed = bool(found.sets) and all(self._confirmed(config, verdicts[config]) for config in verdicts)
+        sentence = self._sentence(found, confirmed, verdicts)
+        report = {
+            **self.about,
+            "answer": sentence,
+            "guilty": [config_json(frozenset(one)) for one in found.sets],
+            "confirmed": confirmed,
+            "trials": [trial_json(trial) for trial in self.journal.trials],
+        }
+        return Bisected(found.sets, confirmed, tuple(self.journal.trials), sentence, report)
+
+    def _verdict(self, config: Config) -> Verdict | None:
+        if self.symptom.kind != "slower":
+            return None
+        told = self._checks(config)
+        pairs = [sorted(told[n : n + 2], key=lambda one: len(one.config)) for n in range(0, len(told) - 1, 2)]
+        ratios = [fast.ms / slow.ms for fast, slow in pairs if fast.ms and slow.ms]
+        return verdict(ratios, pairs=CONFIRMING_PAIRS)
+
+    def _confirmed(self, config: Config, told: Verdict | None) -> bool:
+        if told is not None:
+            return told.word == "slower"
+        checks = [trial for trial in self._checks(config) if trial.config == config]
+        return len(checks) >= CONFIRMED and all(trial.detail["shows"] for trial in checks)
+
+    def _sentence(self, found: Found[Atom], confirmed: bool, verdicts: Mapping[Config, Verdict | None]) -> str:
+        what, runs = self.symptom.sentence, len(self.journal.trials)
+        if found.problem:
+            return f"Nothing was found: {found.problem} ({what}; {len(self.suspects.parts)} suspects, {runs} runs)."
+        parts = []
+        for one in found.sets:
+            told = verdicts[frozenset(one)]
+            seen = f": {told.sentence}" if told is not None else ""
+            together = "alone" if len(one) == 1 else "together, and not without any of them"
+            parts.append(f"{' '.join(map(str, one))} {together}{seen}")
+        again = "confirmed by fresh runs" if confirmed else "NOT confirmed by fresh runs: it does not show every time"
+        return f"{what[0].upper()}{what[1:]} with {'; and with '.join(parts)} ({again}; {runs} runs)."
+
+
+def _shows(symptom: Symptom, outcome: Outcome, numbers: tuple[float, ...], ms: float | None, fast: float) -> bool:
+    if symptom.kind == "fails":
+        return not outcome.ok
+    if symptom.kind == "nan":
+        finite = all(abs(one) < float("inf") for one in (*numbers, *outcome.losses[-1:]))
+        return outcome.status == "nan" or not finite
+    if symptom.kind == "exit":
+        return outcome.exit_code == symptom.value and not outcome.complete
+    if symptom.kind == "output":
+        text = Path(outcome.output).read_text(errors="replace") if outcome.output else ""
+        return re.search(symptom.value, text) is not None
+    return ms is not None and ms >= fast * (1 + symptom.value)
+
+
+def _name(config: Config) -> str:
+    return " ".join(map(str, sorted(config)))
