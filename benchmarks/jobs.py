@@ -97,8 +97,8 @@ def key_of(run: Mapping[str, Any]) -> Key:
 
 
 def phases(jobs: Iterable[Job]) -> list[Phase]:
-    """By worth; of each, first what needs one GPU."""
-    ordered = sorted(jobs, key=lambda job: (job.turn, not job.one_gpu))
+    """By worth; of the first, what needs one GPU comes first, of others last."""
+    ordered = sorted(jobs, key=lambda job: (job.turn, job.one_gpu == (job.turn > FIRST)))
     groups = groupby(ordered, key=lambda job: (job.turn, job.one_gpu))
     return [Phase(one_gpu, tuple(group)) for (_, one_gpu), group in groups]
 

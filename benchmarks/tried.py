@@ -93,6 +93,7 @@ ON_MANY = {
 ON_SCAN = {"double buffering": flags(enable_while_loop_double_buffering=True), "cuBLAS only": CUBLAS}
 LOOPS = {"WHILE": flags(enable_command_buffer="+WHILE")}
 """Loops inside CUDA graphs; conditionals are there by default."""
+REGIONS = {"concurrent regions": flags(command_buffer_scheduling_mode="CONCURRENT_REGIONS")}
 CONCURRENT = flags(command_buffer_scheduling_mode="CONCURRENT")
 UPDATES = {"no updates of temporaries": flags(command_buffer_update_mode="SKIP_TEMP")}
 PIPELINED = {
@@ -115,9 +116,9 @@ def starts() -> tuple[Variant, ...]:
     cache = {"env": {"JAX_COMPILATION_CACHE_DIR": KEPT, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}}
     picks = {"flags": {"xla_gpu_per_fusion_autotune_cache_dir": KEPT}}
     return (
-        Variant("compilation cache, second start", "auto", cache, FIRST, kept=True),
-        Variant("autotune cache, second start", "auto", picks, FIRST, kept=True),
-        Variant("fast_compile", "fast_compile"),
-        Variant("no autotuning of fusions", "auto", flags(experimental_enable_fusion_autotuner=False)),
-        Variant("16 algorithms", "auto", flags(blas_max_algorithms=16)),
+        Variant("compilation cache, second start", "auto", cache, SECOND, kept=True),
+        Variant("autotune cache, second start", "auto", picks, SECOND, kept=True),
+        Variant("fast_compile", "fast_compile", worth=SECOND),
+        Variant("no autotuning of fusions", "auto", flags(experimental_enable_fusion_autotuner=False), SECOND),
+        Variant("16 algorithms", "auto", flags(blas_max_algorithms=16), SECOND),
     )

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import jaxgpu_tune
-from benchmarks.tried import DEFAULT, FIRST, KEPT, LATER, NOTHING, SECOND, Variant
+from benchmarks.tried import DEFAULT, FIRST, KEPT, LATER, NOTHING, Variant
 from benchmarks.workloads import Workload
 
 __all__ = ["DEFAULT", "LATER", "NOTHING", "Variant", "bare_environ", "environ_of", "settings_of", "variants_of"]
@@ -20,10 +20,15 @@ MACHINE = "JAXGPU_TUNE_MACHINE"
 
 
 def variants_of(workload: Workload) -> list[Variant]:
-    """For one workload, the default first."""
+    """For one workload, the default first; those of a late one are worth less."""
+    late = int(workload.late)
+    return [NOTHING, *(one._replace(worth=min(one.worth + late, LATER)) for one in _compared(workload))]
+
+
+def _compared(workload: Workload) -> list[Variant]:
     own = [Variant(name, name) for name in (*workload.presets, *workload.judged, "auto")]
     if workload.until == "first step":
-        return [NOTHING, *own, *workload.tried]
+        return [*own, *workload.tried]
     rivals = [Variant(name, name, worth=FIRST) for name in workload.rivals]
     profiled = [Variant(f"{name}, AutoPGLE", name, {"pgle": "auto"}, LATER) for name in workload.presets[:1]]
     levels = [
@@ -31,8 +36,8 @@ def variants_of(workload: Workload) -> list[Variant]:
         Variant("AutoPGLE", "single_gpu", {"pgle": "auto"}, LATER),
         Variant("fast_compile", "fast_compile", worth=LATER),
     ]
-    published = [Variant(name, name, worth=SECOND) for name in published_for(workload)]
-    return [NOTHING, *own, *rivals, *workload.tried, *published, *levels, *profiled]
+    published = [Variant(name, name, worth=LATER) for name in published_for(workload)]
+    return [*own, *rivals, *workload.tried, *published, *levels, *profiled]
 
 
 def published_for(workload: Workload) -> Iterator[str]:

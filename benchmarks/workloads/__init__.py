@@ -16,6 +16,7 @@ from benchmarks.tried import (
     ON_SCAN,
     PARTS_OF_TOOLBOX,
     PIPELINED,
+    REGIONS,
     SCATTERS,
     SECOND,
     UPDATES,
@@ -33,6 +34,7 @@ class Workload(NamedTuple):
     ``devices``: it takes "all" of them, is made for "one", or uses the "first" of all that it sees. ``presets``: the
     maintained ones that are for it; ``judged``: others that are measured on it; ``rivals`` and ``published``: others' sets,
     the first measured as early as presets; ``tried``: settings by themselves or on top of a preset. ``until``: what is timed.
+    ``late``: all of it is worth less than what others promise.
     """
 
     title: str
@@ -45,6 +47,7 @@ class Workload(NamedTuple):
     judged: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
     until: str = "steps"
+    late: bool = False
 
     def loaded(self) -> ModuleType:
         """Its module, imported: it has ``size_of(name, devices, **options)`` and ``build(devices, size, **options)``."""
@@ -74,7 +77,7 @@ WORKLOADS: dict[str, Workload] = {
         ONE,
         ON_ONE,
         "one",
-        tried=alone(LOOPS | UPDATES),
+        tried=alone(REGIONS, FIRST) + alone(LOOPS | UPDATES),
     ),
     "ode": Workload(
         "neural ODE, adaptive steps (diffrax, equinox)",
@@ -83,7 +86,7 @@ WORKLOADS: dict[str, Workload] = {
         ON_ONE,
         "one",
         judged=SIMULATION,
-        tried=alone(LOOPS, FIRST),
+        tried=alone(LOOPS | REGIONS, FIRST),
     ),
     "mcmc": Workload(
         "sampling by NUTS (numpyro)",
@@ -95,10 +98,16 @@ WORKLOADS: dict[str, Workload] = {
         tried=alone(LOOPS, FIRST),
     ),
     "convnet": Workload(
-        "convolution net (flax, optax)", "programs.convnet", ("single_gpu",), ON_ONE, "one", judged=SIMULATION
+        "convolution net (flax, optax)",
+        "programs.convnet",
+        ("single_gpu",),
+        ON_ONE,
+        "one",
+        judged=SIMULATION,
+        late=True,
     ),
     "vit": Workload(
-        "vision transformer (flax, optax)", "programs.vit", ("single_gpu",), ON_ONE, "one", judged=SIMULATION
+        "vision transformer (flax, optax)", "programs.vit", ("single_gpu",), ON_ONE, "one", judged=SIMULATION, late=True
     ),
     "rl_scan": Workload(
         "recurrent cell, scanned (RL)",
@@ -126,7 +135,12 @@ WORKLOADS: dict[str, Workload] = {
         tried=alone({"simulation's setting": CONCURRENT}, FIRST),
     ),
     "diffusion_start": Workload(
-        "diffusion, to its first step", "workloads.diffusion", devices="one", tried=starts(), until="first step"
+        "diffusion, to its first step",
+        "workloads.diffusion",
+        devices="one",
+        tried=starts(),
+        until="first step",
+        late=True,
     ),
     "vit_start": Workload(
         "vision transformer, to its first step", "programs.vit", devices="one", tried=starts(), until="first step"
@@ -140,8 +154,11 @@ WORKLOADS: dict[str, Workload] = {
         ("fsdp",),
         tried=starts(),
         until="first step",
+        late=True,
     ),
-    "decode": Workload("decoding, tensor parallel", "workloads.decode", ("decode",), ("jax-toolbox", "jax-nccl")),
+    "decode": Workload(
+        "decoding, tensor parallel", "workloads.decode", ("decode",), ("jax-toolbox", "jax-nccl"), late=True
+    ),
     "data_parallel": Workload(
         "transformer, data parallel",
         "workloads.data_parallel",
@@ -151,23 +168,32 @@ WORKLOADS: dict[str, Workload] = {
             *each_gpu(None),
             *alone({"simulation's setting": CONCURRENT}, SECOND),
         ),
+        late=True,
     ),
-    "experts": Workload("mixture of experts, all-to-all", "workloads.experts", tried=alone(ON_MANY)),
+    "experts": Workload("mixture of experts, all-to-all", "workloads.experts", tried=alone(ON_MANY), late=True),
     "pipeline": Workload(
         "transformer, pipeline of stages",
         "workloads.pipeline",
         ("pipeline_parallel",),
         ("jax-toolbox-permute", "jax-toolbox"),
         tried=alone({"pipeline level": PIPELINED}),
+        late=True,
     ),
     "tensor_parallel": Workload(
         "transformer, tensor parallel",
         "workloads.tensor_parallel",
         ("tensor_parallel",),
         ("jax-toolbox", "jax-toolbox-collective-matmul"),
+        late=True,
     ),
     "diffusion": Workload(
-        "diffusion, convolution net", "workloads.diffusion", ("single_gpu",), ON_ONE, "one", judged=SIMULATION
+        "diffusion, convolution net",
+        "workloads.diffusion",
+        ("single_gpu",),
+        ON_ONE,
+        "one",
+        judged=SIMULATION,
+        late=True,
     ),
     "fsdp_compute": Workload(
         f"FSDP transformer, many tokens a GPU, {LAST}",
@@ -175,6 +201,7 @@ WORKLOADS: dict[str, Workload] = {
         ("fsdp",),
         options=(COMPUTE,),
         rivals=TOOLBOX,
+        late=True,
     ),
     "fsdp_unrolled": Workload(
         f"FSDP transformer, layers unrolled, {LAST}",
@@ -182,6 +209,7 @@ WORKLOADS: dict[str, Workload] = {
         ("fsdp",),
         options=(UNROLLED,),
         rivals=TOOLBOX,
+        late=True,
     ),
     "fsdp_comm": Workload(
         f"FSDP transformer, few tokens a GPU, {LAST}",
@@ -190,6 +218,7 @@ WORKLOADS: dict[str, Workload] = {
         MANY_SETS,
         tried=ON_FSDP,
         rivals=TOOLBOX,
+        late=True,
     ),
 }
 """In order of worth."""

@@ -67,8 +67,10 @@ def test_what_presets_promise_comes_first() -> None:
     """Default and presets of every workload before anything published; within a worth one workload after the other."""
     jobs = jobs_of("fsdp_first", "decode")
     assert [job.turn for job in jobs] == sorted(job.turn for job in jobs)
-    first = [job.variant.name for job in jobs if job.turn == 1 and job.workload == "decode"]
-    assert first == ["default", "decode", "decode", "default"]
+    first = [job.variant.name for job in jobs if job.turn == 1]
+    assert first == ["default", "fsdp", "jax-toolbox", "jax-toolbox", "fsdp", "default"]
+    late = [job.variant.name for job in jobs if job.turn == 2 and job.workload == "decode"]
+    assert late == ["default", "decode", "decode", "default"]
 
 
 def test_every_variant_takes_turns_with_the_default() -> None:
@@ -84,7 +86,7 @@ def test_every_variant_takes_turns_with_the_default() -> None:
 
 def test_what_needs_one_gpu_runs_on_all_of_them_side_by_side() -> None:
     """What is compared stays on one; what needs several comes after it, and nothing is lost."""
-    jobs = jobs_of("rl_scan", "decode", "ppo", "stencil")
+    jobs = jobs_of("rl_scan", "fsdp_first", "ppo", "stencil")
     made = phases(jobs)
     assert sorted(job.key for phase in made for job in phase.jobs) == sorted(job.key for job in jobs)
     assert all(job.one_gpu == phase.one_gpu for phase in made for job in phase.jobs)
@@ -97,9 +99,9 @@ def test_what_needs_one_gpu_runs_on_all_of_them_side_by_side() -> None:
 def test_what_is_measured_is_not_measured_again() -> None:
     """On the same machine only what has no result is left, on another one the default of its pair too."""
     jobs = jobs_of("fsdp_first", "decode")
-    done = [run_of(job) for job in jobs if job.key != ("decode", "decode", 1, 1)]
-    assert [job.key for job in pending(jobs, done, 0)] == [("decode", "decode", 1, 1)]
-    assert [job.key for job in pending(jobs, done, 1)] == [("decode", "decode", 1, 1), ("decode", "default", 1, 1)]
+    done = [run_of(job) for job in jobs if job.key != ("decode", "decode", 2, 1)]
+    assert [job.key for job in pending(jobs, done, 0)] == [("decode", "decode", 2, 1)]
+    assert [job.key for job in pending(jobs, done, 1)] == [("decode", "decode", 2, 1), ("decode", "default", 2, 1)]
     assert pending(jobs, [run_of(job) for job in jobs], 1) == []
 
 
