@@ -52,6 +52,8 @@ def test_r85_asking_starts_no_backend() -> None:
         ("", None),
         ("import jax\n", {}),
         ("import jax; jax.config.update('jax_enable_x64', True)\n", {"jax_enable_x64": True}),
+        ("import jax; jax.config.update('jax_platforms', '')\n", {}),
+        ("import jax; jax.config.update('jax_platforms', 'cpu')\n", {"jax_platforms": "cpu"}),
         (
             "import jax; jax.config.update('jax_default_matmul_precision', 'highest')\n",
             {"jax_default_matmul_precision": "highest"},
