@@ -7,6 +7,7 @@ import json
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -88,9 +89,9 @@ def _sample(words: argparse.Namespace) -> list[Planted]:
             if words.only in str(path.relative_to(PACKAGE))
             for fault in faults_of(path.read_text())
         ]
-        every = [planted for planted in every if not _changes_nothing(planted)]
-        size = min(words.sample, len(every)) if words.sample else len(every)
-        found += sorted(random.Random(f"{part} {words.seed}").sample(every, size))  # noqa: S311  the same each time
+        random.Random(f"{part} {words.seed}").shuffle(every)  # noqa: S311  the same each time
+        sound = (one for one in every if one.fault.is_sound(one.path.read_text()) and not _changes_nothing(one))
+        found += sorted(islice(sound, words.sample or None))
     return found
 
 

@@ -35,6 +35,14 @@ class Fault(NamedTuple):
         """The source with the fault in it."""
         return source[: self.start] + self.text + source[self.end :]
 
+    def is_sound(self, source: str) -> bool:
+        """Whether what comes of it still is Python."""
+        try:
+            ast.parse(self.planted(source))
+        except SyntaxError:
+            return False
+        return True
+
     def told(self, source: str) -> str:
         """Where it is and what it does, on one line."""
         line = source.count("\n", 0, self.start) + 1
@@ -43,12 +51,12 @@ class Fault(NamedTuple):
 
 
 def faults_of(source: str) -> list[Fault]:
-    """Every fault that can be planted in a module, in the order of its lines; annotations, docstrings and messages stay."""
+    """Every fault that might be planted in a module, in the order of its lines; annotations, docstrings and messages stay."""
     tree = ast.parse(source)
     place = _Places(source)
     kept = {id(part) for node in _left_alone(tree) for part in ast.walk(node)}
     found = (fault for node in ast.walk(tree) if id(node) not in kept for fault in _of(node, place))
-    return sorted({fault for fault in found if _is_python(fault.planted(source))})
+    return sorted(set(found))
 
 
 class _Places:
@@ -126,11 +134,3 @@ def _constant(node: ast.Constant, place: _Places) -> Iterator[Fault]:
         yield Fault(*place.of(node), repr(value + 1))
     elif isinstance(value, str) and value and " " not in value.strip():
         yield Fault(*place.of(node), repr(value[1:]))
-
-
-def _is_python(source: str) -> bool:
-    try:
-        ast.parse(source)
-    except SyntaxError:
-        return False
-    return True
