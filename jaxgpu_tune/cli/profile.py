@@ -82,6 +82,13 @@ def command(
     return _status(profile, outcome)
 
 
+def _tell_traced() -> None:
+    say(
+        "jaxgpu-tune: the step is measured and traced; the report comes when the program ends (Ctrl-C ends it).",
+        sys.stderr,
+    )
+
+
 def _check(program: tuple[str, ...], html: str | None, asked: dict[str, Any]) -> None:
     """Before the program runs: raises BadSetting for what cannot be meant."""
     if not program[0]:
@@ -99,7 +106,8 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
     trace = {"steps": given["steps"]}
     asked = Asked(seconds=float(given["seconds"]), whole=not given["stop"], function=given["function"], trace=trace)
-    return {"asked": asked, "limits": Limits(timeout=given["timeout"])}
+    told = {} if given["stop"] else {"traced": _tell_traced}
+    return {"asked": asked, "limits": Limits(timeout=given["timeout"]), **told}
 
 
 @contextlib.contextmanager

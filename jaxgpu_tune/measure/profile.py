@@ -235,12 +235,13 @@ def _measures(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str, f
     if not gpus:
         return host
     step = _mean(gpu.step_ms for gpu in gpus)
+    idle = _true_idle(told, gpus)
     found = {
         "looped_gathers": _mean(map(_looped_gathers, gpus)),
         "gathered_transposes": _mean(gpu.gathered_transposes_ms for gpu in gpus),
         "waiting": _mean(gpu.waiting_ms for gpu in gpus),
-        "idle_host": _mean(gpu.parts["idle_host"] for gpu in gpus),
-        "idle_launches": _mean(gpu.parts["idle_launches"] for gpu in gpus),
+        "idle_host": idle * _mean(gpu.parts["idle_host"] for gpu in gpus),
+        "idle_launches": idle * _mean(gpu.parts["idle_launches"] for gpu in gpus),
         "float32_products": _mean(gpu.float32_products_ms for gpu in gpus),
     }
     launches = _mean(gpu.launches for gpu in gpus)
@@ -259,6 +260,15 @@ def _measures(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str, f
         "in_graphs_share": _mean(gpu.graphs.ms for gpu in gpus) / step,
         "graph_launches": _mean(gpu.graphs.launches for gpu in gpus),
     }
+
+
+def _true_idle(told: Watched, gpus: Sequence[GpuStep]) -> float:
+    """The share of all idle time that the tracer did not add: what it makes a step longer is time in which the host is busy with it."""
+    idle = _mean(sum(gpu.parts[name] for name in PARTS if name.startswith("idle")) for gpu in gpus)
+    if told.step_s is None or not idle:
+        return 1.0
+    added = _mean(gpu.step_ms for gpu in gpus) - 1e3 * told.step_s
+    return min(1.0, max(0.0, 1 - added / idle))
 
 
 def _looped_gathers(gpu: GpuStep) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import BadSetting
 from ..model import Finding
-from .processes import Process
+from .processes import DONE, Process, leading, read_processes
 from .profile import Host, Profile, Watched, profile_of
 from .runs import Asked, Limits, Outcome, run_watched
 from .timeline import timeline_of
@@ -21,10 +22,11 @@ __all__ = ["STEPS", "keep", "profile_command", "profile_outcome", "without_graph
 
 STEPS = 6
 """Traced by default: the whole ones among them are one fewer."""
+INTERRUPTED = 130
 NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 
 
-def profile_command(
+def profile_command(  # noqa: PLR0913 - keyword-only ones
     command: Sequence[str],
     folder: str | os.PathLike[str],
     *,
@@ -32,20 +34,49 @@ def profile_command(
     limits: Limits,
     names: bool = False,
     environ: Mapping[str, str] = os.environ,
+    traced: Callable[[], None] = lambda: None,
 ) -> tuple[Profile, Outcome]:
     """Run ``command`` (with ``names`` twice, the second time without CUDA graphs) and tell where its step goes.
 
-    ``folder`` takes what the runs leave; where processes are on several hosts, all must see it. Raises BadSetting where ``names``
-    cannot be had.
+    ``folder`` takes what the runs leave; where processes are on several hosts, all must see it. ``traced`` is called once all is
+    seen of a run. A run that is interrupted (Ctrl-C) tells what was seen until then. Raises BadSetting where ``names`` cannot be had.
     """
     bare = without_graphs(environ) if names else None
-    outcome = run_watched(
-        command, folder=Path(folder) / "run", environ=environ, asked=asked, limits=limits, capture=False
-    )
-    if bare is None or outcome.seconds_a_step is None:
+
+    def run(name: str, environ: Mapping[str, str]) -> Outcome:
+        place, seen = Path(folder).absolute() / name, _once(traced)
+        more: dict[str, Any] = {"asked": asked, "limits": limits, "capture": False, "seen": seen}
+        try:
+            return run_watched(command, folder=place, environ=environ, **more)
+        except KeyboardInterrupt:
+            return _interrupted(command, place)
+
+    outcome = run("run", environ)
+    if bare is None or outcome.seconds_a_step is None or outcome.exit_code == INTERRUPTED:
         return profile_outcome(outcome), outcome
-    named = run_watched(command, folder=Path(folder) / "named", environ=bare, asked=asked, limits=limits, capture=False)
+    named = run("named", bare)
     return profile_outcome(named, unnamed_s=outcome.seconds_a_step), named
+
+
+def _interrupted(command: Sequence[str], place: Path) -> Outcome:
+    """What a run left that Ctrl-C ended."""
+    return Outcome(
+        *("died", "it was interrupted", tuple(command), str(place), str(place / "files")),
+        exit_code=INTERRUPTED,
+        processes=read_processes(place / "observed"),
+    )
+
+
+def _once(told: Callable[[], None]) -> Callable[[tuple[Process, ...]], None]:
+    """Calls ``told`` when the processes that count are done, and never again."""
+    waiting = [told]
+
+    def seen(processes: tuple[Process, ...]) -> None:
+        counting = leading(processes)
+        if waiting and counting and all(one.state == DONE for one in counting):
+            waiting.pop()()
+
+    return seen
 
 
 def without_graphs(environ: Mapping[str, str]) -> dict[str, str]:

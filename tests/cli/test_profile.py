@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +100,30 @@ def test_names_need_flags_that_are_written_out(tmp_path: Path) -> None:
     (tmp_path / "flags").write_text("--xla_gpu_autotune_level=2")
     done = profiled("--names", "--", "true", XLA_FLAGS=str(tmp_path / "flags"))
     assert done.returncode == 2 and "XLA_FLAGS names a file" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_endless_program_is_told_of_when_it_is_ended(program: str) -> None:
+    """By Ctrl-C, as a terminal sends it to all of its processes, or by --stop."""
+    words = ("--seconds", "1", "--", sys.executable, program, "1000", "0")
+    command = [sys.executable, "-m", "jaxgpu_tune", "profile"]
+    environ = clean_environ(JAX_PLATFORMS="cpu", COLUMNS="200")
+    child = subprocess.Popen(
+        [*command, *words],
+        env=environ,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    assert any("measured and traced" in line for line in child.stderr)
+    os.killpg(child.pid, signal.SIGINT)
+    told, _ = child.communicate(timeout=60)
+    assert child.returncode == 130 and "ms a step on cpu" in told and "it was interrupted" in told
+    stopped = profiled("--stop", *words)
+    assert stopped.returncode == 0 and "ms a step on cpu" in stopped.stdout
 
 
 RANK = dedent("""

@@ -60,6 +60,13 @@ def test_every_measure_is_taken() -> None:
     assert set(both().measures) == set(MEASURES)
 
 
+def test_the_tracers_own_time_leads_to_no_advice() -> None:
+    """Three idle milliseconds are the host's, unless the step is three milliseconds longer for the tracer's sake."""
+    late = [ran("dot", 0, 7), ran("fusion", 7, 0.001)]
+    assert {"host-late"} == {advice.code for advice in profile_of([watched(late, step_s=0.01)]).advice}
+    assert profile_of([watched(late, step_s=0.007)]).advice == ()
+
+
 def test_recompiling_and_full_memory_are_told_without_a_trace() -> None:
     """As on a CPU."""
     host = Host(first_step_s=2.0, compiled=9, compile_s=8.0, recompiled=3, recompile_s=6.0)
