@@ -73,9 +73,12 @@ def _turn(name: str, variants: list[Variant], turn: int, rounds: int) -> Iterato
 def pending(jobs: Iterable[Job], runs: Iterable[Mapping[str, Any]], machine: int) -> list[Job]:
     """The jobs without a result. A default is measured anew where another machine's cannot be compared with.
 
-    A process that fills a folder is needed wherever one that finds it is left: folders do not outlast the suite.
+    A process that fills a folder is needed wherever one that finds it is left: folders do not outlast the suite. A variant that
+    failed is not tried again.
     """
     runs = [run for run in runs if "turn" in run]
+    bad = failed(runs)
+    jobs = [job for job in jobs if (job.workload, job.variant.name) not in bad]
     anywhere = {key_of(run) for run in runs}
     here = {key_of(run) for run in runs if run["machine"] == machine}
     left = [job for job in jobs if job.round != FILLS and job.variant.name != DEFAULT and job.key not in anywhere]
@@ -85,6 +88,11 @@ def pending(jobs: Iterable[Job], runs: Iterable[Mapping[str, Any]], machine: int
     fills = {job.key for job in jobs if job.round == FILLS and (job.workload, job.turn, job.variant.name) in filled}
     wanted = {job.key for job in left} | beside | fills
     return [job for job in jobs if job.key in wanted]
+
+
+def failed(runs: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Workload and variant of each run that failed."""
+    return {(run["workload"], run["variant"]) for run in runs if "error" in run}
 
 
 def _block(job: Job) -> tuple[str, int, int]:

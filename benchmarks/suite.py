@@ -19,7 +19,7 @@ from typing import Any
 import jaxgpu_tune
 from benchmarks.arguments import arguments
 from benchmarks.child import Child, Place, given_up, result_of, start
-from benchmarks.jobs import Job, Phase, distinct, in_order, lanes, pending, phases
+from benchmarks.jobs import Job, Phase, distinct, failed, in_order, lanes, pending, phases
 from benchmarks.kept import Kept
 from benchmarks.outcome import cause
 from benchmarks.variants import DEFAULT, bare_environ
@@ -115,6 +115,10 @@ class Suite:
                 given_up(waiting)
                 return
             begun, child = time.monotonic(), waiting[0]
+            if (child.job.workload, child.job.variant.name) in failed(self.kept.results["runs"]):
+                given_up(waiting)  # one of its kind has failed while this one waited
+                waiting = self._started(jobs[number + 1 : number + 2], place)
+                continue
             child.let_go()
             waiting = self._started(jobs[number + 1 : number + 2], place)
             limit = min(self.given.timeout, self.given.budget_seconds - self._spent() + GRACE)

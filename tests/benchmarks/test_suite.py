@@ -105,6 +105,14 @@ def test_what_is_measured_is_not_measured_again() -> None:
     assert pending(jobs, [run_of(job) for job in jobs], 1) == []
 
 
+def test_a_variant_that_failed_is_not_tried_again() -> None:
+    """Nor is a default measured for it."""
+    jobs = jobs_of("decode")
+    runs = [run_of(job) | ({"error": "hung"} if job.variant.name == "decode" else {}) for job in jobs if not job.round]
+    assert {job.variant.name for job in pending(jobs, runs, 0)}.isdisjoint({"decode"})
+    assert all(job.turn != 2 for job in pending(jobs, runs, 0)), "the default and it were the whole turn"
+
+
 def test_results_of_before_there_were_turns_stand_for_nothing() -> None:
     """They are kept, and measured anew."""
     jobs = jobs_of("decode")
