@@ -25,7 +25,7 @@ from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, sett
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.trace.reading import read_trace
 from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
-from jaxgpu_tune.model import jsonable
+from jaxgpu_tune.values import jsonable
 
 ROOT = Path(__file__).resolve().parent.parent
 WARM, WINDOW, WINDOWS = 20, 20, 10

@@ -20,7 +20,7 @@ from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, sett
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.trace.reading import read_trace, trace_files
 from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
-from jaxgpu_tune.model import jsonable
+from jaxgpu_tune.values import jsonable
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS, WARM, WINDOWS = 11, 20, 5

@@ -5,13 +5,12 @@ Importing this package is to cost a program that uses jax nothing, so ``dataclas
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
 from .state import Layer
-from .values import Value
+from .values import Value, jsonable
 
 Severity = Literal["error", "warning", "note"]
 SettingKind = Literal["xla_flag", "env", "jax_config"]
@@ -262,8 +261,15 @@ class Report(Value):
             take_back(self.call)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, inputs included."""
-        return jsonable(self)  # type: ignore[no-any-return]
+        """JSON-ready form, inputs included; secrets are masked: values of variables such as HF_TOKEN, credentials in addresses."""
+        from .planning.base.secrets import without_secrets
+
+        return jsonable(without_secrets(self))  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        from .planning.base.secrets import without_secrets
+
+        return Value.__repr__(without_secrets(self))
 
     def details(self) -> str:
         """The whole report as text: each decision with its reason, what was left out, all findings, the environment, the machine."""
@@ -284,14 +290,3 @@ class Report(Value):
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         """What an IPython terminal shows."""
         printer.text(str(self))
-
-
-def jsonable(value: Any) -> Any:
-    """The JSON form of a frozen value and all that it holds: named fields become keys."""
-    if hasattr(value, "_fields"):
-        return {name: jsonable(getattr(value, name)) for name in value._fields}
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [jsonable(item) for item in value]
-    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -72,7 +72,16 @@ def on_this_disk(report: Report, *, described: bool = False) -> Report:
     if described or MACHINE_FILE in report.inputs["environ"]:
         return report
     in_force = {d.name: d.value for d in report.decisions if d.name in FOLDERS and d.status in ("set", "kept")}
+    if report.machine.gpus is None:
+        report = with_findings(report, [_silent_driver()])
     return with_findings(report, _of_folders(in_force, report.machine)) if in_force else report
+
+
+def _silent_driver() -> Finding:
+    message = "An NVIDIA device is here, but its driver does not answer, or not in time (NVML): which GPUs can be used is unknown, and what depends on them counts as not met."
+    return Finding(
+        "gpus-unknown", "warning", message, "Run nvidia-smi: after an update of the driver a restart is needed."
+    )
 
 
 def _of_folders(in_force: Mapping[str, str | None], machine: Machine) -> Iterable[Finding]:

@@ -6,6 +6,8 @@ and the three dozen classes that they would generate take longer than all else t
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
@@ -89,3 +91,14 @@ class Value:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"
+
+
+def jsonable(value: Any) -> Any:
+    """The JSON form of a frozen value and all that it holds: named fields become keys."""
+    if hasattr(value, "_fields"):
+        return {name: jsonable(getattr(value, name)) for name in value._fields}
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

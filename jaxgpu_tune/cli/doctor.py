@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 
-from ..model import Finding, jsonable
+from ..model import Finding
+from ..values import jsonable
 from .options import wrong_use
 from .output import exit_code, library_version, print_json, show
 from .parameters import JSON, Argument, Option

@@ -101,6 +101,8 @@ def _rewritten(name: str, text: str, said: str | None, restate: Callable[[str], 
 
 
 def _read(name: str) -> str:
+    if os.path.exists(name) and not os.path.isfile(name):
+        raise wrong_use(f"--file {name!r} cannot be read: it is no regular file, of which a patch could be made.")
     try:
         with open(name, encoding="utf-8", newline="") as file:
             return file.read()

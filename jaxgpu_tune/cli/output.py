@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from ..errors import JaxGpuTuneError
-from ..model import Finding, jsonable
+from ..model import Finding
+from ..values import jsonable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

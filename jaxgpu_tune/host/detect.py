@@ -57,10 +57,11 @@ def _is_wsl() -> bool | None:
 def machine_of_file(path: str, given_as: str) -> Machine:
     """The machine that a JSON file describes. ``given_as``: what named the file. Raises BadSetting."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             data = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
-        message = f"{given_as} cannot be read as JSON: {error}."
+        why = f": {error.strerror}" if isinstance(error, OSError) else f" as JSON: {error}"
+        message = f"{given_as} cannot be read{why}."
         raise BadSetting.of(
             [Finding("bad-machine", "error", message, "`jaxgpu-tune detect --json` writes such a file.")]
         ) from error

@@ -17,16 +17,48 @@ __all__ = ["asked"]
 
 NVLINKS = 18
 SWITCH = "switch"
+TWIN = "#"
+"""Between the UUID that several GPUs give and the number that tells them apart here."""
+MOST_BYTES = 1 << 50
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
 """NVML's nvmlComputeMode_t; several processes on a GPU need the first (R86)."""
 VGPU = 2
 """NVML's nvmlGpuVirtualizationMode_t inside a virtual machine with a vGPU; 1, a whole GPU passed through, is none (R39)."""
 Bus = tuple[int, int, int]
 _FAILED = object()
+SECONDS = 30.0
+"""How long the driver may take; the first call on a host of eight GPUs without persistence mode takes several."""
+MOST_GPUS, MOST_CAPABILITY = 1024, 1000
+_hung: list[object] = []
+"""The thread that waits for a driver that did not answer."""
 
 
 def asked(nvml: Any, environ: Mapping[str, str]) -> Found:
-    """What it answers of the GPUs that CUDA_VISIBLE_DEVICES leaves to this process; no ``nvml``: nvidia-ml-py's."""
+    """What it answers, within a time, of the GPUs that CUDA_VISIBLE_DEVICES leaves to this process; no ``nvml``: nvidia-ml-py's.
+
+    A driver that hangs is left to a thread of its own, which does not keep the process from ending, and is asked no more.
+    """
+    import threading
+
+    if _hung:
+        return Found(None)
+    answers: list[Found] = []
+    thread = threading.Thread(target=lambda: answers.append(_safely(nvml, environ)), daemon=True, name="nvml")
+    thread.start()
+    thread.join(SECONDS)
+    if not answers:
+        _hung.append(thread)
+    return answers[0] if answers else Found(None)
+
+
+def _safely(nvml: Any, environ: Mapping[str, str]) -> Found:
+    try:
+        return _all(nvml, environ)
+    except Exception:  # noqa: BLE001 - a driver may answer anything at all
+        return Found(None)
+
+
+def _all(nvml: Any, environ: Mapping[str, str]) -> Found:
     nvml = nvml or _library()
     if _ask(nvml, "nvmlInit", default=_FAILED) is _FAILED:
         return Found(None)
@@ -46,9 +78,10 @@ def _library() -> Any:
 
 
 def _found(nvml: Any, environ: Mapping[str, str]) -> Found:
-    count = _ask(nvml, "nvmlDeviceGetCount")
+    count = _number(_ask(nvml, "nvmlDeviceGetCount"), MOST_GPUS)
     handles = [_ask(nvml, "nvmlDeviceGetHandleByIndex", i) for i in range(count or 0)]
-    driver, cuda = _text(_ask(nvml, "nvmlSystemGetDriverVersion")), _ask(nvml, "nvmlSystemGetCudaDriverVersion_v2")
+    driver = _text(_ask(nvml, "nvmlSystemGetDriverVersion"))
+    cuda = _number(_ask(nvml, "nvmlSystemGetCudaDriverVersion_v2"), MOST_CAPABILITY * 1000)
     version = None if not cuda else f"{cuda // 1000}.{cuda % 1000 // 10}"
     if count is None or None in handles:
         return Found(None, driver, version)
@@ -72,7 +105,10 @@ def _speed(nvml: Any, handle: Any) -> tuple[tuple[int, int], int, int]:
 
 
 def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterator[Gpu]:
-    by_uuid = {_uuid(nvml, handle, number): handle for number, handle in enumerate(handles)}
+    by_uuid: dict[str, Any] = {}
+    for number, handle in enumerate(handles):
+        uuid = _uuid(nvml, handle, number)
+        by_uuid[f"{uuid}{TWIN}{number}" if uuid in by_uuid else uuid] = handle
     gpus = [Device(uuid, cut=_in_mig_mode(nvml, handle)) for uuid, handle in by_uuid.items()]
     pieces = [piece for uuid, handle in by_uuid.items() for piece in _slices(nvml, handle, uuid)]
     by_uuid |= {device.uuid: handle for device, handle in pieces}
@@ -111,11 +147,11 @@ def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
     memory = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
     return Gpu(
         index=index,
-        uuid=uuid if uuid.startswith(("GPU-", "MIG-")) else None,
+        uuid=uuid.partition(TWIN)[0] if uuid.startswith(("GPU-", "MIG-")) else None,
         name=_text(_ask(nvml, "nvmlDeviceGetName", handle)),
         compute_capability=_capability(nvml, handle),
-        memory_bytes=None if memory is None else int(memory.total),
-        free_bytes=None if memory is None else int(memory.free),
+        memory_bytes=None if memory is None else _number(memory.total, MOST_BYTES),
+        free_bytes=None if memory is None else _number(memory.free, MOST_BYTES),
         mig=mig,
         vgpu=_is_vgpu(_ask(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
         display=_is_on(_ask(nvml, "nvmlDeviceGetDisplayActive", handle)),
@@ -133,7 +169,8 @@ def _is_on(state: int | None) -> bool | None:
 
 def _capability(nvml: Any, handle: Any) -> str | None:
     found = _ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
-    return None if found is None else f"{found[0]}.{found[1]}"
+    parts = None if found is None else [_number(part, MOST_CAPABILITY) for part in found]
+    return None if parts is None or None in parts else f"{parts[0]}.{parts[1]}"
 
 
 def _uuid(nvml: Any, handle: Any, number: int) -> str:
@@ -177,7 +214,14 @@ def _bus(info: Any) -> Bus | None:
 
 
 def _text(value: Any) -> str | None:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+    """A text that can be shown; None for anything else."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return text if isinstance(text, str) and text.isprintable() else None
+
+
+def _number(value: Any, most: int) -> int | None:
+    """A whole number from 0 to ``most``; None for any other."""
+    return value if isinstance(value, int) and 0 <= value <= most else None
 
 
 def _ask(nvml: Any, function: str, *arguments: Any, default: Any = None) -> Any:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from .kept_file import is_regular, read_kept
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Question", "alone", "read", "write"]
 
 FORM = 1
+MOST = 1 << 20
+"""Bytes of the largest answer; one about all flags of a release takes a hundredth of that."""
+LOCK_FLAGS = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 PAUSE = 0.05  # seconds between two looks at what another process is doing
 
 
@@ -32,11 +37,10 @@ def read(question: Question) -> Any:
     if path is None:
         return None
     try:
-        with open(path, encoding="utf-8") as file:
-            kept = json.load(file)
+        kept = json.loads(read_kept(path, MOST).decode("utf-8"))
         if kept["form"] == FORM and kept["question"] == question and kept["digest"] == _digest(kept["answer"]):
             return kept["answer"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
         pass
     return None
 
@@ -77,9 +81,13 @@ def alone(question: Question, deadline: float) -> Iterator[None]:
 def _lock_file(question: Question) -> int | None:
     path = _path(question)
     try:
-        return None if path is None else os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        file = None if path is None else os.open(f"{path}.lock", LOCK_FLAGS, 0o600)
     except OSError:
         return None
+    if file is not None and not is_regular(file):
+        os.close(file)
+        return None
+    return file
 
 
 def _locked(file: int) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from ..model import NOTHING, Finding, jsonable
-from ..values import Value
+from ..model import NOTHING, Finding
+from ..values import Value, jsonable
 from .statistics import Verdict
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from ..knowledge.advice import Advice, advice_for
-from ..model import NOTHING, jsonable
-from ..values import Value
+from ..model import NOTHING
+from ..values import Value, jsonable
 from .timeline import Timeline
 from .trace.collectives import Collective
 from .trace.kernels import Kernel

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..arguments import Arguments
 from ..errors import BadSetting, UnknownArgument, UnknownPreset
-from ..model import NOTHING, Finding, Machine, Setting, jsonable
-from ..values import Value
+from ..model import NOTHING, Finding, Machine, Setting
+from ..values import Value, jsonable
 from .base.wish import Problem
 from .settings import arguments as given_as
 from .settings.arguments import bad, booleans, choice

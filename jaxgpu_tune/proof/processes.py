@@ -14,8 +14,9 @@ from ..errors import BadSetting, JaxGpuTuneError
 from ..host.distributed import Store
 from ..host.own_settings import own_settings
 from ..host.phase import Joined, joined
-from ..model import Finding, jsonable
+from ..model import Finding
 from ..planning.findings.agreement import disagreements, missing
+from ..values import jsonable
 
 __all__ = ["check_processes"]
 

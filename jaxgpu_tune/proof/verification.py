@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..model import Finding, SettingKind, jsonable
-from ..values import Value
+from ..model import Finding, SettingKind
+from ..values import Value, jsonable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -353,3 +353,10 @@ def test_migrate_fails_while_a_fatal_flag_stays(text: str, status: int, tmp_path
     assert done.exit_code == 2 and "--as sh|docker" in done.stderr
     done = call("migrate", "--to", "0.11.2", "--as", "sh", "--file", str(file))
     assert done.exit_code == status and ("would end the process" in done.stderr) is bool(status)
+
+
+def test_migrate_reads_no_pipe(tmp_path: Path) -> None:
+    """Which would wait for whoever writes to it."""
+    os.mkfifo(tmp_path / "job.sh")
+    result = call("migrate", "--to", "0.11.2", "--file", str(tmp_path / "job.sh"))
+    assert result.exit_code == 2 and "no regular file" in result.output

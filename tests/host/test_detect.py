@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune import BadSetting, Machine
-from jaxgpu_tune.host.detect import MACHINE_FILE, detect_machine
+from jaxgpu_tune.host.detect import MACHINE_FILE, detect_machine, machine_of_file
 from tests.child import run
 
 MACHINES = sorted((Path(__file__).parent.parent / "machines").glob("*.json"))
@@ -72,3 +72,13 @@ def test_r87_no_process_is_started_and_nothing_heavy_imported() -> None:
 def test_r87_the_watch_can_fail() -> None:
     """The test above would notice a child process."""
     assert run(WATCH + "import subprocess; subprocess.run([sys.executable, '-c', ''])\ntell(bool(seen))").value is True
+
+
+def test_a_machine_file_with_a_byte_order_mark_is_read_and_a_missing_one_is_called_that(tmp_path: Path) -> None:
+    """As editors of Windows write it."""
+    file = tmp_path / "machine.json"
+    file.write_bytes(b'\xef\xbb\xbf{"jaxlib": "0.11.2"}')
+    assert machine_of_file(str(file), "here").jaxlib == "0.11.2"
+    with pytest.raises(BadSetting, match=r"cannot be read: No such file or directory\.") as missing:
+        machine_of_file(str(tmp_path / "none.json"), "here")
+    assert "JSON" not in str(missing.value.findings[0].message)

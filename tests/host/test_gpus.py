@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxgpu_tune import Machine, plan
 from jaxgpu_tune.host import gpus as module
 from jaxgpu_tune.host.gpus import Found, find_gpus
 from tests.child import told
@@ -158,3 +160,73 @@ def test_a_device_node_but_no_driver_library(tmp_path: Any, monkeypatch: pytest.
     ):
         code = f"import sys\n{broken}\nfrom jaxgpu_tune.host import gpus\ngpus.NODES = ({str(tmp_path / 'nvidiactl')!r},)\n"
         assert told(code + "found = gpus.find_gpus({}); tell([found.gpus, found.driver])") == [None, None]
+
+
+def test_a_driver_that_hangs_is_unknown_and_does_not_keep_the_process(tmp_path: Any) -> None:
+    """In a child: the thread that waits for it ends with the process, and it is asked once."""
+    code = """
+        import time
+        from jaxgpu_tune.host import gpus, nvml
+        from jaxgpu_tune import plan
+        class Hanging:
+            def nvmlInit(self):
+                time.sleep(3600)
+        nvml.SECONDS, nvml._library, gpus.NODES = 0.2, Hanging, ("/dev/null",)
+        reports = [plan("fsdp", environ={}) for _ in range(3)]
+        told = [[f.severity for f in report.findings if f.code == "gpus-unknown"] for report in reports]
+        tell([told, [report.machine.gpus for report in reports], len(nvml._hung)])
+    """
+    assert told(dedent(code), timeout=60) == [[["warning"]] * 3, [None] * 3, 1]
+
+
+def absurd(**answers: Any) -> Found:
+    """What is found where NVML answers two cards' facts, but for these."""
+    nvml = FakeNvml(Card("GPU-1", bus=(0, 1, 0)), Card("GPU-2", bus=(0, 2, 0)))
+    nvml.answers |= {name: (lambda *_, value=value: value) for name, value in answers.items()}
+    return find_gpus({}, nvml)
+
+
+@pytest.mark.parametrize("count", [-1, 10**9, "two", None, 2.5, True])
+def test_an_absurd_number_of_gpus_is_unknown(count: Any) -> None:
+    assert absurd(nvmlDeviceGetCount=count).gpus in (None, ()) or count is True
+
+
+@pytest.mark.parametrize("capability", [(-1, -7), (10**9, 0), ("9", "0"), (9,), "90", 9, object()])
+def test_an_absurd_capability_is_unknown(capability: Any) -> None:
+    found = absurd(nvmlDeviceGetCudaComputeCapability=capability).gpus
+    assert found is None or {gpu.compute_capability for gpu in found} == {None}
+
+
+@pytest.mark.parametrize("name", ["NVIDIA\x1b[31m H100", "a\nb", b"\xff\x00", 7, "\u202eH100"])
+def test_a_name_that_cannot_be_shown_is_unknown(name: Any) -> None:
+    found = absurd(nvmlDeviceGetName=name, nvmlSystemGetDriverVersion=name)
+    assert {gpu.name for gpu in found.gpus or ()} in ({None}, {name}) and (
+        found.driver is None or found.driver.isprintable()
+    )
+    assert all(gpu.name is None or gpu.name.isprintable() for gpu in found.gpus or ())
+
+
+@pytest.mark.parametrize("cuda", [-13000, 10**12, "13", None])
+def test_an_absurd_cuda_is_unknown(cuda: Any) -> None:
+    assert absurd(nvmlSystemGetCudaDriverVersion_v2=cuda).cuda_driver is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*FakeNvml().answers]),
+        st.none() | st.integers() | st.text() | st.binary() | st.tuples(st.integers()),
+    )
+)
+def test_whatever_a_driver_answers_nothing_is_raised(answers: dict[str, Any]) -> None:
+    found = absurd(**answers)
+    assert found.gpus is None or all(isinstance(gpu.index, int) for gpu in found.gpus)
+
+
+def test_gpus_of_one_uuid_are_all_there_and_are_told() -> None:
+    found = find_gpus(
+        {}, FakeNvml(Card("GPU-a", bus=(0, 1, 0)), Card("GPU-a", bus=(0, 2, 0)), Card("GPU-b", bus=(0, 3, 0)))
+    )
+    assert [(gpu.index, gpu.uuid) for gpu in found.gpus or ()] == [(0, "GPU-a"), (1, "GPU-a"), (2, "GPU-b")]
+    here = Machine(gpus=found.gpus, jax="0.11.2", jaxlib="0.11.2")
+    (one,) = [f for f in plan("auto", machine=here, environ={}).findings if f.code == "gpus-with-one-uuid"]
+    assert one.severity == "warning" and "GPU 0, 1 give one UUID (GPU-a)" in one.message

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ...model import Machine, jsonable
+from ...model import Machine
+from ...values import jsonable
 from ..search.search import Contest, Search
 from ..search.values import NOTHING, Config, Move, Trial
 from ..statistics import PAIRS

@@ -16,6 +16,9 @@ __all__ = ["masked", "shown_value", "without_secrets"]
 
 HIDDEN = "***"
 _NAMED = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential|signature|sig|auth)"
+_WORDS = r"(?:^|_)(?:KEY|KEYS|JWT|PAT|PWD|PASS|PASSPHRASE|COOKIE)(?:_|$)"
+READ_BY_JAX = ("JAX_", "XLA_", "NCCL_", "CUDA_", "TF_FORCE", "TF_GPU")
+"""Whose names hold such words and no secrets: JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY."""
 _SECRETS = (
     (r"(://)[^/@\s'\"]+@", rf"\1{HIDDEN}@"),
     (r"(?i)(bearer\s+)\S+", rf"\1{HIDDEN}"),
@@ -27,7 +30,9 @@ _SECRETS = (
 
 
 def _is_secret(name: object) -> bool:
-    return re.search(f"(?i){_NAMED}", str(name)) is not None
+    text = str(name)
+    word = re.search(_WORDS, text) is not None and not text.startswith(READ_BY_JAX)
+    return word or re.search(f"(?i){_NAMED}", text) is not None
 
 
 def shown_value(name: str, value: str | None) -> str | None:
@@ -36,15 +41,23 @@ def shown_value(name: str, value: str | None) -> str | None:
 
 
 def without_secrets(report: Report) -> Report:
-    """The report as it may be shown: variables whose names tell of a secret without their values."""
-    hidden = {name for name, value in report.environ.items() if shown_value(name, value) != value}
-    hidden |= {d.name for d in report.decisions if d.kind == "env" and shown_value(d.name, d.value) != d.value}
-    if not hidden:
-        return report
-    return report._replace(
-        environ={name: shown_value(name, value) for name, value in report.environ.items()},
-        decisions=tuple(d._replace(value=HIDDEN) if d.name in hidden and d.value else d for d in report.decisions),
+    """The report as it may be shown: no value of a variable whose name tells of a secret, no credentials in any text.
+
+    The inputs are masked as well: a plan that is made again from them is the same where nothing secret decides.
+    """
+    variables = {d.name for d in report.decisions if d.kind == "env" and shown_value(d.name, d.value) != d.value}
+    shown = report._replace(
+        environ=masked(report.environ),
+        jax_config=masked(report.jax_config),
+        xla_flags=masked(report.xla_flags),
+        decisions=tuple(
+            d._replace(value=HIDDEN if d.name in variables and d.value else masked(d.value), reason=masked(d.reason))
+            for d in report.decisions
+        ),
+        findings=tuple(f._replace(message=masked(f.message), hint=masked(f.hint)) for f in report.findings),
+        inputs=masked(report.inputs),
     )
+    return report if shown == report else shown
 
 
 def masked(value: Any, home: str = "") -> Any:

@@ -112,6 +112,7 @@ def _on_cpu(option: str) -> Finding:
 def check_gpus(pool: Pool, machine: Machine, processes_per_gpu: int = 1) -> Iterator[Finding]:
     """Findings about the GPUs that the pool is to be taken from: held by others, the host's own memory, WSL2, a vGPU."""
     gpus = machine.gpus or ()
+    yield from _twins(gpus)
     if machine.phase != "started":
         own = _own(machine)
         yield from _full(own)
@@ -125,6 +126,17 @@ def check_gpus(pool: Pool, machine: Machine, processes_per_gpu: int = 1) -> Iter
         yield Finding(
             "vgpu-memory", "warning", message, "No setting helps: pip install 'jaxlib<=0.10.0' with its jax and plugin."
         )
+
+
+def _twins(gpus: tuple[Gpu, ...]) -> Iterator[Finding]:
+    """GPUs that give one UUID, as some virtual machines make them."""
+    by_uuid: dict[str, list[int]] = {}
+    for gpu in gpus:
+        by_uuid.setdefault(gpu.uuid or "", []).append(gpu.index)
+    for uuid, numbers in by_uuid.items():
+        if uuid and len(numbers) > 1:
+            message = f"GPU {_csv(numbers)} give one UUID ({uuid}): CUDA_VISIBLE_DEVICES cannot name one of them by it."
+            yield Finding("gpus-with-one-uuid", "warning", message, "Name them by their numbers there.")
 
 
 def _neighbours(pool: Pool, observation: Observation) -> Iterator[Finding]:

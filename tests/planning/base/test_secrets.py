@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,3 +71,35 @@ def test_a_report_without_the_values_of_secrets() -> None:
     assert report.environ["MY_TOKEN"] == SECRET
     plain = plan(machine=machine(count=1), environ={}, env={"NCCL_DEBUG": "INFO"})
     assert without_secrets(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        *(
+            (name, True)
+            for name in ("HF_TOKEN", "WANDB_API_KEY", "OPENAI_KEY", "MY_JWT", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY")
+        ),
+        *(
+            (name, False)
+            for name in ("JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY", "KEYBOARD", "NCCL_DEBUG", "PATH")
+        ),
+    ],
+)
+def test_names_of_secrets(name: str, secret: bool) -> None:
+    assert (shown_value(name, "x") == HIDDEN) is secret
+
+
+def test_no_form_of_a_report_holds_a_secret_and_it_can_be_replayed() -> None:
+    """As a variable asked for and as one inherited, and inside an address."""
+    address = f"s3://me:{SECRET}@host/cache"
+    asked = {"env": {"WANDB_API_KEY": SECRET, "NCCL_DEBUG": "INFO"}, "compilation_cache": address}
+    report = plan(
+        "fsdp", machine=machine(), environ={"XLA_FLAGS": f"--xla_dump_to={address}", "NCCL_TOKEN": SECRET}, **asked
+    )
+    told = report.to_dict()
+    assert all(SECRET not in form for form in (json.dumps(told), repr(report), str(report), report._repr_html_()))
+    assert report.environ["WANDB_API_KEY"] == SECRET and SECRET in report.xla_flags
+    again = plan(machine=machine(), environ=told["inputs"]["environ"], **told["inputs"]["arguments"])
+    flags = [d for d in again.to_dict()["decisions"] if d["kind"] == "xla_flag"]
+    assert flags == [d for d in told["decisions"] if d["kind"] == "xla_flag"]

@@ -1,0 +1,73 @@
+"""The cache of the probe where somebody else has been: whatever lies at its paths, it is a miss and nothing waits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.host import probe_cache as cache
+from jaxgpu_tune.host.kept_file import read_kept
+
+QUESTION = {"flags": ["--xla_gpu_autotune_level=2"]}
+ANSWER = {"jaxlib": {"refused": []}}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache.write(QUESTION, ANSWER)
+    assert cache.read(QUESTION) == ANSWER
+    return tmp_path / "jaxgpu_tune" / "probe"
+
+
+def huge(path: Path) -> None:
+    """Gigabytes, of which the disk holds none."""
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+PLANTED: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a link to an endless device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to a good file": lambda path: path.symlink_to(path.rename(path.with_name("other"))),
+    "a dangling link": lambda path: path.symlink_to("/nowhere/else"),
+    "a folder": lambda path: path.mkdir(),
+    "a file of a terabyte": huge,
+    "bytes that are no text": lambda path: path.write_bytes(b"\xff\xfe"),
+    "an empty file": lambda path: path.touch(),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_what_is_no_answer_is_a_miss(what: str, folder: Path) -> None:
+    (path,) = folder.glob("*.json")
+    if what != "a link to a good file":
+        path.unlink()
+    PLANTED[what](path)
+    assert cache.read(QUESTION) is None
+
+
+@pytest.mark.parametrize("what", [*PLANTED][:5])
+def test_a_lock_that_is_no_file_is_none(what: str, folder: Path, tmp_path: Path) -> None:
+    """Nothing is made at the other end of a link, and nobody waits."""
+    (path,) = folder.glob("*.json")
+    lock = path.with_name(f"{path.name}.lock")
+    lock.touch()
+    if what != "a link to a good file":
+        lock.unlink()
+    PLANTED[what](lock)
+    with cache.alone({**QUESTION}, deadline=0.0):
+        pass
+    assert cache._lock_file(QUESTION) is None and not Path("/nowhere").exists()
+
+
+def test_a_bounded_regular_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_kept(str(file), 5) == b"12345"
+    with pytest.raises(OSError, match="no regular file"):
+        read_kept(str(file), 4)
