@@ -76,8 +76,14 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
         >>> report = jaxgpu_tune.configure("fsdp", memory_fraction=0.9)
         >>> import jax
     """
-    chosen, overruled = chosen_preset(os.environ, preset)
+    typed = preset == "auto" and session.is_typed(os.environ)
+    chosen, overruled = (preset, ()) if typed else chosen_preset(os.environ, preset)
     return session.set_up(_request(chosen, arguments)._replace(who=_caller()), overruled)
+
+
+def configure_as(who: str, preset: str, **arguments: Unpack[Arguments]) -> Report:
+    """``configure()`` with what ``who`` was given by hand, which no variable overrides."""
+    return session.set_up(_request(preset, arguments)._replace(who=who))
 
 
 def plan(
@@ -295,7 +301,7 @@ def compiler_options(
     request = _request(preset, arguments)
     here = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
     observation = _observe_fresh(request, here if session.is_described(request) else os.environ, jaxlib)
-    report = plan_here(request, observation)
+    report = session.for_one_function(request, observation)
     writer.announce(report.findings, report.machine.processes)
     options = {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
     return with_profile(options) if arguments.get("pgle") else options

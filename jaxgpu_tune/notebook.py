@@ -21,8 +21,8 @@ def configure_line(line: str) -> Report | None:
     """
     from shlex import split
 
-    from .api import configure
+    from .api import configure_as
     from .cli.group import magic
 
     given = magic.main(split(line), prog_name="%jaxgpu_tune", standalone_mode=False)
-    return configure(**given) if isinstance(given, dict) else None
+    return configure_as("%jaxgpu_tune", **given) if isinstance(given, dict) else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
+from _weakref import ref
 from collections.abc import Iterable, Mapping
 
 from .errors import TooLate
 from .host import apply as writer
 from .host.detect import MACHINE_FILE
-from .host.marker import FLAGS, MARKER, follow, is_pinned, written
+from .host.marker import FLAGS, MARKER, follow, is_pinned, read_state, written
 from .host.observe import observe
 from .host.packages import installed_versions
 from .model import Finding, Machine, Observation, Report
@@ -21,15 +22,28 @@ from .state import Layer, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .host.late import Late
 
 
-__all__ = ["final_environ", "foreign", "held", "is_described", "layers_with", "set_up", "take_back"]
+__all__ = [
+    "final_environ",
+    "for_one_function",
+    "foreign",
+    "held",
+    "is_described",
+    "is_typed",
+    "layers_with",
+    "set_up",
+    "take_back",
+]
 
 _lock = RLock()
 """A call in a signal handler, which interrupts one of its own thread, is let in: it finds all that was written."""
-_claims: dict[int, int] = {}
-"""Each call that can be taken back: the number of its layer. Equal calls, one behind the other, share one."""
+_claims: dict[int, tuple[int, ref[Report]]] = {}
+"""Each call that can be taken back: the number of its layer, and its report. Equal calls, one behind the other, share a layer."""
+TYPED = ("jaxgpu-tune", "%")
 _used = [0]
 
 
@@ -70,17 +84,58 @@ def _apply(request: Request, observation: Observation, report: Report, seen: Map
         final = final_environ(observation, report, layers)
     _used[0] = max(_used[0], layers[-1].number) + 1
     report = report._replace(applied=True, call=_used[0])
-    _claims[report.call] = layers[-1].number
+    _claims[report.call] = layers[-1].number, ref(report)
     writer.put(report, _changes(seen, final))
     return report
 
 
+def for_one_function(request: Request, observation: Observation) -> Report:
+    """The plan for one function: earlier calls' requests count, and are left out of it; their presets have no say."""
+    layers = tuple(
+        layer._replace(arguments={name: value for name, value in layer.arguments.items() if name != "preset"})
+        for layer in observation.layers
+    )
+    report = plan_here(request, observation._replace(layers=layers))
+    if not layers:
+        return report
+    from .planning.layers import earlier
+
+    theirs = tuple(f"{earlier(layer)}, " for layer in layers)
+    return report._replace(decisions=tuple(d for d in report.decisions if not d.source.startswith(theirs)))
+
+
+def is_typed(environ: Mapping[str, str]) -> bool:
+    """Whether a preset is in force that someone named by hand, at `run`, `env` or the magic."""
+    layers = (read_state(environ) or State()).layers
+    return any(layer.who.startswith(TYPED) and "preset" in layer.arguments for layer in layers)
+
+
 def layers_with(request: Request, former: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """The earlier calls and this one; one that says again what the last has said adds nothing."""
-    if former and (former[-1].who, former[-1].arguments) == (request.who, request.lasting):
+    arguments = _lasting(request)
+    if former and (former[-1].who, former[-1].arguments) == (request.who, arguments):
         return former
     number = max([_used[0], *(layer.number for layer in former)]) + 1
-    return (*former, Layer(number, request.who, request.lasting))
+    return (*_without_repeats(former), Layer(number, request.who, arguments))
+
+
+def _lasting(request: Request) -> dict[str, Any]:
+    """What goes on holding; a preset's file by its whole path, since later calls may be made in another folder."""
+    arguments = request.lasting
+    if "preset" in arguments:
+        name = str(arguments["preset"])
+        parts = [name] if os.path.isfile(name) else name.split("+")
+        arguments["preset"] = "+".join(os.path.abspath(part) if os.path.isfile(part) else part for part in parts)
+    return arguments
+
+
+def _without_repeats(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """Without those that a later one says again, where no report is left by which either could be taken back."""
+    held = {number for number, report in _claims.values() if report() is not None}
+    last = {(layer.who, repr(layer.arguments)): layer.number for layer in layers if layer.number not in held}
+    return tuple(
+        layer for layer in layers if layer.number in held or last[(layer.who, repr(layer.arguments))] == layer.number
+    )
 
 
 def final_environ(observation: Observation, report: Report, layers: tuple[Layer, ...]) -> dict[str, str]:
@@ -140,10 +195,9 @@ def take_back(call: int) -> None:
     """Take one call's layer out; what is in force follows from the others, and after the last is what the user had."""
     with _lock:
         writer.finish_writing()
-        number = _claims.pop(call, None)
-        if number is None or number in _claims.values():
-            return
-        _take_out(number)
+        number, _ = _claims.pop(call, (None, None))
+        if number is not None and number not in {other for other, _ in _claims.values()}:
+            _take_out(number)
 
 
 def _take_out(number: int) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
+from ..host.marker import follow
 from ..render.environ import FORMATS, INHERITING, render_environ
 from .environment import changes_of, planned, settings_of
-from .options import JAXLIB, PLAN, plan_arguments
+from .options import JAXLIB, PLAN, plan_arguments, wrong_use
 from .output import exit_code, say, tell
 from .parameters import JSON, Option
 
@@ -18,11 +21,13 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 PARAMETERS = (
     *PLAN,
     JAXLIB,
+    Option("undo", "--undo", "switch", "Take back what this library has set in this environment."),
     Option("form", "--format", "text", "For whom.", choices=FORMATS, default="sh"),
     JSON,
 )
 EXAMPLES = (
     ('eval "$(jaxgpu-tune env fsdp)"', "for sh, bash and zsh"),
+    ('eval "$(jaxgpu-tune env --undo)"', "and back again"),
     ("jaxgpu-tune env fsdp --format fish | source", "for fish"),
     ("jaxgpu-tune env fsdp --format powershell | Out-String | Invoke-Expression", "for PowerShell"),
     ("jaxgpu-tune env fsdp --format docker > jax.env && docker run --env-file jax.env IMAGE", "for docker"),
@@ -35,7 +40,7 @@ EXAMPLES = (
 )
 
 
-def command(preset: str, jaxlib: str | None, form: str, as_json: bool, **given: Any) -> int:
+def command(preset: str, jaxlib: str | None, undo: bool, form: str, as_json: bool, **given: Any) -> int:
     """Print what PRESET sets, as code: eval "$(jaxgpu-tune env fsdp)".
 
     Findings go to stderr; stdout is code only. sh, fish, powershell and json say what is to change in this environment;
@@ -43,6 +48,8 @@ def command(preset: str, jaxlib: str | None, form: str, as_json: bool, **given: 
     A value that a format cannot carry is refused (exit code 2), with the formats that can.
     """
     arguments = plan_arguments(given)
+    if undo:
+        return _undo(form="json" if as_json else form, alone=preset == "auto" and not jaxlib and not arguments)
     report, final = planned(preset, {**arguments, "jaxlib": jaxlib} if jaxlib else arguments, "jaxgpu-tune env")
     tell(report.findings)
     form = "json" if as_json else form
@@ -50,3 +57,17 @@ def command(preset: str, jaxlib: str | None, form: str, as_json: bool, **given: 
     if code:
         say(code)
     return exit_code(report.findings)
+
+
+def _undo(form: str, alone: bool) -> int:
+    """The environment as the user had it before the first call, with what was changed since."""
+    if not alone:
+        raise wrong_use("--undo takes everything back.", "Leave out the preset and the options other than --format.")
+    if form not in INHERITING:
+        raise wrong_use(f"--undo has no use in the format {form}.", f"It is for {', '.join(INHERITING)}.")
+    followed = follow(os.environ)
+    tell(followed.findings)
+    code = render_environ(changes_of(dict(followed.environ)), form)
+    if code:
+        say(code)
+    return 0

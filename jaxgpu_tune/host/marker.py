@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from ..state import Texts
 
 
-__all__ = ["MARKER", "Followed", "before_us", "follow", "is_pinned", "pinned", "state_text", "touched", "written"]
+__all__ = [
+    "MARKER",
+    "Followed",
+    "before_us",
+    "follow",
+    "is_pinned",
+    "pinned",
+    "read_state",
+    "state_text",
+    "touched",
+    "written",
+]
 
 MARKER = "JAXGPU_TUNE_STATE"
 FLAGS = "XLA_FLAGS"

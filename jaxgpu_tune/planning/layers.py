@@ -112,7 +112,7 @@ def _overruled(given: Given, own: Mapping[str, Any]) -> Iterator[Finding]:
 def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: list[Finding]) -> str:
     """The preset in force; one that is named takes the place of an earlier one, "auto" does not."""
     named = [(layer, asked.preset) for layer, asked in calls if asked.preset != AUTO]
-    if not named or request.preset == named[-1][1]:
+    if not named or _place(request.preset) == _place(named[-1][1]):
         return request.preset
     layer, former = named[-1]
     if request.preset == AUTO:
@@ -124,6 +124,11 @@ def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: lis
     hint = f"To have both say {former}+{os.path.basename(request.preset)}; to keep the first name none here."
     notes.append(Finding("preset-displaced", "warning", message, hint))
     return request.preset
+
+
+def _place(preset: str) -> str:
+    """A preset's name; of a file its whole path."""
+    return os.path.abspath(preset) if preset.endswith(".toml") else preset
 
 
 def struck(settings: Iterable[Setting], observation: Observation, target: Target) -> Iterator[Setting | Finding]:

@@ -34,7 +34,8 @@ def edited(flags: FlagsText, now: str) -> tuple[str, tuple[str, ...]]:
     ours = {n: _name(part) for n, part in enumerate(parts) if isinstance(part, str)}
     gone = {name for n, name in ours.items() if n not in standing}
     put_in = _put_in(pieces, ours)
-    former = [n for n in range(len(flags.read)) if n not in parts and _name(flags.read[n]) not in gone]
+    settled = gone.union(_name(flags.read[n]) for n in parts if isinstance(n, int))
+    former = [n for n in range(len(flags.read)) if n not in parts and _name(flags.read[n]) not in settled]
     places = {_name(flags.read[n]): n for n in former}
     at_ours = {places[name] for n, name in ours.items() if n in standing and name in places}
     said = [flags.read[n] for n in former if n not in at_ours]
@@ -88,7 +89,7 @@ def _by_words(parts: tuple[str, ...], now: str) -> list[_Piece]:
     place = {a + k: b + k for a, b, size in matcher.get_matching_blocks() for k in range(size)}
     pieces, end = [], 0
     for n in range(len(parts)):
-        mine = [place.get(index, -2 * len(now)) for index, (owner, _) in enumerate(owners) if owner == n]
+        mine = [place.get(index, -1) for index, (owner, _) in enumerate(owners) if owner == n]
         if mine and mine[0] >= 0 and mine == list(range(mine[0], mine[0] + len(mine))):
             pieces += [*_text(now[end : there[mine[0]].start()]), _Piece(parts[n], n)]
             end = there[mine[-1]].end()
