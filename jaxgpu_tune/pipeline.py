@@ -237,19 +237,9 @@ def _explicit(
     fraction = _fraction(request, observation, facts)
     if not request.earlier and not request.remembered:
         return (), (*request.settings, *fraction)
-    from .planning.layers import struck
+    from .planning.layers import explicit
 
-    givers = [
-        request.remembered[name] for name in ("memory_fraction", "processes_per_gpu") if name in request.remembered
-    ]
-    if not givers:
-        return tuple(struck(request.earlier, observation, target)), (*request.settings, *fraction)
-    who, call = givers[0]
-    theirs = [one._replace(source=f"{who}, {one.source}") for one in fraction]
-    settings = [one._replace(call=call) if isinstance(one, Setting) else one for one in theirs]
-    told = [one for one in settings if not isinstance(one, Setting)]
-    ordered = sorted((*request.earlier, *_settings(settings)), key=lambda setting: setting.call)
-    return (*struck(ordered, observation, target), *told), request.settings
+    return explicit(request, fraction, observation, target)
 
 
 def _fraction(request: Request, observation: Observation, facts: Facts) -> tuple[Setting | Decision, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune.host.marker import MARKER, follow
-from tests.child import clean_environ, run, told
+from tests.child import ROOT, clean_environ, run, told
 
 LEVEL = "xla_gpu_autotune_level"
 AFTER = {
@@ -345,3 +347,27 @@ tell(jaxgpu_tune.compiler_options("simulation", flags={"xla_gpu_enable_triton_ge
     ended = run(code, JAX_PLATFORMS="cpu")
     assert ended.value == {"xla_gpu_enable_triton_gemm": False} and "displaced" not in ended.stderr
     assert "takes the place" not in ended.stderr, os.linesep.join(ended.stderr.splitlines())
+
+
+def example(name: str, folder: Path) -> list[str]:
+    """What a shipped example gives to ``jaxgpu-tune run``, up to the program."""
+    text = (ROOT / "examples" / name).read_text()
+    if name.endswith(".yaml"):
+        words = json.loads(re.sub(r"[\w-]*[a-z-]\w*", r'"\g<0>"', re.search(r"command: (\[.*\])", text)[1]))  # type: ignore[index]
+    else:
+        words = shlex.split(re.search(r"srun (jaxgpu-tune .*) --", text)[1].replace("$PWD", str(folder)))  # type: ignore[index]
+    return [word for word in words[2:] if word != "--"]
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("slurm_array.sh", "JAX_COMPILATION_CACHE_DIR"), ("kubernetes_job.yaml", "XLA_CLIENT_MEM_FRACTION")],
+)
+def test_the_shipped_examples_honour_what_the_launcher_is_given(name: str, variable: str, tmp_path: Path) -> None:
+    """The real decorated entry point; in the training's place stands what tells of its environment."""
+    (tmp_path / "decorated_training.py").write_text((ROOT / "examples" / "decorated_training.py").read_text())
+    teller = f"import os\ndef size_from(): ...\ndef train(_): return os.environ.get({variable!r})"
+    (tmp_path / "sharded_transformer.py").write_text(teller)
+    code = f"import sys, runpy; sys.path.insert(0, {str(tmp_path)!r}); runpy.run_path({str(tmp_path / 'decorated_training.py')!r}, run_name='__main__')"
+    wanted = {"JAX_COMPILATION_CACHE_DIR": f"{tmp_path}/jax_cache", "XLA_CLIENT_MEM_FRACTION": "0.9"}
+    assert launched(example(name, tmp_path), code).split() == [wanted[variable]]

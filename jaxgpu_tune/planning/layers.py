@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import BadSetting, UnknownPreset
-from ..model import Finding, Observation, Setting
+from ..model import Decision, Finding, Observation, Setting
 from ..state import Layer
 from .base.secrets import shown_value
 from .base.wish import Wish
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Given = dict[str, tuple[Any, Layer]]
 
 
-__all__ = ["earlier", "recalled", "struck", "variables_asked"]
+__all__ = ["earlier", "explicit", "recalled", "variables_asked"]
 
 AUTO = "auto"
 SHARES = ("memory_fraction", "processes_per_gpu")
@@ -129,6 +129,20 @@ def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: lis
 def _place(preset: str) -> str:
     """A preset's name; of a file its whole path."""
     return os.path.abspath(preset) if preset.endswith(".toml") else preset
+
+
+def explicit(
+    request: Request, fraction: Iterable[Setting | Decision], observation: Observation, target: Target
+) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """What earlier calls asked for and still holds, in their order; and what this one asks for. ``fraction``: of the memory."""
+    giver = next((request.remembered[name] for name in SHARES if name in request.remembered), None)
+    if giver is None:
+        return tuple(struck(request.earlier, observation, target)), (*request.settings, *fraction)
+    theirs = [one._replace(source=f"{giver[0]}, {one.source}") for one in fraction]
+    shares = [one._replace(call=giver[1]) for one in theirs if isinstance(one, Setting)]
+    settings = sorted((*request.earlier, *shares), key=lambda setting: setting.call)
+    told = (one for one in theirs if not isinstance(one, Setting))
+    return (*struck(settings, observation, target), *told), request.settings
 
 
 def struck(settings: Iterable[Setting], observation: Observation, target: Target) -> Iterator[Setting | Finding]:
