@@ -29,6 +29,8 @@ SETTLE = 0.5
 PATIENCE = 10
 """How many times the asked seconds it is waited for enough whole bursts before few are taken."""
 FEW_BURSTS = 3
+STILL, STILL_CALLED = 0.5, 20
+"""A function that was not called for so many seconds, or periods, belongs to the preparations: its loop is over."""
 SEARCH = 1.5
 """Seconds without any call seen after which they are looked for everywhere."""
 LONGEST_TRACE = 20.0
@@ -143,7 +145,7 @@ class Watch:
         window = [stamp for stamp in stamps if stamp >= self._begin()]
         found = period(window)
         self._next_try = now + max(LOOK, (now - self._begin()) / 5)
-        if found is None:
+        if found is None or now - window[-1] > max(STILL, STILL_CALLED * found.seconds):
             return
         late = now > self._begin() + PATIENCE * self.seconds and found.bursts >= FEW_BURSTS
         if (found.sure and window[-1] - window[0] >= self.seconds * 0.8) or late:
