@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -172,6 +173,8 @@ def _compared(arms: tuple[Arm, ...], protocol: Protocol, keep: str | None) -> Co
     from ..measure.compare import compare_programs
     from .progress import listener
 
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: the program is ended, and what is there is shown
+        signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="jaxgpu-tune-", ignore_cleanup_errors=True) as place, listener() as told:
         return compare_programs(arms, protocol, folder=keep or place, listener=told)
 

@@ -18,7 +18,7 @@ from .doubts import UNSURE, other_losses, outside, unsure, whole_run
 from .gpu_state import GpuState
 from .processes import Process
 from .protocol import Arm, Listener, Protocol
-from .readings import settled, value_of
+from .readings import STEP_CLOCKS, settled, value_of
 from .runs import Asked, Limits, Outcome, run_watched
 from .statistics import PAIRS, Verdict, futile, order, ratios, verdict
 
@@ -198,7 +198,7 @@ class _Course:
             cause,
             self.clock,
             value,
-            period.error if period is not None and self.clock in ("marks", "calls") else None,
+            period.error if period is not None and self.clock in STEP_CLOCKS else None,
             outcome.seconds,
             0 if leader is None else leader.steps,
             None if leader is None else leader.first_step_s,

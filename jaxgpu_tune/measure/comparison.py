@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .statistics import Word
 
-    Clock = Literal["marks", "calls", "metric", "whole", "blocks", ""]
+    Clock = Literal["marks", "calls", "trace", "metric", "whole", "blocks", ""]
 
 
 __all__ = ["Comparison", "Trial", "Variant"]
@@ -84,7 +84,7 @@ class Variant(Value):
 class Comparison(Value):
     """What ``compare`` found; the first of ``variants`` is the reference.
 
-    ``clock``: what the values are: seconds a step by the program's own "marks" or by "calls" of ``function``, the "metric", seconds of the "whole" run
+    ``clock``: what the values are: seconds a step by the program's own "marks", by "calls" of ``function`` or by their events in a "trace" (under the tracer), the "metric", seconds of the "whole" run
     with start and compilation, or seconds a call in "blocks" of calls (the Python function). ``noise``: the ratio of the reference to itself, in its first two runs.
     ``caches``: "cold" (every run compiled and tuned anew) or "warm" (all took compiled programs from one cache). ``ended``: why it
     ended: "complete", "futile", "budget", "interrupted", "failed". ``command``: what repeats it.

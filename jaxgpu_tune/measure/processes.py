@@ -6,12 +6,13 @@ import json
 import os
 from pathlib import Path
 
+from ..model import NOTHING
 from ..values import Value
 from .clock import Period
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 
@@ -34,10 +35,10 @@ class Process(Value):
 
     ``state``: "no jax" (jax was not imported), "waiting" (for a steady state), "measuring", "measured", "done" (measured,
     and traced if that was asked), "ended" (the program ended before a steady state was measured).
-    ``clock``: "marks" (the program's own ``jaxgpu_tune.step()``), "calls" (of ``function``), or "" where there was nothing to go by.
+    ``clock``: "marks" (the program's own ``jaxgpu_tune.step()``), "calls" (of ``function``), "trace" (events on the host, under the tracer: before Python 3.12), or "" where there was nothing to go by.
     ``window_s``: from when to when ``period`` was measured; ``steps``: marks, or calls of the function called most; ``first_step_s``: from the start of the process to the end of its first step;
     ``devices``: dicts with ``id kind platform peak_bytes limit_bytes``; ``trace``: the path of its device trace (an XSpace);
-    ``why_not_traced``: why there is none; ``error``: the Python exception that ended it; ``folder``: where it wrote.
+    ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``error``: the Python exception that ended it; ``folder``: where it wrote.
     """
 
     pid: int
@@ -60,6 +61,8 @@ class Process(Value):
     trace: str | None = None
     trace_begin_s: float | None = None
     why_not_traced: str = ""
+    host_trace: str | None = None
+    work: Mapping[str, float] = NOTHING
     pgle: bool = False
     xla_flags: str | None = None
     error: str | None = None

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["settled", "value_of"]
 
 
+STEP_CLOCKS: dict[str, Clock] = {"marks": "marks", "calls": "calls", "trace": "trace"}
+
+
 def settled(outcome: Outcome, protocol: Protocol) -> tuple[Clock, str]:
     """The best clock that the reference's first run allows, by which all runs are timed, and the function whose calls it counts."""
     leader = outcome.leader
     if protocol.metric is not None:
         return "metric", ""
     if leader is not None and leader.period is not None and leader.period.bursts and not outcome.silent:
-        return ("marks", "") if leader.clock == "marks" else ("calls", leader.function)
+        return ("marks", "") if leader.clock == "marks" else (STEP_CLOCKS[leader.clock], leader.function)
     return ("whole", "") if outcome.ok else ("", "")
 
 

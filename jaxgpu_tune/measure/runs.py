@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ..values import Value
 from .endings import Status, ending, losses, numbers, silence
+from .host_clock import with_host_clock
 from .processes import DONE, Process, leading, read_processes
 from .stopping import end_all
 
@@ -246,7 +247,8 @@ def _last_words(place: Path) -> str:
 def _outcome(
     child: subprocess.Popen[bytes], place: Path, words: tuple[str, ...], asked: Asked, why: str, seconds: float
 ) -> Outcome:
-    processes, text = read_processes(place / "observed"), _words(place)
+    processes = tuple(with_host_clock(one, asked.function) for one in read_processes(place / "observed"))
+    text = _words(place)
     error = next((one.error for one in processes if one.error), None)
     status, cause = _status(why, child.returncode, _last_words(place), error, seconds)
     found, metric = losses(text), numbers(asked.metric, text) if asked.metric else ()

@@ -20,6 +20,7 @@ __all__ = ["comparison_html", "comparison_text", "seconds_text", "value_text"]
 WHAT = {
     "marks": "seconds a step, by the program's own marks",
     "calls": "seconds a step, by calls of {function}",
+    "trace": "seconds a step under the tracer, by events of {function} on the host",
     "metric": "the metric that the program prints",
     "whole": "seconds of the whole run, with start and compilation",
     "blocks": "seconds a call, in blocks of calls",

@@ -68,14 +68,15 @@ def test_wrong_use_is_told(tmp_path: Path, words: tuple[str, ...], says: str) ->
     assert done.returncode == 2 and says in done.stderr and not done.stdout
 
 
-def test_ctrl_c_shows_what_is_there_and_ends_the_program(tmp_path: Path) -> None:
-    """By the exit code of an interrupted command."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_shows_what_is_there_and_ends_the_program(tmp_path: Path, number: signal.Signals) -> None:
+    """By the exit code of an interrupted command; a scheduler's signal is taken alike."""
     command = [*COMPARE, "none", "clean", "--metric", r"took (\d+)", "--", "sh", "-c", "echo took 1; exec sleep 77.25"]
     child = subprocess.Popen(command, cwd=tmp_path, env=clean_environ(), stdout=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
     while time.monotonic() < end and not any("77.25" in line for line in processes()):
         time.sleep(0.1)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     said = child.communicate(timeout=60)[0]
     assert child.returncode == 130 and "It was interrupted; this is what there was." in said
     assert not any("sleep 77.25" in line for line in processes() if str(ROOT) not in line)

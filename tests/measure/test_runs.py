@@ -17,6 +17,9 @@ from tests.child import clean_environ
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 ENDLESS = "1000000"
+SEEN = sys.version_info >= (3, 12)
+"""Whether calls are counted as they are made; before, they are read off a trace."""
+CLOCK = "calls" if SEEN else "trace"
 
 
 def watched(tmp_path: Path, *command: str, seconds: float = 0.4, timeout: float = 100, **more: object) -> Outcome:
@@ -53,10 +56,10 @@ def test_a_shell_script_that_starts_a_program_that_forks(tmp_path: Path) -> None
     outcome = watched(tmp_path, "sh", str(script), *python("plain", ENDLESS, "10", "fork"), trace={"steps": 3})
     found = leader(outcome)
     assert outcome.ok and outcome.complete and outcome.exit_code == -15
-    assert (found.clock, found.function, found.state) == ("calls", "train_step", "done")
+    assert (found.clock, found.function, found.state) == (CLOCK, "train_step", "done")
     assert found.period is not None and found.period.sure
     assert found.trace is not None and b"/host:CPU" in Path(found.trace).read_bytes()
-    assert found.first_step_s is not None and 0 < found.first_step_s < found.seconds
+    assert not SEEN or 0 < (found.first_step_s or 0) < found.seconds
     assert found.compile_seconds > 0 and not found.recompiled
     assert len(found.devices) == 2 and found.devices[0]["platform"] == "cpu"
     assert any(loss < 1 for loss in outcome.losses)
@@ -108,7 +111,7 @@ def test_the_clock_is_within_two_percent_of_the_loops_own(tmp_path: Path, every:
 def test_programs_of_peoples_libraries(tmp_path: Path, program: str, function: str) -> None:
     """The step is found in flax and in equinox, which call the jitted function from a wrapper of their own."""
     found = leader(watched(tmp_path, *python(program)))
-    assert (found.clock, found.function) == ("calls", function)
+    assert (found.clock, found.function) == (CLOCK, function)
 
 
 @pytest.mark.slow
@@ -122,6 +125,35 @@ def test_marks_are_preferred(tmp_path: Path) -> None:
     """The program says itself what a step is."""
     outcome = watched(tmp_path, *python("eqx", "marks"))
     assert leader(outcome).clock == "marks"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SEEN, reason="sys.monitoring is Python 3.12's")
+def test_where_other_tools_watch_all_calls_a_trace_is_read(tmp_path: Path) -> None:
+    """They keep what they took; the clock is said to be the tracer's, and the trace that was asked for is the same one."""
+    code = f"""
+import runpy, sys
+for tool in (3, 4, 5):
+    sys.monitoring.use_tool_id(tool, "theirs")
+sys.argv = ["plain.py", "{ENDLESS}", "1"]
+runpy.run_path({str(PROGRAMS / "plain.py")!r})
+"""
+    outcome = watched(tmp_path, sys.executable, "-c", code, seconds=1, trace={"steps": 3})
+    found = leader(outcome)
+    assert (found.clock, found.function) == ("trace", "train_step") and outcome.complete
+    assert found.period is not None and found.period.sure
+    assert found.trace == found.host_trace and found.trace is not None
+
+
+@pytest.mark.slow
+def test_of_two_ranks_the_first_ones_word_counts(tmp_path: Path) -> None:
+    """Both report, the slower one too; the run is complete once rank 0 is."""
+    script = "RANK=1 $0 $1 1000000 1 & RANK=0 $0 $1 1000000 10; wait"
+    outcome = watched(tmp_path, "sh", "-c", script, sys.executable, str(PROGRAMS / "plain.py"))
+    assert outcome.ok and outcome.complete
+    assert [process.rank for process in outcome.processes] == [0, 1]
+    assert leader(outcome).rank == 0
+    assert carriers({"JAXGPU_TUNE_OBSERVE": str(tmp_path / "run" / "observed")}) == set()
 
 
 @pytest.mark.slow

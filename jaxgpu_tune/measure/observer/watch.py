@@ -34,7 +34,9 @@ STILL, STILL_CALLED = 0.5, 20
 SEARCH = 1.5
 """Seconds without any call seen after which they are looked for everywhere."""
 LONGEST_TRACE = 20.0
-MOST_FUNCTIONS = 8
+MOST_FUNCTIONS, MOST_NAMES = 8, 50
+BLIND = 4
+"""How many times the asked seconds no call is seen before the host is traced, where calls can be seen."""
 
 
 class Watch:
@@ -51,6 +53,8 @@ class Watch:
         self.window: list[float] = []
         self.first_step: float | None = None
         self.trace: dict[str, Any] = {}
+        self.host_trace: str | None = None
+        self.blind = False
         self._next_try = self._provided = 0.0
         self._searching = 0.0
         self._stop = threading.Event()
@@ -58,7 +62,8 @@ class Watch:
     def start(self) -> None:
         """Listen from now on."""
         self.compiles.listen()
-        if not self.calls.start():
+        self.blind = not self.calls.start()
+        if self.blind:
             self.notes.log("sys.monitoring: not in this Python, or all its tools are taken")
         atexit.register(self.finish)
         threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True).start()
@@ -110,6 +115,8 @@ class Watch:
         self._search(now)
         if self.state == "measured":
             self._record()
+        elif self._sees_nothing(now):
+            self._trace_host(now)
         elif now >= self._next_try and self._is_steady(now):
             self.state = "measuring"
             self._measure(now)
@@ -124,6 +131,28 @@ class Watch:
         if unseen and self._searching <= 0 and quiet > SEARCH and now + 2 * self._searching > quiet - SEARCH:
             self.calls.everywhere(True)
             self._searching = now
+
+    def _sees_nothing(self, now: float) -> bool:
+        """Whether something was compiled and yet no call is seen: before Python 3.12, or where calls come from C."""
+        if marks.stamps or self.calls.stamps or not self.compiles.all or now < self._next_try:
+            return False
+        return now > self._begin() + self.seconds * (1 if self.blind else BLIND)
+
+    def _trace_host(self, now: float) -> None:
+        """The last resort: a trace, whose events on the host the parent counts."""
+        self._next_try = now + self.seconds
+        if facts.pgle() or tracing.session_of_the_program():
+            return
+        try:
+            content, cut = tracing.record(self.seconds, (self.request.get("trace") or {}).get("options", {}))
+        except Exception as error:  # noqa: BLE001 - as in _record
+            self.notes.log(f"host trace: {error!r}")
+            return
+        if not cut:
+            self.clock, self.host_trace = "trace", self.notes.write_file("host.xplane.pb", content)
+            self.state = "done"
+            if self.request.get("trace"):  # it holds the device's events as well
+                self.trace = {"path": self.host_trace, "begin_s": now - self.started, "seconds": self.seconds}
 
     def _is_steady(self, now: float) -> bool:
         """Nothing was compiled for as long as is to be measured; AutoPGLE has compiled the function again."""
@@ -234,6 +263,8 @@ class Watch:
             "pgle": facts.pgle(),
             "xla_flags": os.environ.get("XLA_FLAGS"),
             "trace": self.trace,
+            "host_trace": self.host_trace,
+            "work": dict(sorted(self.compiles.work.items(), key=lambda one: -one[1])[:MOST_NAMES]),
             "now_s": perf_counter() - self.started,
         }
 
