@@ -56,7 +56,7 @@ def faults_of(source: str) -> list[Fault]:
     place = _Places(source)
     kept = {id(part) for node in _left_alone(tree) for part in ast.walk(node)}
     found = (fault for node in ast.walk(tree) if id(node) not in kept for fault in _of(node, place))
-    return sorted(set(found))
+    return sorted({fault for fault in found if fault.text != source[fault.start : fault.end]})
 
 
 class _Places:
