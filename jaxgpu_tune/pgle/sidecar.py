@@ -19,6 +19,8 @@ __all__ = ["Sidecar", "differences", "flags_of", "read_sidecar", "sidecar_path",
 
 NO_MATTER = ("xla_gpu_pgle_", "xla_dump_")
 """Flags that differ between recording and using, or that change nothing of the program."""
+LONGEST = 100
+"""Characters of a command that are shown."""
 WHAT = {
     "program": "program",
     "jaxlib": "jaxlib",
@@ -123,13 +125,18 @@ def differences(then: Sidecar, now: Sidecar) -> Iterator[str]:
 
 def _command(then: Sidecar, now: Sidecar) -> Iterator[str]:
     if then.command and now.command and then.command != now.command:
-        yield f"command {_shown(then.command)!r}, now {_shown(now.command)!r}"
+        yield f"command {_short(then.command)!r}, now {_short(now.command)!r}"
 
 
 def _flag_differences(then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     for name in sorted({*then, *now}):
         if then.get(name) != now.get(name):
             yield f"--{name} {_said(then, name)}, now {_said(now, name)}"
+
+
+def _short(command: tuple[str, ...]) -> str:
+    text = " ".join(command)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _said(flags: Mapping[str, str], name: str) -> str:
