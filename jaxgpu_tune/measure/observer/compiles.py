@@ -34,13 +34,14 @@ class Compile(NamedTuple):
 class Compiles:
     """Listens. ``work``: seconds of tracing, lowering and compiling by function, which tell how large each is.
 
+    ``last``: when the newest tracing, lowering or compilation ended; ``open``: how many of them are going on (told from jax 0.6.2 on).
     ``called``: told jax's own frame that a call went through which was then compiled.
     """
 
     def __init__(self, called: Callable[[FrameType], None]) -> None:
         self.all: list[Compile] = []
         self.work: dict[str, float] = {}
-        self.last = 0.0
+        self.last, self.open = 0.0, 0
         self._called, self._hit = called, threading.local()
 
     def listen(self) -> None:
@@ -51,11 +52,17 @@ class Compiles:
             monitoring.register_event_duration_secs_listener(self.on_duration)
         if self.on_event not in monitoring._event_listeners:  # noqa: SLF001
             monitoring.register_event_listener(self.on_event)
+        if self.on_start not in getattr(monitoring, "_scalar_listeners", [self.on_start]):
+            monitoring.register_scalar_listener(self.on_start)
 
     def on_event(self, event: str, **_: Any) -> None:
         """A cache hit is for the next compilation of this thread."""
         if event == HIT:
             self._hit.seen = True
+
+    def on_start(self, event: str, _at: float, **_: Any) -> None:
+        """Called by jax where one of them begins. A function that is traced calls others, whose calls are no steps."""
+        self.open += event in (TRACE, LOWER, COMPILE)
 
     def on_duration(self, event: str, duration_secs: float, **told: Any) -> None:
         """Called by jax, in the thread that compiles: must not raise."""
@@ -64,10 +71,10 @@ class Compiles:
         frame = _caller(sys._getframe())  # noqa: SLF001 - the only way to the program's own frame
         name = _plain(told.get("fun_name")) or _name(frame)
         self.work[name] = self.work.get(name, 0.0) + duration_secs
+        self.last, self.open = perf_counter(), max(0, self.open - 1)
         if event != COMPILE:
             return
         cached, self._hit.seen = getattr(self._hit, "seen", False), False
-        self.last = perf_counter()
         if len(self.all) < MOST:
             self.all.append(Compile(name, self.last, duration_secs, cached))
         if frame is not None:

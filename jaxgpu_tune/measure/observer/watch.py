@@ -155,8 +155,8 @@ class Watch:
                 self.trace = {"path": self.host_trace, "begin_s": now - self.started, "seconds": self.seconds}
 
     def _is_steady(self, now: float) -> bool:
-        """Nothing was compiled for as long as is to be measured; AutoPGLE has compiled the function again."""
-        if not (self.compiles.all or marks.stamps) or now < self._begin() + self.seconds:
+        """Nothing was traced or compiled for as long as is to be measured; AutoPGLE has compiled the function again."""
+        if self.compiles.open or not (self.compiles.all or marks.stamps) or now < self._begin() + self.seconds:
             return False
         again = sum(one.name == self._best()[1] for one in self.compiles.all)
         return not facts.pgle() or again > 1

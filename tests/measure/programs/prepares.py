@@ -1,4 +1,4 @@
-"""Calls a small function many times, then takes long to trace its step, then trains: as programs do that make their data first."""
+"""Takes long to trace its step, in which small jitted functions are called again and again, as solvers do; then trains."""
 
 import sys
 import time
@@ -6,18 +6,16 @@ import time
 import jax
 import jax.numpy as jnp
 
-data = jnp.zeros(4)
-for _ in range(60):
-    data = data + 1.0
-    time.sleep(0.02)
-
 
 @jax.jit
 def train_step(weights: jax.Array) -> jax.Array:
-    time.sleep(2.5)  # while it is traced
+    for _ in range(100):  # while it is traced
+        weights = jnp.add(weights, 1.0)
+        time.sleep(0.02)
     return weights * 0.999
 
 
+data = jnp.add(jnp.zeros(4), 1.0)
 for step in range(int(sys.argv[1])):
     data = train_step(data)
     time.sleep(0.01)
