@@ -60,8 +60,8 @@ class Compiles:
         if event == HIT:
             self._hit.seen = True
 
-    def on_start(self, event: str, _at: float, **_: Any) -> None:
-        """Called by jax where one of them begins. A function that is traced calls others, whose calls are no steps."""
+    def on_start(self, event: str, value: float, **_: Any) -> None:  # noqa: ARG002 - jax passes it by name
+        """Called by jax where one of them begins, at ``value``. A function that is traced calls others, whose calls are no steps."""
         self.open += event in (TRACE, LOWER, COMPILE)
 
     def on_duration(self, event: str, duration_secs: float, **told: Any) -> None:
