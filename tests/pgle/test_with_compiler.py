@@ -99,7 +99,7 @@ def test_what_is_looked_up_is_what_this_compiler_misses(tmp_path: Path) -> None:
 
 
 def test_a_profile_of_another_fingerprint_is_dropped(tmp_path: Path) -> None:
-    """In silence, as JAX's converter writes it, if the flags that it was taken with change the program."""
+    """In silence: the flags that it was taken with change the fingerprint."""
     plain, _ = compiled(tmp_path, "plain", {})
     recorded, _ = compiled(tmp_path, "recorded", RECORDING)
     assert plain.fingerprint != recorded.fingerprint
