@@ -82,6 +82,7 @@ class Preset(Value):
     """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs.
 
     ``advice``: what the program itself can do, and when that holds, in the words of a setting's ``when``.
+    ``revision``: of the page that is the source, and when it was read; ``call``: the code that does all that the source does.
     """
 
     name: str
@@ -92,6 +93,8 @@ class Preset(Value):
     source: str = ""
     memory_fraction: float | str | None = None
     advice: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    revision: str = ""
+    call: str = ""
 
 
 class Gpu(Value):

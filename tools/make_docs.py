@@ -69,7 +69,7 @@ def presets_index() -> str:
         "before the suite existed, by programs and data that are not kept."
     )
     kinds = {
-        "maintained": "hold only what was measured to help",
+        "maintained": "hold what was measured to help, and say where; `debug` and `reproducible` are not for speed and have no measurement, and `fast_compile` makes steps slower",
         "published": "are others' recipes under their own names, as they were published",
     }
     parts = [introduction]
@@ -195,7 +195,10 @@ def preset_page(preset: Preset) -> str:
     """The text of docs/presets/NAME.md."""
     parts = [WARNING, f"# {preset.name}", preset.summary, f"Kind: {preset.kind}."]
     if preset.source:
-        parts.append(f"Source: <{preset.source}>" if preset.source.startswith("http") else f"Source: {preset.source}")
+        source = f"<{preset.source}>" if preset.source.startswith("http") else preset.source
+        parts.append(f"Source: {source}" + (f", revision {preset.revision}." if preset.revision else ""))
+    if preset.call:
+        parts.append(f"All that the source does, in one call:\n\n```python\n{preset.call.strip()}\n```")
     if preset.evidence:
         parts.append("Evidence:\n\n" + "\n".join(f"- {line}" for line in preset.evidence))
     measured = next((one.measured for one in preset.settings if one.measured), None)

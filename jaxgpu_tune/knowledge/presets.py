@@ -1,6 +1,6 @@
 """Presets: sets of settings, each one TOML file, ours and users'.
 
-A file holds ``summary``, ``kind``, ``source``, ``evidence``, ``measured``, ``memory_fraction`` and ``[[set]]`` tables: exactly
+A file holds ``summary``, ``kind``, ``source``, ``revision`` (of the source), ``call`` (code), ``evidence``, ``measured``, ``memory_fraction`` and ``[[set]]`` tables: exactly
 one of ``flag``, ``env`` and ``config``, its ``value``, a ``reason``, and optionally ``source`` and ``when`` (the conditions of
 ``knowledge/vocabulary.py``); and ``[[advice]]`` tables: the ``text`` of what the program itself can do, and ``when``. ``measured``: where all of it was measured, in the words of ``when``; a ``[[set]]`` may say otherwise. A user's file may begin with ``extends``, the name of a preset or a list of them; only
 ``value`` is required in its ``[[set]]`` tables. Settings are stated in the newest names; translating is not done here.
@@ -29,6 +29,8 @@ TOP_KEYS: dict[str, tuple[type, ...]] = {
     "summary": (str,),
     "kind": (str,),
     "source": (str,),
+    "revision": (str,),
+    "call": (str,),
     "evidence": (list,),
     "measured": (dict,),
     "memory_fraction": (float, int, str),
@@ -93,6 +95,8 @@ def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> 
         settings=(*inherited, *own),
         evidence=tuple(tables.get("evidence", ())),
         source=tables.get("source", ""),
+        revision=tables.get("revision", ""),
+        call=tables.get("call", ""),
         memory_fraction=tables.get("memory_fraction", fractions[-1] if fractions else None),
         advice=(
             *(advice for base in bases for advice in base.advice),

@@ -80,7 +80,7 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
         kind="preset",
         name=preset.name,
         does=preset.summary,
-        source=preset.source,
+        source=f"{preset.source} (revision {preset.revision})" if preset.revision else preset.source,
         sets=tuple(f"{_stated(setting)}, {_where(setting, facts)}" for setting in preset.settings),
         evidence=preset.evidence,
         advice=tuple(finding.message for finding in advised(preset, facts)),

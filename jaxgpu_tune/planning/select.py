@@ -38,6 +38,7 @@ def compose(name: str) -> Preset:
         settings=tuple(setting for part in parts for setting in part.settings),
         evidence=tuple(line for part in parts for line in part.evidence),
         source=" ".join(part.source for part in parts if part.source),
+        revision="; ".join(part.revision for part in parts if part.revision),
         memory_fraction=fractions[-1] if fractions else None,
         advice=tuple(advice for part in parts for advice in part.advice),
     )

@@ -76,3 +76,11 @@ def test_the_hazards_hold_for_the_releases_on_which_rings_were_tried(release: st
     assert {tried["ring in a loop, threshold"], tried["ring in a loop, pipelined p2p"]} == {"compiled"}
     pairs = HELD[release]["two rings, both"]["source_target_pairs"]
     assert pairs in ([], ["{{0,1},{2,3}}", "{{1,0},{3,2}}"]), "empty where the plugin's text does not tell them"
+
+
+def test_the_hazards_count_the_releases_that_the_data_holds() -> None:
+    """As many as are told to fail, and as many as are seen to split rings."""
+    failed = [release for release, found in HELD.items() if found["ring in a loop, both"]["outcome"] != "compiled"]
+    split = [release for release, found in HELD.items() if found["two rings, both"]["source_target_pairs"]]
+    assert f"the {len(failed)} releases from {failed[0]} to {failed[-1]}" in BY_CODE["permute-ring-fails"].message
+    assert f"the {len(split)} releases from {split[0]} to {split[-1]}" in BY_CODE["permute-rings-wrong-numbers"].message

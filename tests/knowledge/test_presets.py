@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import jaxgpu_tune
 from jaxgpu_tune import plan
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.knowledge import flags, presets, tables
@@ -37,6 +39,7 @@ MAINTAINED = {
 PUBLISHED = {
     "jax-docs",
     "jax-toolbox",
+    "jax-toolbox-o1",
     "jax-toolbox-permute",
     "jax-toolbox-collective-matmul",
     "jax-toolbox-user-buffers",
@@ -82,7 +85,7 @@ def test_a_preset_keeps_the_vocabulary(preset: Preset) -> None:
 
 @every_preset
 def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset: Preset) -> None:
-    """A published recipe is what its page says, for whom it says it, but where that does not compile; a maintained one is as measured."""
+    """A published recipe is what its page says, for whom it says it, but where that does not compile or act; a maintained one is as measured."""
     if preset.kind == "published":
         conditional = {setting.name for setting in preset.settings if setting.when}
         assert conditional <= {
@@ -93,6 +96,7 @@ def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset
                 "NCCL_PROTO",
                 "NCCL_NVLS_ENABLE",
             ),
+            *("xla_gpu_enable_command_buffer", "xla_gpu_enable_analytical_sol_latency_estimator"),
             *RINGS_FAIL,
         }
     elif preset.name != "debug":
@@ -406,3 +410,45 @@ def test_a_preset_that_was_not_measured_says_so_both_ways() -> None:
     for preset in ALL:
         if any(line.startswith("Not measured") for line in preset.evidence):
             assert not any(setting.measured for setting in preset.settings), preset.name
+
+
+@every_preset
+def test_a_published_preset_says_which_revision_of_its_page_it_is(preset: Preset) -> None:
+    """The commit, and when it was read; explain and the page show it."""
+    if preset.kind == "published":
+        assert re.fullmatch(r"[0-9a-f]{40}.*, read on \d{4}-\d{2}-\d{2}", preset.revision)
+        assert preset.revision in jaxgpu_tune.explain(preset.name).source
+    else:
+        assert not preset.revision
+
+
+def test_dreamerv3s_call_does_what_its_program_does() -> None:
+    """The call of its page runs, and sets all that setup() of the program sets by default."""
+    asked: list[tuple[str, dict[str, Any]]] = []
+    fake = SimpleNamespace(configure=lambda preset, **arguments: asked.append((preset, arguments)))
+    exec(load_preset("dreamerv3").call.replace("import jaxgpu_tune", ""), {"jaxgpu_tune": fake})
+    ((preset, arguments),) = asked
+    report = jaxgpu_tune.plan(preset, machine=machine(jaxlib="0.6.2"), environ={}, probe=False, **arguments)
+    flags_set = set(report.xla_flags.split())
+    assert {"--xla_gpu_autotune_level=1", "--xla_gpu_deterministic_ops=true"} <= flags_set
+    assert "--xla_disable_hlo_passes=rematerialization" in flags_set
+    assert report.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+    assert report.environ["JAX_TRANSFER_GUARD"] == "disallow"
+    assert not {option for option in ("jax_disable_jit", "jax_debug_nans") if report.jax_config.get(option)}
+
+
+def test_the_newest_page_comes_with_what_is_known_against_it() -> None:
+    report = jaxgpu_tune.plan("jax-toolbox-o1", machine=machine(), environ={}, probe=False)
+    found = {f.code for f in report.findings}
+    assert {"local-p2p-wrong-numbers", "threshold-overrules-o1", "huge-combine-threshold"} <= found
+    blackwell = jaxgpu_tune.plan("jax-toolbox-o1", machine=machine("B200", jaxlib="0.11.2"), environ={}, probe=False)
+    assert "CUDA_DEVICE_MAX_CONNECTIONS" not in blackwell.environ
+    assert "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL" in blackwell.xla_flags
+
+
+@pytest.mark.parametrize(("jaxlib", "needed"), [("0.6.2", False), ("0.7.2", True), ("0.10.2", True), ("0.11.2", False)])
+def test_the_profile_run_switches_the_scheduler_off_on_hopper(jaxlib: str, needed: bool) -> None:
+    report = jaxgpu_tune.plan("pgle-nsight-profile", machine=machine(jaxlib=jaxlib), environ={}, probe=False)
+    assert ("--xla_gpu_enable_analytical_sol_latency_estimator=false" in report.xla_flags) is needed
+    old = jaxgpu_tune.plan("pgle-nsight-profile", machine=machine("A100", jaxlib=jaxlib), environ={}, probe=False)
+    assert "analytical" not in old.xla_flags
