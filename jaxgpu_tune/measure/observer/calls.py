@@ -8,6 +8,7 @@ Where something else is called, a place is not watched again.
 from __future__ import annotations
 
 import sys
+from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -24,12 +25,13 @@ MOST_STAMPS = 40_000
 
 
 class Calls:
-    """``stamps``: when each function was called (perf_counter), the newest MOST_STAMPS; ``counts``: how often in all."""
+    """``stamps``: when each function was called (perf_counter), the newest MOST_STAMPS; ``counts``: how often in all; ``threads``: by which."""
 
     def __init__(self) -> None:
         self.stamps: dict[tuple[str, int], list[float]] = {}
         self.counts: dict[tuple[str, int], int] = {}
         self.first: dict[tuple[str, int], float] = {}
+        self.threads: dict[str, int] = {}
         self._codes: set[CodeType] = set()
         self._tool: int | None = None
         self._monitoring: Any = getattr(sys, "monitoring", None)
@@ -116,6 +118,7 @@ class Calls:
             key = (key[0], 0)
         self.counts.setdefault(key, 0)
         self.first.setdefault(key, perf_counter())
+        self.threads[key[0]] = get_ident()
         self._watch(code)
         return key, self.stamps.setdefault(key, [])
 

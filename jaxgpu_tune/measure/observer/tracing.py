@@ -1,4 +1,8 @@
-"""A trace of a few steps from a second thread, never over another session, and gone before the program's own begins.
+"""A trace of a few steps, begun and ended by the program's own thread while no device works, never over another session.
+
+Ending a session takes CUPTI away (``cuptiFinalize``). With kernels in flight that has made the next kernel launch fail, and the program
+with it (https://github.com/jax-ml/jax/issues/40260; seen with CUDA graphs on an H200, jax 0.11.2). So the main thread is asked to
+do it, which it does between two of its own instructions: it waits for what it had launched, begins or ends the session, and goes on.
 
 A process has one profiler session; a second raises ALREADY_EXISTS in whoever starts it. So while ours runs, whoever makes
 a session (``jax.profiler``, AutoPGLE) ends ours first.
@@ -6,13 +10,20 @@ a session (``jax.profiler``, AutoPGLE) ends ours first.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
-__all__ = ["OPTIONS", "record", "session_of_the_program"]
+__all__ = ["OPTIONS", "in_main_thread", "record", "session_of_the_program"]
 
 OPTIONS = {"host_tracer_level": 2, "python_tracer_level": 0}
+PATIENCE = 20.0
+"""Seconds that the main thread has to come back to Python."""
+_CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_asked: list[Any] = []
+"""What Python still has to call must not be collected."""
 
 
 def session_of_the_program() -> bool:
@@ -21,35 +32,86 @@ def session_of_the_program() -> bool:
     return any(getattr(state, name, None) is not None for name in ("profile_session", "session"))
 
 
+def in_main_thread(work: Any, patience: float = PATIENCE, *, later: bool = False) -> Any:
+    """What ``work()`` gives, done by the main thread between two of its instructions. Raises what it raises.
+
+    TimeoutError if it did not come in ``patience`` seconds; then nothing is done, or with ``later`` as soon as it does come.
+    """
+    done, begun = threading.Event(), threading.Lock()
+    found: list[tuple[Any, Exception | None]] = []
+
+    def call(_nothing: Any) -> int:
+        if begun.acquire(blocking=False):
+            try:
+                found.append((work(), None))
+            except Exception as error:  # noqa: BLE001 - raised where it was asked for
+                found.append((None, error))
+            done.set()
+        return 0
+
+    asked = _CALL(call)
+    _asked.append(asked)
+    if threading.current_thread() is threading.main_thread():
+        call(None)
+    elif ctypes.pythonapi.Py_AddPendingCall(asked, None) != 0:
+        raise TimeoutError("the program's main thread has too much to do")
+    if not done.wait(patience) and (later or begun.acquire(blocking=False)):
+        raise TimeoutError("the program's main thread did not come back to Python")
+    done.wait()
+    value, error = found[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def idle() -> None:
+    """Wait until every device has done what was launched."""
+    jax: Any = sys.modules["jax"]
+    for array in jax.live_arrays():
+        with suppress(
+            Exception
+        ):  # it was donated meanwhile, or what made it failed, which the program will hear itself
+            array.block_until_ready()
+    for device in jax.local_devices():
+        with suppress(Exception):  # not every backend can
+            device.synchronize_all_activity()
+
+
 def record(seconds: float, options: dict[str, Any]) -> tuple[bytes, bool]:
-    """The serialized XSpace of that long, and whether the program's own session cut it short. Raises what the profiler raises."""
+    """The serialized XSpace of that long, and whether the program's own session cut it short.
+
+    Raises what the profiler raises, and TimeoutError where the main thread did not come back to Python.
+    """
     module = _profiler()
     make, lock, over = module.ProfilerSession, threading.Lock(), threading.Event()
+    session: list[Any] = []
     content: list[bytes] = []
+
+    def begin() -> None:
+        idle()
+        module.ProfilerSession = make_theirs
+        session.append(make(_options(module, options)))
 
     def end() -> None:
         with lock:
-            if not content:
-                content.append(session.stop())
+            if session and not content:
+                idle()
+                content.append(session[0].stop())
+                module.ProfilerSession = make
         over.set()
 
     def make_theirs(*args: Any, **named: Any) -> Any:
         end()
         return make(*args, **named)
 
-    with lock:
-        module.ProfilerSession = make_theirs
-        try:
-            session = make(_options(module, options))
-        except BaseException:
-            module.ProfilerSession = make
-            content.append(b"")
-            raise
     try:
+        in_main_thread(begin)
         cut = over.wait(seconds)
-        end()
+        if not content:
+            in_main_thread(end, later=True)
     finally:
-        module.ProfilerSession = make
+        if not session:
+            module.ProfilerSession = make
     return content[0], cut
 
 

@@ -37,6 +37,7 @@ LONGEST_TRACE = 20.0
 MOST_FUNCTIONS, MOST_NAMES = 8, 50
 BLIND = 4
 """How many times the asked seconds no call is seen before the host is traced, where calls can be seen."""
+MAIN = threading.main_thread().ident
 
 
 class Watch:
@@ -228,6 +229,13 @@ class Watch:
         wanted = self.request["trace"]
         if tracing.session_of_the_program():
             self.trace = {"why_not": "the program's own profiler session is running"}
+            return
+        if self.calls.threads.get(self.function, MAIN) != MAIN and any(
+            one["platform"] == "gpu" for one in facts.devices()
+        ):
+            self.trace = {
+                "why_not": "the step runs in another thread than the main one, where a trace on a GPU cannot end safely"
+            }
             return
         assert self.found is not None
         seconds = min(LONGEST_TRACE, max(0.2, (wanted.get("steps", 5) + 1) * self.found.seconds))
