@@ -2,8 +2,9 @@
 
     python -m benchmarks.graph_hang [--limit 20] [--out DIR] [--platform cpu]
 
-The programs grow; each runs in a process of its own that is ended after ``--limit`` seconds. First the settings that are
-suspected, program by program until one does not come back; then that program with each neighbour of these settings.
+The programs grow; each runs in a process of its own that is ended when it is not through ``--limit`` seconds after it was
+compiled. First each program with the settings that are suspected, until one does not come back; then that one with each
+neighbour of these settings.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import jaxgpu_tune
+from benchmarks.outcome import without_root
 from benchmarks.variants import bare_environ
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +37,9 @@ NEIGHBOURS = {
     "CONCURRENT with CONDITIONAL": f"{MODE} {GRAPHS}+CONDITIONAL",
     "CONCURRENT with WHILE, without CONDITIONAL": f"{MODE} {GRAPHS}FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,WHILE",
 }
-CALLS = 20
+CALLS, LONGEST_START = 3, 90
+"""Timed calls; and seconds that starting and compiling may take."""
+READY = "\x01ready"
 
 
 def main() -> int:
@@ -76,39 +83,53 @@ def run(given: argparse.Namespace, program: str, flags: str) -> dict[str, Any]:
     environ |= {"JAX_PLATFORMS": "cpu"} if given.platform == "cpu" else {}
     command = [sys.executable, "-m", "benchmarks.graph_hang", "--child", program]
     told: dict[str, Any] = {"program": program, "flags": flags}
-    try:
-        done = subprocess.run(
-            command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=given.limit, check=False
-        )
-    except subprocess.TimeoutExpired:
-        told["waiting"] = given.limit
-    else:
-        lines = [line[1:] for line in done.stdout.splitlines() if line.startswith("\x01")]
-        told |= json.loads(lines[-1]) if lines else {"error": done.stderr[-800:]}
+    with tempfile.TemporaryFile("w+") as said:
+        child = subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=said, text=True)
+        told |= ended(child, given.limit)
+        if "error" in told:
+            said.seek(0)
+            told["error"] = without_root(said.read()[-800:])
     print(json.dumps(told), flush=True)
     return told
 
 
-def timed(program: Callable[[], tuple[Callable[..., Any], Any]]) -> dict[str, Any]:
-    """Milliseconds a call, and the last value."""
-    step, state = program()
-    state, value = step(state)
-    float(value)
-    begun = time.perf_counter()
+def ended(child: subprocess.Popen[str], limit: float) -> dict[str, Any]:
+    """What it told; "waiting" if it was compiled but not through in time, "error" if it was not compiled or failed."""
+    assert child.stdout is not None
+    starting = Timer(LONGEST_START, child.kill)
+    starting.start()
+    ready = child.stdout.readline().rstrip("\n") == READY
+    starting.cancel()
+    try:
+        out, _ = child.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        return {"waiting": limit} if ready else {"error": ""}
+    return dict(json.loads(out.removeprefix("\x01"))) if ready and child.returncode == 0 else {"error": ""}
+
+
+def timed(program: Callable[[], tuple[Any, tuple[Any, ...]]]) -> dict[str, Any]:
+    """Milliseconds a call after the first, and the last value."""
+    step, arguments = program()
+    compiled = step.lower(*arguments).compile()
+    print(READY, flush=True)
+    state, value = compiled(*arguments)
+    number, begun = float(value), time.perf_counter()
     for _ in range(CALLS):
-        state, value = step(state)
+        state, value = compiled(state, *arguments[1:])
         number = float(value)
     return {"ms": 1e3 * (time.perf_counter() - begun) / CALLS, "value": number}
 
 
-def loop_with_conditional() -> tuple[Callable[..., Any], Any]:
+def loop_with_conditional() -> tuple[Any, tuple[Any, ...]]:
     """A loop of unknown length with a conditional in it."""
     import jax
 
-    return jax.jit(lambda x: (x, halved(x).sum())), _numbers()
+    return jax.jit(lambda x: (x, halved(x).sum())), (_numbers(),)
 
 
-def loop_in_loop() -> tuple[Callable[..., Any], Any]:
+def loop_in_loop() -> tuple[Any, tuple[Any, ...]]:
     """Such a loop inside another one."""
     import jax
 
@@ -116,10 +137,10 @@ def loop_in_loop() -> tuple[Callable[..., Any], Any]:
         body = lambda carry: (carry[0] + 1, halved(carry[1] + carry[0]))  # noqa: E731
         return jax.lax.while_loop(lambda carry: carry[0] < 4 + (carry[1][0] > 0), body, (0, x))[1]
 
-    return jax.jit(lambda x: (x, outer(x).sum())), _numbers()
+    return jax.jit(lambda x: (x, outer(x).sum())), (_numbers(),)
 
 
-def conditional_in_both() -> tuple[Callable[..., Any], Any]:
+def conditional_in_both() -> tuple[Any, tuple[Any, ...]]:
     """A loop in a loop, with a conditional in each whose branches hold loops too, as NUTS doubles its trees."""
     import jax
 
@@ -131,46 +152,17 @@ def conditional_in_both() -> tuple[Callable[..., Any], Any]:
     def outer(x: Any) -> Any:
         return jax.lax.while_loop(lambda carry: (carry[0] < 6) & (abs(carry[1]).max() < 1e6), inner, (0, x))[1]
 
-    return jax.jit(lambda x: (x, outer(x).sum())), _numbers()
+    return jax.jit(lambda x: (x, outer(x).sum())), (_numbers(),)
 
 
-def nuts() -> tuple[Callable[..., Any], Any]:
-    """The smallest size of ``benchmarks.programs.mcmc``."""
+def nuts(chains: int) -> tuple[Any, tuple[Any, ...]]:
+    """``benchmarks.programs.mcmc``, small. One chain has real conditionals; those of many become selections."""
     import jax
 
     from benchmarks.programs import mcmc
 
-    step, state, batch = mcmc.build(jax.devices(), mcmc.size_of("tiny", 1))
-    return (lambda state: step(state, batch)), state
-
-
-def nuts_one_chain() -> tuple[Callable[..., Any], Any]:
-    """One chain: its conditionals are real ones, while those of many chains become selections."""
-    import jax
-
-    from benchmarks.programs import mcmc
-
-    step, state, batch = mcmc.build(jax.devices(), mcmc.Size(1, 200, 4, 4))
-    return (lambda state: step(state, batch)), state
-
-
-def nuts_of_numpyro() -> tuple[Callable[..., Any], Any]:
-    """Through numpyro's own loop, one chain."""
-    import jax
-    import numpyro
-    import numpyro.distributions as dist
-    from numpyro.infer import MCMC, NUTS
-
-    def model() -> None:
-        numpyro.sample("x", dist.Normal(0.0, 1.0).expand([4]).to_event(1))
-
-    sampler = MCMC(NUTS(model), num_warmup=20, num_samples=20, progress_bar=False)
-
-    def step(number: int) -> tuple[int, Any]:
-        sampler.run(jax.random.PRNGKey(number))
-        return number + 1, sampler.get_samples()["x"].mean()
-
-    return step, 0
+    step, state, batch = mcmc.build(jax.devices(), mcmc.Size(chains, 200, 4, 2))
+    return step, (state, batch)
 
 
 def halved(x: Any) -> Any:
@@ -189,13 +181,12 @@ def _numbers() -> Any:
     return jnp.linspace(-3.0, 40.0, 64)
 
 
-PROGRAMS: dict[str, Callable[[], tuple[Callable[..., Any], Any]]] = {
+PROGRAMS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "loop with conditional": loop_with_conditional,
     "loop in loop with conditional": loop_in_loop,
     "conditionals around loops": conditional_in_both,
-    "NUTS, many chains": nuts,
-    "NUTS, one chain": nuts_one_chain,
-    "NUTS of numpyro": nuts_of_numpyro,
+    "NUTS, one chain": partial(nuts, 1),
+    "NUTS, many chains": partial(nuts, 8),
 }
 """Smallest first."""
 

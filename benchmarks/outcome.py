@@ -157,8 +157,9 @@ def _speed(ratios: list[float], pairs: int) -> Speed:
 
 
 def _peak(runs: Iterable[Run]) -> float | None:
-    peaks = [peak for run in runs for peak in run["peak_bytes"] if peak]
-    return max(peaks) / GIB if peaks else None
+    """The median over processes of the GPU that holds most; the first one, which tries kernels as it compiles, holds more."""
+    peaks = [max(run["peak_bytes"]) for run in runs if all(run["peak_bytes"])]
+    return median(peaks) / GIB if peaks else None
 
 
 def _pairs(default: list[Run], these: list[Run]) -> list[tuple[Run, Run]]:

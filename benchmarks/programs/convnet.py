@@ -67,10 +67,15 @@ def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Everything on the first device."""
     with jax.default_device(devices[0]):
         net = Net(size.channels, size.blocks)
-        batch = images_of(jax.random.PRNGKey(1), size.images, size.pixels)
-        params = net.init(jax.random.PRNGKey(0), batch[0])
         optimizer = optax.sgd(0.05, momentum=0.9)
-        state = {"params": params, "moments": optimizer.init(params), "accuracy": jnp.zeros(())}
+
+        @jax.jit
+        def start(key: jax.Array) -> tuple[Tree, Tree]:
+            batch = images_of(jax.random.PRNGKey(1), size.images, size.pixels)
+            params = net.init(key, batch[0])
+            return {"params": params, "moments": optimizer.init(params), "accuracy": jnp.zeros(())}, batch
+
+        state, batch = start(jax.random.PRNGKey(0))
         return Built(jax.jit(partial(step, net=net, optimizer=optimizer), donate_argnums=0), state, batch)
 
 

@@ -21,6 +21,9 @@ from .loop import Built, Check, Tree, main
 ADAPTED = 10
 """So many steps adapt the step size and the mass matrix; what they sample is not kept."""
 
+DEEPEST = 6
+"""A tree has at most two to the power of it leaves, so that an odd start costs little."""
+
 
 class Size(NamedTuple):
     """``transitions`` of each of ``chains`` a step; ``rows`` of data with ``features``."""
@@ -40,9 +43,14 @@ def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Everything on the first device; the state holds the sum of what was sampled after adapting."""
     with jax.default_device(devices[0]):
         keys = jax.random.split(jax.random.PRNGKey(0), 3)
-        inputs = jax.random.normal(keys[0], (size.rows, size.features))
-        answers = jax.random.bernoulli(keys[1], jax.nn.sigmoid(inputs @ truth(size.features))) * 1.0
-        kernel, data = NUTS(model), (inputs, answers)
+
+        @jax.jit
+        def start(keys: jax.Array) -> Tree:
+            inputs = jax.random.normal(keys[0], (size.rows, size.features))
+            answers = jax.random.bernoulli(keys[1], jax.nn.sigmoid(inputs @ truth(size.features))) * 1.0
+            return inputs, answers
+
+        kernel, data = NUTS(model, max_tree_depth=DEEPEST), start(keys)
         chains = kernel.init(jax.random.split(keys[2], size.chains), ADAPTED * size.transitions, None, data, {})
         state = {"chains": chains, "sum": jnp.zeros(size.features), "steps": jnp.zeros((), jnp.int32)}
         step = jax.jit(partial(sampled, kernel=kernel, transitions=size.transitions), donate_argnums=0)

@@ -66,12 +66,17 @@ def build(devices: Sequence[jax.Device], size: Size) -> Built:
     with jax.default_device(devices[0]):
         model = ActorCritic()
         optimizer = optax.chain(optax.clip_by_global_norm(LARGEST_GRADIENT), optax.adam(RATE, eps=1e-5))
-        key, for_params, for_carts = jax.random.split(jax.random.PRNGKey(0), 3)
-        carts = jax.vmap(cartpole.start)(jax.random.split(for_carts, size.environments))
-        params = model.init(for_params, cartpole.seen(carts))
-        state = {"params": params, "moments": optimizer.init(params), "carts": carts, "key": key, "length": 0.0}
+
+        @jax.jit
+        def start(key: jax.Array) -> Tree:
+            key, for_params, for_carts = jax.random.split(key, 3)
+            carts = jax.vmap(cartpole.start)(jax.random.split(for_carts, size.environments))
+            params = model.init(for_params, cartpole.seen(carts))
+            moments = optimizer.init(params)
+            return {"params": params, "moments": moments, "carts": carts, "key": key, "length": jnp.zeros(())}
+
         step = jax.jit(partial(update, model=model, optimizer=optimizer, steps=size.steps), donate_argnums=0)
-        return Built(step, jax.tree.map(jnp.asarray, state), None)
+        return Built(step, start(jax.random.PRNGKey(0)), None)
 
 
 def update(state: Tree, _: None, model: nn.Module, optimizer: optax.GradientTransformation, steps: int) -> Tree:

@@ -211,12 +211,30 @@ MAINTAINED = [
 IDS = [f"{outcome.name}, {workload}, {preset}" for outcome, workload, preset, _ in MAINTAINED]
 
 
+LOSS_OFF = {"ppo": 0.01}
+"""Where actions are drawn by chance, a sum in another order leads to another game; that it learns is what counts."""
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks" / "results").glob("suite-*.json")), ids=lambda path: path.stem
+)
+def test_no_variant_keeps_a_program_from_what_it_computes(path: Path) -> None:
+    """Wherever the default came to the number that a program is checked by, so did every other."""
+    runs = [run for run in json.loads(path.read_text())["runs"] if run.get("check")]
+    right = {run["workload"] for run in runs if run["variant"] == DEFAULT and run["check"].endswith(": yes")}
+    assert [
+        (run["workload"], run["variant"])
+        for run in runs
+        if run["workload"] in right and not run["check"].endswith(": yes")
+    ] == []
+
+
 @pytest.mark.parametrize(("outcome", "workload", "preset", "row"), MAINTAINED, ids=IDS)
 def test_no_maintained_preset_is_slower(outcome: Any, workload: str, preset: str, row: Row) -> None:
     """At least 0.99 of the default, and not slower in all pairs of processes; its losses are the default's."""
     assert row.speed.value >= 0.99
     assert row.speed.high >= 1
-    assert row.loss_off < 0.003
+    assert row.loss_off < LOSS_OFF.get(workload, 0.003)
 
 
 @pytest.mark.parametrize(("outcome", "workload", "preset", "row"), MAINTAINED, ids=IDS)
@@ -240,9 +258,13 @@ def test_what_was_measured_is_what_is_set_today(outcome: Any, workload: str, pre
 
 
 def test_fsdp_and_simulation_gain_what_they_are_for() -> None:
-    """On every release that was measured: FSDP with few tokens a GPU 8 %, the RL scan 10 %."""
-    gains = [row.speed.value for _, workload, _, row in MAINTAINED if workload in ("fsdp_comm", "rl_scan")]
-    assert len(gains) == 2 * len(COMMITTED) and min(gains) >= 1.10
+    """On every release that was measured: FSDP with few tokens a GPU, PPO and the RL scan, 10 %."""
+    gains = [
+        row.speed.value
+        for _, workload, _, row in MAINTAINED
+        if workload in ("fsdp_comm", "fsdp_first", "ppo", "rl_scan")
+    ]
+    assert len(gains) >= 5 and min(gains) >= 1.10
 
 
 def test_no_result_names_a_path_of_the_machine_that_it_came_from() -> None:
