@@ -2,8 +2,9 @@
 
 python -m benchmarks.pgle_ways --out DIR [--parts record measure] [--rounds 2] [--arms …] [--platform cpu]
 
-``record`` makes the profiles and the cache (once; they are kept in DIR), ``measure`` runs the arms, each in a process of its own.
-Writes pgle-ways.json (raw times, what XLA said, machine and versions) after each run, so that what was measured is never lost.
+``record`` makes the profiles and the cache (once; they are kept in DIR), ``measure`` runs the arms, each in a process
+of its own. Writes pgle-ways.json (raw times, what XLA said, machine and versions) after each run, so that what was
+measured is never lost.
 """
 
 from __future__ import annotations
@@ -194,7 +195,10 @@ class Ways:
 
 
 def train(name: str, size_name: str, seconds: float) -> dict[str, Any]:
-    """One loop, as people write it: the loss is read every ten steps. Milliseconds a step of each ten, once it is warm."""
+    """One loop, as people write it.
+
+    The loss is read every ten steps. Milliseconds a step of each ten, once it is warm.
+    """
     import jax
 
     workload = WORKLOADS[name]

@@ -1,1 +1,4 @@
-"""Profile-guided latency estimation: profiles as values, how they are made, read, compared, used, and proved to be used."""
+"""Profile-guided latency estimation.
+
+Profiles as values, how they are made, read, compared, used, and proved to be used.
+"""

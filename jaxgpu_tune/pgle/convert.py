@@ -1,4 +1,7 @@
-"""From what other tools wrote to the profile that XLA reads: traces, exports and profiles, of several ranks and runs."""
+"""From what other tools wrote to the profile that XLA reads.
+
+Traces, exports and profiles, of several ranks and runs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ PATTERNS = ("*.xplane.pb", "*.xplane.pb.gz", "*.sqlite")
 
 
 class Converted(NamedTuple):
-    """A profile, of which program it is (empty: unknown), of how many runs, and what of the program it lacks (None: unknown)."""
+    """A profile and what is known of it.
+
+    ``module``: of which program it is (empty: unknown); ``match``: what of the program it has (None: unknown).
+    """
 
     profile: Profile
     module: str
@@ -41,9 +47,9 @@ def convert(
 ) -> Converted:
     """One profile of all ``sources``: files or folders of traces and exports, and profiles.
 
-    Files of one folder are the ranks of one run; several folders, or several profiles, are several runs, of which each cost's
-    ``percent`` is taken. ``module``: the program (default: the one that takes most time); ``program``: its HLO, where the
-    trace holds none. Raises BadSetting that names each source which cannot serve.
+    Files of one folder are the ranks of one run; several folders, or several profiles, are several runs, of which
+    each cost's ``percent`` is taken. ``module``: the program (default: the one that takes most time); ``program``:
+    its HLO, where the trace holds none. Raises BadSetting that names each source which cannot serve.
     """
     if not 0 <= percent <= 100:
         raise bad_profile(f"The percentile {percent} is not from 0 to 100.")
@@ -51,7 +57,10 @@ def convert(
 
 
 def of_one_run(traces: Sequence[str | Path], percent: float = 50, module: str | None = None) -> Converted:
-    """The profile of the traces of one run's processes, wherever each lies. Raises BadSetting for a trace that cannot serve."""
+    """The profile of the traces of one run's processes, wherever each lies.
+
+    Raises BadSetting for a trace that cannot serve.
+    """
     run = _Run([], {})
     for trace in map(Path, traces):
         seen = read_xplane(trace)
@@ -159,6 +168,7 @@ def _findings(whole: Profile, name: str, known: Program | None, runs: Sequence[_
     if known:
         yield from match_findings(matched(whole, known), whole, known)
     if runs and not known:
-        message = f"The names of {name or 'the program'}'s instructions are those after scheduling: nothing tells what they were before."
+        whose = f"The names of {name or 'the program'}'s instructions"
+        message = f"{whose} are those after scheduling: nothing tells what they were before."
         hint = "Give the program's HLO with --program: collectives that nothing overlaps change their names."
         yield Finding("pgle-no-program", "warning", message, hint)

@@ -1,7 +1,7 @@
 """Profiles on disk: which form a file is of, what XLA would make of its name, and folders of profiles by fingerprint.
 
-XLA goes by the name alone: ``.pbtxt`` is read as text, ``.pb`` as binary, anything else is passed over in silence; in a folder it
-looks for ``FINGERPRINT.pbtxt``, then ``FINGERPRINT.pb`` (``ReadProfileFromSources`` in
+XLA goes by the name alone: ``.pbtxt`` is read as text, ``.pb`` as binary, anything else is passed over in silence; in
+a folder it looks for ``FINGERPRINT.pbtxt``, then ``FINGERPRINT.pb`` (``ReadProfileFromSources`` in
 https://github.com/openxla/xla/blob/main/xla/service/gpu/gpu_hlo_schedule.cc).
 """
 
@@ -72,7 +72,10 @@ def read_folder(path: str | os.PathLike[str]) -> Mapping[str, Profile]:
 
 
 def checked_target(path: str | os.PathLike[str]) -> Path:
-    """Where a profile is to be written. Raises BadSetting for a name that XLA would pass over, or a folder that is not there."""
+    """Where a profile is to be written.
+
+    Raises BadSetting for a name that XLA would pass over, or a folder that is not there.
+    """
     file = Path(path)
     if file.suffix not in ENDINGS or file.name.endswith(".xplane.pb"):
         raise bad_profile(f"{file} is no name for a profile. {RENAME}", f"Write {file.stem.partition('.')[0]}{TEXT}.")

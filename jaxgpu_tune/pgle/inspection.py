@@ -27,7 +27,10 @@ class Summary(NamedTuple):
 
 
 class Match(NamedTuple):
-    """What of a program a profile knows. ``unused``: entries that the program has no instruction for, or is not meant by."""
+    """What of a program a profile knows.
+
+    ``unused``: entries that the program has no instruction for, or is not meant by.
+    """
 
     program: str
     found: tuple[str, ...]
@@ -102,7 +105,8 @@ def match_findings(match: Match, profile: Profile, program: Program) -> Iterator
         hint = "The fingerprint changes with the flags. `jaxgpu-tune pgle convert FILE --to NEW` takes it off."
         yield Finding("pgle-other-fingerprint", "warning", message, hint)
     if match.share < LITTLE:
-        message = f"The profile knows {len(match.found)} of the {len(match.found) + len(match.missing)} instructions of {match.program} that take time."
+        whole = len(match.found) + len(match.missing)
+        message = f"The profile knows {len(match.found)} of the {whole} instructions of {match.program} that take time."
         yield Finding(
             "pgle-little-match", "warning", message, "Record it again with this very program and its settings."
         )

@@ -1,8 +1,9 @@
 """What Nsight Systems saw, from its SQLite export: ``nsys export --type sqlite report.nsys-rep``.
 
-XLA marks each launch by an NVTX range ``Thunk:#name=…,hlo_op=fusion.1#`` (domain TSL) within ``XlaModule:#hlo_module=jit_step,program_id=3#``;
-a kernel belongs to the innermost such range of the thread that launched it, at the time of the launch. Tables as NVIDIA publishes
-them: https://docs.nvidia.com/nsight-systems/UserGuide/index.html (SQLite schema reference). The file is only read.
+XLA marks each launch by an NVTX range ``Thunk:#name=…,hlo_op=fusion.1#`` (domain TSL) within
+``XlaModule:#hlo_module=jit_step,program_id=3#``; a kernel belongs to the innermost such range of the thread that
+launched it, at the time of the launch. Tables as NVIDIA publishes them:
+https://docs.nvidia.com/nsight-systems/UserGuide/index.html (SQLite schema reference). The file is only read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A profile for one jitted function: its bytes as the compile option ``fdo_profile``, in place of a flag that names a file.
 
-JAX hands that option to XLA beside the flags (``create_compile_options`` in https://github.com/jax-ml/jax/blob/main/jax/_src/compiler.py),
-so the profile acts on this function alone, and its content is part of the compilation cache's key, as a file's is not.
+JAX hands that option to XLA beside the flags (``create_compile_options`` in
+https://github.com/jax-ml/jax/blob/main/jax/_src/compiler.py), so the profile acts on this function alone, and its
+content is part of the compilation cache's key, as a file's is not.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A profile as XLA's scheduler takes it: what each instruction costs; and several of them merged.
 
-XLA's message is ``ProfiledInstructionsProto``: https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/profiled_instructions.proto
+XLA's message is ``ProfiledInstructionsProto``:
+https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/profiled_instructions.proto
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ class Profile(NamedTuple):
 
     @property
     def by_name(self) -> dict[str, float]:
-        """Microseconds by the name that XLA looks up; of an instruction named twice the last entry counts, as in XLA."""
+        """Microseconds by the name that XLA looks up.
+
+        Of an instruction named twice the last entry counts, as in XLA.
+        """
         return {cost.name: cost.us for cost in self.costs}
 
     @property
@@ -95,7 +99,10 @@ def is_communication(name: str) -> bool:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value of that rank, rounded down, as XLA takes it of several profiles: 90 of three values is the middle one."""
+    """The value of that rank, rounded down, as XLA takes it of several profiles.
+
+    The 90th percentile of three values is the middle one.
+    """
     ordered = sorted(values)
     return ordered[int(percent / 100 * (len(ordered) - 1))]
 

@@ -1,7 +1,8 @@
 """What of a compiled program the scheduler looks up in a profile, from its HLO text or from the copy that a trace holds.
 
-An instruction's name changes after scheduling (``all-gather-start.1`` that nothing overlaps becomes ``all-gather.4``); XLA keeps
-the name that the scheduler looks up as ``scheduling_name``, and a trace knows an instruction by the later one.
+An instruction's name changes after scheduling (``all-gather-start.1`` that nothing overlaps becomes
+``all-gather.4``); XLA keeps the name that the scheduler looks up as ``scheduling_name``, and a trace knows an
+instruction by the later one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ MODULE = re.compile(r"^HloModule ([^\s,]+)", re.MULTILINE)
 class Instruction(NamedTuple):
     """``name`` as a trace tells it, ``scheduled`` as the scheduler looks it up (empty: made after scheduling).
 
-    ``wrapped``: of a start, the instruction inside that its kernels are named by; the scheduler takes that name as well.
+    ``wrapped``: of a start, the instruction inside that its kernels are named by; the scheduler takes that name as
+    well.
     """
 
     name: str
@@ -45,7 +47,10 @@ class Instruction(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A compiled program. ``looped``: its entry and the bodies and conditions of its loops, which the scheduler orders."""
+    """A compiled program.
+
+    ``looped``: its entry and the bodies and conditions of its loops, which the scheduler orders.
+    """
 
     name: str
     fingerprint: str
@@ -61,7 +66,10 @@ class Program(NamedTuple):
 
     @property
     def looked_up(self) -> frozenset[str]:
-        """The names of the instructions whose cost the scheduler wants: those that do work, collectives by their start."""
+        """The names of the instructions whose cost the scheduler wants.
+
+        Those that do work, collectives by their start.
+        """
         ours = (one for one in self.instructions if one.computation in self.looped and one.scheduled)
         return frozenset(one.scheduled for one in ours if one.opcode not in NOT_MISSED and not _ends(one))
 
@@ -100,7 +108,10 @@ def program_of_text(text: str) -> Program:
 
 
 def _named(program: Program) -> Program:
-    """Where no name at the time of scheduling was kept (older releases, or the scheduler did not run): the names as they are."""
+    """The names as they are, where none was kept of the time of scheduling.
+
+    So it is in older releases, and where the scheduler did not run.
+    """
     if any(one.scheduled for one in program.instructions):
         return program
     return program._replace(instructions=tuple(one._replace(scheduled=one.name) for one in program.instructions))

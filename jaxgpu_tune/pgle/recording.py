@@ -1,9 +1,11 @@
 """The settings that a profile must be taken with, and what forbids taking one.
 
-Nothing may run beside what is measured, so collectives are synchronous. The scheduler stays on, against NVIDIA's page: with nothing asynchronous
-it overlaps nothing, and it leaves in the program the names that it looks up later. With the scheduler off a collective is known only
-by its later name (``all-gather.4``), and none of them is found when the profile is used (tried on jaxlib 0.12.0.1 with the GPU compiler: of an FSDP
-step all ten were missing; https://github.com/NVIDIA/JAX-Toolbox/blob/main/rosetta/docs/PGLE.md). In a CUDA graph kernels have no names, hence no command buffers.
+Nothing may run beside what is measured, so collectives are synchronous. The scheduler stays on, against NVIDIA's
+page: with nothing asynchronous it overlaps nothing, and it leaves in the program the names that it looks up later.
+With the scheduler off a collective is known only by its later name (``all-gather.4``), and none of them is found when
+the profile is used (tried on jaxlib 0.12.0.1 with the GPU compiler: of an FSDP step all ten were missing;
+https://github.com/NVIDIA/JAX-Toolbox/blob/main/rosetta/docs/PGLE.md). In a CUDA graph kernels have no names, hence no
+command buffers.
 """
 
 from __future__ import annotations

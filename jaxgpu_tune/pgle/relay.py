@@ -1,7 +1,7 @@
 """Run a command as it is, and listen to what XLA and JAX say on its stderr while that is passed on.
 
-JAX hides XLA's lines of level INFO unless TF_CPP_MIN_LOG_LEVEL is set; they tell that a profile was used. So they are asked for, heard, and kept
-from the user, unless the user asked for them too. Stdin and stdout are the command's own.
+JAX hides XLA's lines of level INFO unless TF_CPP_MIN_LOG_LEVEL is set; they tell that a profile was used. So they are
+asked for, heard, and kept from the user, unless the user asked for them too. Stdin and stdout are the command's own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """From kernels that were seen to what each instruction costs.
 
-Computing: the percentile over all steps and GPUs. Communicating: a collective's kernel starts when its own GPU is ready and then
-waits for the others, so the longest one is mostly waiting; what the transfer takes is the shortest over the GPUs of the same
-execution (the last to come waits for nobody), and the percentile is taken over the executions. JAX's own converter takes the
-mean of all, waiting included (in a trace of FSDP on two H200 1 to 8 % more, of a small one 76 %), and of all programs that have such a name.
+Computing: the percentile over all steps and GPUs. Communicating: a collective's kernel starts when its own GPU is
+ready and then waits for the others, so the longest one is mostly waiting; what the transfer takes is the shortest
+over the GPUs of the same execution (the last to come waits for nobody), and the percentile is taken over the
+executions. JAX's own converter takes the mean of all, waiting included (in a trace of FSDP on two H200 1 to 8 % more,
+of a small one 76 %), and of all programs that have such a name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ NCCL = "nccl"
 class Sample(NamedTuple):
     """One kernel or copy that ran for an instruction. Times in nanoseconds.
 
-    ``place``: which GPU of which process; ``execution``: a number that all kernels of one execution share, where the trace has it.
+    ``place``: which GPU of which process; ``execution``: a number that all kernels of one execution share, where the
+    trace has it.
     """
 
     module: str
@@ -48,7 +50,10 @@ def main_module(samples: Iterable[Sample]) -> str:
 
 
 def costs_of(samples: Iterable[Sample], percent: float = 50, program: Program | None = None) -> Profile:
-    """The profile of one program's samples; its instructions by the names that the scheduler looks up, where ``program`` tells."""
+    """The profile of one program's samples.
+
+    Its instructions by the names that the scheduler looks up, where ``program`` tells.
+    """
     names = program.scheduled_names if program else {}
     grouped: dict[str, dict[str, list[Sample]]] = {}
     for sample in samples:
@@ -69,7 +74,10 @@ def _cost(name: str, places: Mapping[str, list[Sample]], percent: float) -> floa
 
 
 def _executions(samples: Sequence[Sample]) -> list[float]:
-    """What each execution of one instruction on one GPU took, in order: from its first kernel's start to its last one's end."""
+    """What each execution of one instruction on one GPU took, in order.
+
+    From its first kernel's start to its last one's end.
+    """
     if any(sample.execution is None for sample in samples):
         return _counted(samples)
     found: dict[int, tuple[float, float]] = {}
@@ -81,7 +89,10 @@ def _executions(samples: Sequence[Sample]) -> list[float]:
 
 
 def _counted(samples: Sequence[Sample]) -> list[float]:
-    """Without such a number: a kernel that ran twice as often as another one runs twice an execution; the sum of each."""
+    """The sum of each execution's kernels, where no number joins them.
+
+    A kernel that ran twice as often as another one runs twice an execution.
+    """
     kernels: dict[str, list[Sample]] = {}
     for one in sorted(samples, key=lambda sample: sample.start):
         kernels.setdefault(one.kernel, []).append(one)

@@ -31,7 +31,10 @@ WHAT = {
 
 
 class Sidecar(NamedTuple):
-    """None: was not known. ``digest``: of the profile's entries; ``xla_flags``: without those that only recording needs."""
+    """What a profile was taken with; None: was not known.
+
+    ``digest``: of the profile's entries; ``xla_flags``: without those that only recording needs.
+    """
 
     digest: str
     program: str | None = None
@@ -94,7 +97,10 @@ def flags_of(text: str) -> dict[str, str]:
 
 
 def stale(path: str | os.PathLike[str], profile: Profile, now: Sidecar) -> Iterator[Finding]:
-    """Whether the profile was taken with what it is to be used with; what is unknown on either side is no difference."""
+    """Whether the profile was taken with what it is to be used with.
+
+    What is unknown on either side is no difference.
+    """
     then = read_sidecar(path)
     if then is None:
         message = (

@@ -1,8 +1,8 @@
 """Where recorded executables lie: a compilation cache for each profile, never one for all.
 
-JAX keys an optimized executable by the program and its options, not by the profile that optimized it, so an old profile would keep
-serving for ever: each recording gets a folder of its own. A folder is found by what its executables are bound to (jaxlib, plugins,
-GPUs, XLA_FLAGS), and by the command.
+JAX keys an optimized executable by the program and its options, not by the profile that optimized it, so an old
+profile would keep serving for ever: each recording gets a folder of its own. A folder is found by what its
+executables are bound to (jaxlib, plugins, GPUs, XLA_FLAGS), and by the command.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """XLA's own words in a log: whether a profile was read, for which programs it was used, and what it lacked.
 
-The lines are those of XLA's gpu_hlo_schedule.cc and profile_guided_latency_estimator.cc (tried on jaxlib 0.12.0.1 with the GPU
-compiler). What is missing is a warning, so it is always there; that a profile was found is told at level INFO only, which JAX
-hides unless TF_CPP_MIN_LOG_LEVEL=0. Nothing is said of a program of which nothing is missing.
+The lines are those of XLA's gpu_hlo_schedule.cc and profile_guided_latency_estimator.cc (tried on jaxlib 0.12.0.1
+with the GPU compiler). What is missing is a warning, so it is always there; that a profile was found is told at level
+INFO only, which JAX hides unless TF_CPP_MIN_LOG_LEVEL=0. Nothing is said of a program of which nothing is missing.
 """
 
 from __future__ import annotations

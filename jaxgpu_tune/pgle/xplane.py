@@ -1,7 +1,8 @@
 """What JAX's profiler saw (``*.xplane.pb``): the kernels of each instruction, and the programs that the trace holds.
 
-JAX's own converter (``jax.experimental.profiler.get_profiled_instructions_proto``) names an instruction as it is after scheduling,
-and may bind it to the fingerprint of its program; the scheduler looks up the names before, in the program that is to be compiled.
+JAX's own converter (``jax.experimental.profiler.get_profiled_instructions_proto``) names an instruction as it is
+after scheduling, and may bind it to the fingerprint of its program; the scheduler looks up the names before, in the
+program that is to be compiled.
 """
 
 from __future__ import annotations

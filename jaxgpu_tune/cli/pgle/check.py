@@ -43,8 +43,8 @@ MEASURED = ("pairs", "seconds", "timeout", "budget")
 def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Tell whether PGLE engages and whether it pays: COMMAND runs in turns without and with it.
 
-    With FILE: with that profile; without: with AutoPGLE. What XLA said of the profile is told with the verdict, which stands
-    only if six pairs of runs agree. Each run is ended once its steps are measured.
+    With FILE: with that profile; without: with AutoPGLE. What XLA said of the profile is told with the verdict, which
+    stands only if six pairs of runs agree. Each run is ended once its steps are measured.
     """
     from ...arms import arms_of
     from ...measure.compare import Protocol, compare_programs

@@ -38,8 +38,9 @@ def command(
 ) -> int:
     """Make the profile that XLA reads from traces, exports of Nsight Systems, and other profiles.
 
-    SOURCE is a trace of JAX's profiler (*.xplane.pb), what `nsys export --type sqlite` wrote, a folder of either, or a profile in whatever
-    form. Files of one folder are the ranks of one run. Sources are only read. Without --to only the findings are told.
+    SOURCE is a trace of JAX's profiler (*.xplane.pb), what `nsys export --type sqlite` wrote, a folder of either, or
+    a profile in whatever form. Files of one folder are the ranks of one run. Sources are only read. Without --to only
+    the findings are told.
     """
     from ...pgle.convert import convert
     from ...pgle.files import checked_target, write_profile

@@ -42,9 +42,10 @@ ENABLE = "jax_enable_pgle"
 def command(target: str | None, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Run COMMAND, unchanged, and keep what its instructions took.
 
-    With --to the program runs with nothing overlapped until it is in a steady state; then some steps are traced and it is ended.
-    Without, JAX itself profiles the first runs of each function and compiles again (AutoPGLE); the program runs to its end, and
-    the optimized executables stay in a compilation cache of this recording, for `pgle use`.
+    With --to the program runs with nothing overlapped until it is in a steady state; then some steps are traced and
+    it is ended. Without, JAX itself profiles the first runs of each function and compiles again (AutoPGLE); the
+    program runs to its end, and the optimized executables stay in a compilation cache of this recording, for `pgle
+    use`.
     """
     how = {name: given.pop(name) for name in ("steps", "module", "percentile", "traces")}
     store = given.pop("store")

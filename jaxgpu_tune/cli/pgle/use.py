@@ -32,8 +32,9 @@ EXPECT, CACHE_OPTION = "jax_compilation_cache_expect_pgle", "jax_compilation_cac
 def command(file: str | None, program: tuple[str, ...], store: str | None, as_json: bool, **given: Any) -> int:
     """Run COMMAND with a profile, and prove that it was used.
 
-    FILE is a profile (.pb, .pbtxt) or a folder of them by fingerprint. Without FILE the executables are used that `pgle record --
-    COMMAND` left. What XLA said of it is told at the end, on stderr; the exit code is the command's own.
+    FILE is a profile (.pb, .pbtxt) or a folder of them by fingerprint. Without FILE the executables are used that
+    `pgle record -- COMMAND` left. What XLA said of it is told at the end, on stderr; the exit code is the command's
+    own.
     """
     if file == "":
         raise wrong_use("The name of the profile is empty.")
