@@ -55,7 +55,9 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
     if bare is None or outcome.seconds_a_step is None or outcome.exit_code == INTERRUPTED:
         return profile_outcome(outcome), outcome
     named = run("named", bare)
-    return profile_outcome(named, unnamed_s=outcome.seconds_a_step), named
+    found = profile_outcome(named, unnamed_s=outcome.seconds_a_step)
+    first = () if outcome.ok else (f"The first run, with CUDA graphs, did not end well: {outcome.cause}.",)
+    return found._replace(notes=(*first, *found.notes)), named
 
 
 def _interrupted(command: Sequence[str], place: Path) -> Outcome:
