@@ -66,10 +66,9 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
 
     symptom, how = _symptom(given), _how(program, given)
     suspects = _suspects(given)
-    if not as_json:
-        say(f"{len(suspects.parts)} suspects; looking for: {symptom.sentence}", sys.stderr)
+    say(f"{len(suspects.parts)} suspects; looking for: {symptom.sentence}", sys.stderr)
     try:
-        found = bisect_command(suspects, how, symptom, lambda _trial, _said: None if as_json else _line(_trial, _said))
+        found = bisect_command(suspects, how, symptom, _line)
     except KeyboardInterrupt:
         say("Interrupted; every finished run is kept, and started again it goes on.", sys.stderr)
         return INTERRUPTED

@@ -82,7 +82,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
     budget = _seconds("--budget", given["budget"])
     try:
-        found = tune_command(space, how, files, budget, _progress(space, given["as_json"]))
+        found = tune_command(space, how, files, budget, _progress(space))
     except KeyboardInterrupt:
         return _interrupted(space, how, files, given["as_json"])
     write(found, files)
@@ -169,13 +169,11 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
-def _progress(space: Any, as_json: bool) -> Any:
+def _progress(space: Any) -> Any:
     from ..measure.tuning.journal import trial_json
     from ..render.tuned import trial_line
 
     def tell(standing: Standing) -> None:
-        if as_json:
-            return
         trials = standing.search.trials
         told = {**trial_json(standing.trial), "name": space.name(standing.trial.config)}
         say(trial_line(told, standing.number, trials[0].ms, standing.left), sys.stderr)

@@ -40,6 +40,8 @@ TOP_KEYS: dict[str, tuple[type, ...]] = {
 }
 SET_KEYS = (*KINDS, "value", "reason", "source", "when", "measured")
 ADVICE_KEYS = ("text", "when")
+LOADS_CODE = (("xla_flag", "xla_gpu_cuda_data_dir"),)
+"""Where XLA looks for the programs that it runs (ptxas)."""
 OUR_KINDS = ("maintained", "published")
 USERS_KIND = "user"
 
@@ -186,6 +188,11 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
         yield 'env = "XLA_FLAGS" would set aside every other flag; give each in a [[set]] of its own: flag = "xla_…".'
     elif named[0] == "env" and is_own(named[1]):
         yield f"env = {named[1]!r} is not valid; allowed: variables other than this library's own."
+    elif _decides_code(named):
+        yield (
+            f"{named[1]!r} decides which code runs, and a preset may come from anywhere; allowed: settings of XLA, JAX, NCCL and "
+            "CUDA, and of the program. Set it in the shell that starts the program."
+        )
     if "value" not in table:
         yield "value is missing."
     elif not _is_value(table["value"]):
@@ -195,6 +202,12 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} = {table[key]!r} is not text."
     for key in ("when", "measured"):
         yield from when_problems(table.get(key, {}), key)
+
+
+def _decides_code(named: tuple[str, str]) -> bool:
+    from .variables import decides_code
+
+    return named in LOADS_CODE or (named[0] == "env" and decides_code(named[1]))
 
 
 def _advice_problems(table: Mapping[str, Any]) -> Iterator[str]:

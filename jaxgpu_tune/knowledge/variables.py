@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
-__all__ = ["VariableSpec", "instead_of", "is_read", "is_setting", "misspelt", "program_of", "unread", "variable"]
+__all__ = [
+    "decides_code",
+    "VariableSpec",
+    "instead_of",
+    "is_read",
+    "is_setting",
+    "misspelt",
+    "program_of",
+    "unread",
+    "variable",
+]
 
 NEAR = 0.88
 """How alike two names are of which one is the other misspelt: NCCL_NVLS_ENABLED, CUDA_DEVICE_MAX_CONNECTION."""
@@ -42,6 +52,13 @@ def is_read(name: str) -> bool:
 def is_setting(name: str) -> bool:
     """False for what only tells of an image, as NCCL_VERSION does in NVIDIA's: no library reads it."""
     return name not in read_table("variables")["not_settings"]
+
+
+def decides_code(name: str) -> bool:
+    """Whether a variable decides which code runs, such as PATH, PYTHONPATH and LD_PRELOAD, or names a library to load."""
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name, pattern) for pattern in read_table("variables")["decides_code"])
 
 
 def instead_of(name: str) -> str | None:

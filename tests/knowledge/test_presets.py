@@ -452,3 +452,37 @@ def test_the_profile_run_switches_the_scheduler_off_on_hopper(jaxlib: str, neede
     assert ("--xla_gpu_enable_analytical_sol_latency_estimator=false" in report.xla_flags) is needed
     old = jaxgpu_tune.plan("pgle-nsight-profile", machine=machine("A100", jaxlib=jaxlib), environ={}, probe=False)
     assert "analytical" not in old.xla_flags
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV"),
+        *("DYLD_INSERT_LIBRARIES", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "CUDA_INJECTION64_PATH", "TPU_LIBRARY_PATH"),
+        *("HTTPS_PROXY", "GIT_SSH_COMMAND", "GLIBC_TUNABLES", "PJRT_NAMES_AND_LIBRARY_PATHS", "CUDA_HOME"),
+    ],
+)
+def test_a_preset_from_anywhere_cannot_decide_which_code_runs(tmp_path: Path, name: str) -> None:
+    """What is data is not trusted with it, whoever wrote it; the message names the file."""
+    path = tmp_path / "theirs.toml"
+    path.write_text(f'[[set]]\nenv = "{name}"\nvalue = "x"\n[[set]]\nflag = "xla_gpu_cuda_data_dir"\nvalue = "x"\n')
+    with pytest.raises(BadSetting, match="decides which code runs") as raised:
+        load_preset_file(path)
+    assert len(raised.value.findings) == 2
+    assert str(path) in str(raised.value)
+
+
+def test_settings_and_variables_of_the_program_stay_allowed(tmp_path: Path) -> None:
+    names = [
+        *(
+            "NCCL_MAX_CTAS",
+            "NCCL_ALGO",
+            "CUDA_DEVICE_MAX_CONNECTIONS",
+            "XLA_PYTHON_CLIENT_ALLOCATOR",
+            "JAX_TRACEBACK_FILTERING",
+        ),
+        *("OMP_NUM_THREADS", "TF_GPU_ALLOCATOR", "MY_PROGRAM_FAST", "CUDA_VISIBLE_DEVICES"),
+    ]
+    path = tmp_path / "mine.toml"
+    path.write_text("".join(f'[[set]]\nenv = "{name}"\nvalue = "1"\n' for name in names))
+    assert [one.name for one in load_preset_file(path).settings] == names

@@ -56,7 +56,17 @@ def test_hazards_are_told_apart() -> None:
     codes = {hazard.code for hazard in hazards()}
     assert treatment().numbers | treatment().dies <= codes
     assert not treatment().numbers & treatment().dies
-    words = ("wrong numbers", "wrong offsets", "diverged", "hang", "hung", "end the process", "ended programs", "crash")
+    words = (
+        "did not come back",
+        "wrong numbers",
+        "wrong offsets",
+        "diverged",
+        "hang",
+        "hung",
+        "end the process",
+        "ended programs",
+        "crash",
+    )
     grave = {h.code for h in hazards() if h.severity != "note" and any(word in h.message for word in words)}
     assert grave <= treatment().numbers | treatment().dies
 

@@ -13,6 +13,7 @@ from ..search.search import Search
 from ..search.values import Config, Step, Trial
 from .journal import Journal
 from .space import Space
+from .trying import WRONG
 
 __all__ = ["Standing", "drive", "resumed"]
 
@@ -37,6 +38,13 @@ class Runner(Protocol):
 
     def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
         """What came of it."""
+
+    @property
+    def sure(self) -> bool:
+        """Whether wrong numbers need no second run of the program as it is to be called that."""
+
+    def judged(self, trial: Trial) -> Trial:
+        """The trial by what is known now."""
 
     def learn(self, trial: Trial) -> None:
         """A trial of this or an earlier start."""
@@ -64,20 +72,35 @@ def drive(
     Raises JaxGpuTuneError where the program fails as it is. What interrupts it comes through: the journal has all that was finished.
     """
     search = resumed(space, run, journal)
-    while True:
-        left = budget - sum(trial.seconds for trial in search.trials)
-        step = search.ask(left / typical) if (typical := _typical(search)) else search.ask(float("inf"))
-        if step is None or (search.trials and left <= 0):
-            return search
+
+    def tried(step: Step) -> Trial:
         begun = time.monotonic()
-        trial = run(step, len(search.trials) + 1, _limit(search, step.config, left, timeout))
-        trial = trial._replace(seconds=round(time.monotonic() - begun, 3))
-        if not search.trials and (trial.ms is None or trial.failure):
-            raise JaxGpuTuneError.of([_fails(trial)])
+        trial = run(step, len(search.trials) + 1, _limit(search, step.config, left(), timeout))
+        return trial._replace(seconds=round(time.monotonic() - begun, 3))
+
+    def keep(trial: Trial) -> None:
         journal.add(trial)
         run.learn(trial)
         search.tell(trial)
-        tell(Standing(search, trial, len(search.trials), left - trial.seconds))
+        tell(Standing(search, trial, len(search.trials), left()))
+
+    def left() -> float:
+        return budget - sum(trial.seconds for trial in search.trials)
+
+    while (step := _next(search, left())) is not None:
+        trial = tried(step)
+        if not search.trials and (trial.ms is None or trial.failure):
+            raise JaxGpuTuneError.of([_fails(trial)])
+        if trial.failure == WRONG and not run.sure:
+            keep(tried(Step(space.starts[0].config, "start")))
+            trial = run.judged(trial)
+        keep(trial)
+    return search
+
+
+def _next(search: Search, left: float) -> Step | None:
+    typical = _typical(search)
+    return search.ask(left / typical) if typical else search.ask(float("inf"))
 
 
 def _typical(search: Search) -> float:

@@ -21,6 +21,8 @@ Clock = Literal["steps", "metric", "wall"]
 WRONG = "wrong-numbers"
 COMPARED = 10
 """As many of the first numbers are compared."""
+OWN_SPREAD = 10.0
+"""Numbers may differ by so many times what two runs of the program as it is differ by."""
 HEAD = 1_000_000
 """As many of the first bytes of the output are read for them."""
 
@@ -50,7 +52,7 @@ class Processes:
 
     def __init__(self, space: Space, how: How) -> None:
         self.space, self.how = space, how
-        self.reference: tuple[float, ...] = ()
+        self.references: list[tuple[float, ...]] = []
 
     def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs."""
@@ -69,15 +71,32 @@ class Processes:
         failure, cause = ("", "") if outcome.ok else (str(outcome.status), outcome.cause)
         if outcome.ok and ms is None:
             failure, cause = "no-steady-state", outcome.silent or "it ended before enough of it was seen"
-        elif not failure and (wrong := differs(found, self.reference, self.how.tolerance)):
-            failure, cause = WRONG, wrong
         detail = detail_of(outcome, found, cause)
-        return Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), "", detail)
+        return self.judged(Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), "", detail))
+
+    def judged(self, trial: Trial) -> Trial:
+        """The trial, with wrong numbers as a failure: further from the program's own than its own runs are from each other."""
+        if trial.ms is None or trial.failure not in ("", WRONG) or not self.references:
+            return trial
+        wrong = differs(trial.detail.get("numbers", ()), self.references[0], self.tolerance)
+        return trial._replace(failure=WRONG if wrong else "", detail={**trial.detail, "cause": wrong})
+
+    @property
+    def tolerance(self) -> float:
+        """What is asked for, or ten times what the program's own runs differ by."""
+        first, *others = self.references or [()]
+        apart = [_apart(a, b) for other in others for a, b in zip(first, other, strict=False)]
+        return max(self.how.tolerance, OWN_SPREAD * max(apart, default=0.0))
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is known how much the program's own numbers vary from run to run."""
+        return len(self.references) > 1
 
     def learn(self, trial: Trial) -> None:
         """The numbers of the program as it is are what the others are held against."""
-        if not self.reference and trial.ms is not None and trial.config == self.space.starts[0].config:
-            self.reference = tuple(trial.detail.get("numbers", ()))
+        if trial.ms is not None and trial.config == self.space.starts[0].config:
+            self.references.append(tuple(trial.detail.get("numbers", ())))
 
     def _environ(self, step: Step) -> dict[str, str]:
         environ = self.space.environ(step.config)
@@ -89,10 +108,16 @@ class Processes:
 def differs(found: Sequence[float], reference: Sequence[float], tolerance: float) -> str:
     """Where numbers differ by more than the tolerance or are not finite: a sentence, empty where they do not."""
     for place, (mine, other) in enumerate(zip(found, reference, strict=False), start=1):
-        close = isfinite(mine) and abs(mine - other) <= tolerance * max(abs(mine), abs(other))
-        if isfinite(other) and not close:
+        if isfinite(other) and not _apart(mine, other) <= tolerance:
             return f"number {place} is {mine:g} instead of {other:g}, which is more than {tolerance:.2%} away"
     return ""
+
+
+def _apart(mine: float, other: float) -> float:
+    """How far two numbers are from each other, relative; infinite where only one is finite."""
+    if not (isfinite(mine) and isfinite(other)):
+        return 0.0 if isfinite(mine) == isfinite(other) else float("inf")
+    return abs(mine - other) / (max(abs(mine), abs(other)) or 1.0)
 
 
 def shown(outcome: Outcome, how: How) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from statistics import median
 from typing import Any, NamedTuple
 
 from ...model import Machine
@@ -141,10 +142,14 @@ def _sentence(search: Search, space: Space, contest: Contest | None) -> str:
     if search.contests:
         best = _best(search, space)
         return (
-            f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but the budget ended before {PAIRS} fresh pairs. "
-            "Start it again with a larger --budget: it goes on from here."
+            f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but the budget ended before {PAIRS} fresh pairs, "
+            f"which take about {_rough(2 * PAIRS * median(one.seconds for one in search.trials))} more. Start it again with a larger --budget: it goes on from here."
         )
     return "Nothing beats what you have: no setting that was tried is expected to gain anything."
+
+
+def _rough(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _best(search: Search, space: Space) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from jaxgpu_tune.measure.search.values import Config, Step, Trial
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.space import Space, space_of
-from jaxgpu_tune.measure.tuning.trying import differs
+from jaxgpu_tune.measure.tuning.trying import How, Processes, differs
 from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write
 from jaxgpu_tune.measure.tuning.tuned import Tuned, preset_text
 from jaxgpu_tune.model import Machine
@@ -55,6 +55,11 @@ class Solver:
             return Trial(step.config, step.purpose, None, "hang", detail={"cause": "it was not done"})
         ms = 6.0 * (self.mode if "CONCURRENT" in text else 1) * (0.72 if "+WHILE" in text else 1) * math.exp(noise)
         return Trial(step.config, step.purpose, ms)
+
+    sure = True
+
+    def judged(self, trial: Trial) -> Trial:
+        return trial
 
     def learn(self, _trial: Trial) -> None:
         """Nothing to learn."""
@@ -191,6 +196,26 @@ def test_the_driver_says_how_it_stands_after_each_run(tmp_path: Path) -> None:
     )
     assert [number for number, _ in seen] == list(range(1, len(seen) + 1))
     assert [left for _, left in seen] == sorted((left for _, left in seen), reverse=True)
+
+
+def test_a_program_whose_own_numbers_vary_is_not_blamed_on_a_setting(tmp_path: Path) -> None:
+    """Numbers that differ make it run once more as it is; only what is further off than it is from itself is wrong."""
+
+    class Chaotic(Processes):
+        def __init__(self, apart: float) -> None:
+            super().__init__(space(), How(("x",), tmp_path))
+            self.apart, self.own = apart, 0
+
+        def __call__(self, step: Step, _number: int, _limit: float | None) -> Trial:
+            self.own += not step.config
+            number = self.apart if step.config else 1.0 + 0.02 * (self.own > 1)
+            return self.judged(Trial(step.config, step.purpose, 5.0, detail={"numbers": [1.0, number]}))
+
+    for apart, failures in ((1.15, {""}), (1.5, {"wrong-numbers"})):
+        path = tmp_path / str(apart)
+        search = drive(space(), Chaotic(apart), Journal(path, ABOUT), 0.5)
+        assert {trial.failure for trial in search.trials if trial.config} == failures
+        assert [not trial.config for trial in search.trials[:2]] == [True, True]
 
 
 def test_numbers_are_held_against_the_references() -> None:

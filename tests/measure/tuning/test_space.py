@@ -72,6 +72,7 @@ def test_hazards_that_change_numbers_are_out_and_those_that_hang_are_known() -> 
     hang = frozenset([atom("xla_gpu_enable_command_buffer=+COLLECTIVES")])
     assert space(gpus=2).risk(hang) == "dies"
     assert space().risk(frozenset([MODE])) == "none"
+    assert space().risk(frozenset([MODE, atom("xla_gpu_enable_command_buffer=+WHILE,+CONDITIONAL")])) == "dies"
     inherited = space(gpus=2, environ={"XLA_FLAGS": "--xla_gpu_enable_command_buffer=+COLLECTIVES"})
     assert inherited.risk(frozenset([MODE])) == "none"
 

@@ -1,0 +1,156 @@
+"""``tune`` and ``bisect`` as they are typed, on programs of people's libraries; what they print and every run are kept.
+
+    python -m benchmarks.tune_programs [--only ppo ode …] [--budget 4m] [--out DIR] [--side-by-side] [--tiny]
+
+``--side-by-side``: cases for one GPU run at the same time, each on a GPU of its own, with what is left for the others after them.
+Reports (JSON) and pages go to DIR as soon as they are there, and ``tune-programs.json`` tells of all of them; the runs stay in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+from typing import Any, NamedTuple
+
+import jaxgpu_tune
+from benchmarks.variants import bare_environ
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS = ("--steps", "1000000")
+TEN_FLAGS = (
+    "--xla_gpu_all_gather_combine_threshold_bytes=134217728 "
+    "--xla_gpu_all_reduce_combine_threshold_bytes=134217728 "
+    "--xla_gpu_reduce_scatter_combine_threshold_bytes=67108864 "
+    "--xla_gpu_enable_highest_priority_async_stream=true "
+    "--xla_gpu_enable_latency_hiding_scheduler=true "
+    "--xla_gpu_pipeline_all_gather=on "
+    "--xla_gpu_pipeline_all_reduce=on "
+    "--xla_gpu_enable_while_loop_double_buffering=true "
+    "--xla_disable_hlo_passes=rematerialization "
+    "--xla_gpu_enable_command_buffer="
+)
+"""As DreamerV3 sets them; on a program of many small kernels one of them costs more than all the others."""
+PAIR = (
+    "--xla_gpu_enable_latency_hiding_scheduler=true "
+    "--xla_gpu_command_buffer_scheduling_mode=CONCURRENT "
+    "--xla_gpu_enable_while_loop_double_buffering=true "
+    "--xla_gpu_enable_command_buffer=+WHILE,+CONDITIONAL "
+    "--xla_gpu_graph_min_graph_size=1"
+)
+"""Two of them together keep a program of loops and conditionals from coming back."""
+
+
+class Case(NamedTuple):
+    """A command of this library, its options, the program, and how many GPUs it takes (None: all)."""
+
+    command: str
+    program: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    gpus: int | None = 1
+
+
+def _program(name: str) -> tuple[str, ...]:
+    return (f"benchmarks.programs.{name}", *STEPS)
+
+
+CASES = {
+    "ppo": Case("tune", _program("ppo")),
+    "ode": Case("tune", _program("ode"), ("--kind", "loops", "--kind", "small-kernels")),
+    "ppo-again": Case("tune", _program("ppo")),
+    "ode-again": Case("tune", _program("ode"), ("--kind", "loops", "--kind", "small-kernels")),
+    "convnet": Case("tune", _program("convnet"), ("--kind", "convolutions")),
+    "fsdp": Case("tune", ("benchmarks.loop", "fsdp_comm"), ("--kind", "collectives"), None),
+    "data-parallel": Case("tune", ("benchmarks.loop", "data_parallel"), ("--kind", "collectives"), None),
+    "slow-flag": Case("bisect", _program("ppo"), ("--flags", TEN_FLAGS, "--slower", "20%")),
+    "hanging-pair": Case("bisect", _program("mcmc"), ("--flags", PAIR, "--fails", "--timeout", "90s")),
+}
+"""In order of worth."""
+
+
+def main() -> int:
+    """Run the cases; exit code 1 if one ended in an error."""
+    given = _arguments()
+    given.out.mkdir(parents=True, exist_ok=True)
+    gpus = [gpu.uuid or str(gpu.index) for gpu in jaxgpu_tune.detect().gpus or ()]
+    found: dict[str, Any] = {}
+    for names in _batches(given.only, len(gpus) if given.side_by_side else 1):
+        free: Queue[str] = Queue()
+        for gpu in gpus:
+            free.put(gpu)
+        with ThreadPoolExecutor(max(1, len(names))) as pool:
+            told = pool.map(lambda name, free=free: run(name, given, gpus, free), names)
+            found |= dict(zip(names, told, strict=True))
+        machine = jaxgpu_tune.detect().to_dict()
+        text = json.dumps({"machine": machine, "budget": given.budget, "cases": found}, indent=1)
+        (given.out / f"{given.name}.json").write_text(text + "\n")
+    return int(any(one["status"] not in (0, 1) for one in found.values()))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT") or ROOT / "benchmarks" / "results"))
+    parser.add_argument("--name", default="tune-programs")
+    parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--budget", default="4m", help="of each tune")
+    parser.add_argument("--seconds", default="1.5", help="of steady state in each run")
+    parser.add_argument("--side-by-side", action="store_true")
+    parser.add_argument("--tiny", action="store_true", help="small programs, to try this script on a CPU")
+    return parser.parse_args()
+
+
+def _batches(names: list[str], at_once: int) -> list[list[str]]:
+    """Cases for one GPU together, as many as there are GPUs; the others alone."""
+    single = [name for name in names if CASES[name].gpus == 1]
+    several = [[name] for name in names if CASES[name].gpus != 1]
+    return [*(single[place : place + at_once] for place in range(0, len(single), at_once)), *several]
+
+
+def run(name: str, given: argparse.Namespace, gpus: list[str], free: Queue[str]) -> dict[str, Any]:
+    """One case, as it is typed; its report and page are kept whatever became of it."""
+    case, begun = CASES[name], time.monotonic()
+    mine = [free.get()] if gpus and case.gpus == 1 else gpus
+    environ = bare_environ() | {"PYTHONPATH": str(ROOT)} | ({"CUDA_VISIBLE_DEVICES": ",".join(mine)} if mine else {})
+    always = [
+        f"{name}={environ.pop(name)}" for name in ("NCCL_NVLS_ENABLE",) if name in environ
+    ]  # "clean" keeps it, too
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        words = [*_words(case, folder, given), "--", "env", *always, sys.executable, "-m", *case.program]
+        words += ["--size", "tiny"] if given.tiny else []
+        done = subprocess.run(
+            [sys.executable, "-m", "jaxgpu_tune", *words],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+        for file in (*folder.glob("*.toml"), *folder.glob("*.html")):
+            (given.out / f"{given.name}-{name}{file.suffix}").write_bytes(file.read_bytes())
+    if mine and case.gpus == 1:
+        free.put(mine[0])
+    print(
+        f"== {name}: {time.monotonic() - begun:.0f} s, exit code {done.returncode}\n{done.stderr[-6000:]}", flush=True
+    )
+    report = json.loads(done.stdout) if done.stdout.startswith("{") else {"error": done.stdout + done.stderr}
+    print(report.get("answer", report.get("error")), flush=True)
+    return {"command": words, "status": done.returncode, "seconds": time.monotonic() - begun, "report": report}
+
+
+def _words(case: Case, folder: Path, given: argparse.Namespace) -> list[str]:
+    measured = ["--seconds", given.seconds, "--json", *case.options]
+    if case.command == "tune":
+        return ["tune", "--budget", given.budget, "--out", str(folder / "tuned.toml"), *measured]
+    return ["bisect", "--folder", str(folder / "runs"), *measured]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
