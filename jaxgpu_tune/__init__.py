@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from .measure.calling import profile
     from .measure.comparison import Comparison
     from .measure.marks import step, steps
+    from .measure.tuning.tuned import Tuned
     from .proof.verification import Verification
+    from .searching import tune
 
 __all__ = [
     "BadFlagValue",
@@ -57,6 +59,7 @@ __all__ = [
     "Report",
     "TooEarly",
     "TooLate",
+    "Tuned",
     "UnknownArgument",
     "UnknownFlag",
     "UnknownPreset",
@@ -76,17 +79,20 @@ __all__ = [
     "profile",
     "step",
     "steps",
+    "tune",
     "verify",
 ]
 __version__ = "0.1.0"
 
 _WHEN_ASKED = {
     "Comparison": ".measure.comparison",
+    "Tuned": ".measure.tuning.tuned",
     "compare": ".comparing",
     "Verification": ".proof.verification",
     "profile": ".measure.calling",
     "step": ".measure.marks",
     "steps": ".measure.marks",
+    "tune": ".searching",
 }
 """Names that few programs need, and the modules that they are imported from when they are asked for."""
 

@@ -15,14 +15,14 @@ from .measure.comparison import Comparison, Trial, Variant
 from .measure.statistics import PAIRS, Verdict, order, ratios, verdict
 from .model import Finding
 
-__all__ = ["compare"]
+__all__ = ["Built", "compare", "difference"]
 
 PROCESS_WIDE = ("set", "merged", "removed")
 WARM = 3
 TOLERANCE = 0.01
 
 
-class _Built:
+class Built:
     """A variant, compiled: how it is called, how long compiling took, and what its first call gave back."""
 
     def __init__(
@@ -91,7 +91,7 @@ def compare(
     begun, began = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     found = list(_options(variants))
     inputs = [args, *shapes] if args or not shapes else list(shapes)
-    built = [_Built(name, options, step, inputs) for name, options, _ in found]
+    built = [Built(name, options, step, inputs) for name, options, _ in found]
     trials, ended = _trials(built, pairs, seconds, percentile)
     findings = [finding for _, _, told in found for finding in told]
     results = tuple(_variant(number, built, trials, pairs) for number in range(len(built)))
@@ -156,7 +156,7 @@ def _per_compile(name: str, preset: str, wanted: dict[str, Any]) -> tuple[dict[s
     return options, (_left_out(name, left),) if left else ()
 
 
-def _trials(built: list[_Built], pairs: int, seconds: float, share: float | None) -> tuple[list[list[Trial]], str]:
+def _trials(built: list[Built], pairs: int, seconds: float, share: float | None) -> tuple[list[list[Trial]], str]:
     """The trials of each variant: the reference's first, then all there and back again."""
     trials: list[list[Trial]] = [[] for _ in built]
     calls = [max(1, round(seconds / max(one.run(1), 1e-7))) if not one.cause else 0 for one in built]
@@ -171,7 +171,7 @@ def _trials(built: list[_Built], pairs: int, seconds: float, share: float | None
     return trials, "failed" if built[0].cause else "complete"
 
 
-def _trial(one: _Built, number: int, calls: int, share: float | None) -> Trial:
+def _trial(one: Built, number: int, calls: int, share: float | None) -> Trial:
     told: dict[str, Any] = {"compile_seconds": one.compile_seconds, "peak_bytes": one.peak_bytes, "clock": "blocks"}
     if one.cause:
         return Trial(one.name, number, "compile-error", one.cause, **told)
@@ -180,7 +180,7 @@ def _trial(one: _Built, number: int, calls: int, share: float | None) -> Trial:
     return Trial(one.name, number, "ok", value=value, seconds=time.perf_counter() - begun, steps=calls, **told)
 
 
-def _variant(number: int, built: list[_Built], trials: list[list[Trial]], pairs: int) -> Variant:
+def _variant(number: int, built: list[Built], trials: list[list[Trial]], pairs: int) -> Variant:
     one, mine = built[number], tuple(trials[number])
     found = ratios([t.value for t in trials[0][1:] if t.value], [t.value for t in mine if t.value]) if number else ()
     said = verdict(found, pairs=min(PAIRS, pairs)) if number else Verdict("no-difference")
@@ -188,12 +188,12 @@ def _variant(number: int, built: list[_Built], trials: list[list[Trial]], pairs:
         said = Verdict("failed")
     return Variant(
         *(one.name, said, found, mine, "compile-error" if one.cause else "ok", one.cause),
-        _difference(built[0].result, one.result) if number and not one.cause and not built[0].cause else None,
+        difference(built[0].result, one.result) if number and not one.cause and not built[0].cause else None,
         {key: str(value) for key, value in one.options.items()},
     )
 
 
-def _difference(reference: Any, result: Any) -> float:
+def difference(reference: Any, result: Any) -> float:
     """The largest difference of two results, relative to the largest number of its array."""
     import jax
     import numpy as np

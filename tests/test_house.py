@@ -28,7 +28,7 @@ LAYERS = (
     {"measure"},
     {"pgle"},
     {"api"},
-    {"arms", "comparing"},
+    {"arms", "comparing", "searching"},
     {"cli"},
     {"notebook", "__init__", "__main__"},
 )
@@ -79,6 +79,7 @@ SURFACE = {
         "Migration",
         "Preset",
         "Report",
+        "Tuned",
         "Verification",
     ),
     *(
@@ -92,7 +93,7 @@ SURFACE = {
         "environ",
         "explain",
     ),
-    *("migrate", "plan", "presets", "profile", "step", "steps", "verify"),
+    *("migrate", "plan", "presets", "profile", "step", "steps", "tune", "verify"),
 }
 """The contract's names."""
 

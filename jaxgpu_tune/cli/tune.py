@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..measure.tuning.trying import How
     from ..measure.tuning.tune import Files
     from ..measure.tuning.tuned import Tuned
-    from ..model import SettingKind
     from ..planning.request import Request
 
 
@@ -92,21 +91,12 @@ def command(program: tuple[str, ...], **given: Any) -> int:
 
 def wanted_candidates(given: dict[str, Any]) -> tuple[Candidate, ...]:
     """What --try-flag, --try-env and --try-config name, checked as arguments are. Raises UnknownFlag, BadFlagValue, BadSetting."""
-    from ..api import plan
-    from ..measure.tuning.space import candidate_of
-    from ..model import Setting
+    from ..searching import candidates_of
     from .options import mapping
 
-    asked: dict[SettingKind, tuple[str, str]] = {
-        "xla_flag": ("try_flag", "flags"),
-        "env": ("try_env", "env"),
-        "jax_config": ("try_config", "jax_config"),
-    }
-    found = {kind: mapping(given[option], option.replace("_", "-")) for kind, (option, _) in asked.items()}
-    arguments = {name: found[kind] for kind, (_, name) in asked.items() if found[kind]}
-    plan("auto", environ={}, **arguments)  # type: ignore[arg-type]
-    settings = [Setting(kind, *one, "asked for", "--try") for kind in found for one in found[kind].items()]
-    return tuple(candidate_of(f"{one.name}={one.value}", [one]) for one in settings)
+    asked = {"flags": "try_flag", "env": "try_env", "jax_config": "try_config"}
+    options = {name: mapping(given[option], option.replace("try_", "")) for name, option in asked.items()}
+    return candidates_of(**options)
 
 
 def _request(given: dict[str, Any]) -> Request:

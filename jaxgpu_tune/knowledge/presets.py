@@ -179,7 +179,19 @@ def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
 
 def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
     yield from _key_problems(table, SET_KEYS)
-    named = setting_kind(table)
+    yield from _name_problems(setting_kind(table))
+    if "value" not in table:
+        yield "value is missing."
+    elif not _is_value(table["value"]):
+        yield f"value = {table['value']!r} is not valid; allowed: true, false, a number, text without a NUL, or a list of these."
+    for key in ("reason", "source"):
+        if not isinstance(table.get(key, ""), str):
+            yield f"{key} = {table[key]!r} is not text."
+    for key in ("when", "measured"):
+        yield from when_problems(table.get(key, {}), key)
+
+
+def _name_problems(named: tuple[str, Any] | None) -> Iterator[str]:
     if named is None:
         yield f"exactly one of {', '.join(KINDS)} is needed."
     elif not isinstance(named[1], str) or not named[1] or named[1].startswith("-") or {"=", "\0"} & set(named[1]):
@@ -193,15 +205,6 @@ def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
             f"{named[1]!r} decides which code runs, and a preset may come from anywhere; allowed: settings of XLA, JAX, NCCL and "
             "CUDA, and of the program. Set it in the shell that starts the program."
         )
-    if "value" not in table:
-        yield "value is missing."
-    elif not _is_value(table["value"]):
-        yield f"value = {table['value']!r} is not valid; allowed: true, false, a number, text without a NUL, or a list of these."
-    for key in ("reason", "source"):
-        if not isinstance(table.get(key, ""), str):
-            yield f"{key} = {table[key]!r} is not text."
-    for key in ("when", "measured"):
-        yield from when_problems(table.get(key, {}), key)
 
 
 def _decides_code(named: tuple[str, str]) -> bool:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "decides_code",
     "VariableSpec",
+    "decides_code",
     "instead_of",
     "is_read",
     "is_setting",

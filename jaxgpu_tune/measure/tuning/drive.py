@@ -76,7 +76,8 @@ def drive(
     def tried(step: Step) -> Trial:
         begun = time.monotonic()
         trial = run(step, len(search.trials) + 1, _limit(search, step.config, left(), timeout))
-        return trial._replace(seconds=round(time.monotonic() - begun, 3))
+        agreed = trial.detail.get("agreed")  # the same in every process of a job, so that all search alike
+        return trial if agreed else trial._replace(seconds=round(time.monotonic() - begun, 3))
 
     def keep(trial: Trial) -> None:
         journal.add(trial)

@@ -56,10 +56,16 @@ class Space(NamedTuple):
 
     def environ(self, config: Config) -> dict[str, str]:
         """The complete environment of a process under these settings; this library's own calls in the program change nothing there."""
-        seen = self.observation._replace(environ=self.clean) if CLEAN in config else self.observation
-        report = make_plan(self.request, seen, _preset("tune", map(_setting, sorted(config - {CLEAN}))))
+        report, seen = self.report(config), self._seen(config)
         changed = {**seen.environ, **report.environ, "JAXGPU_TUNE": "off"}
         return {name: text for name, text in changed.items() if text is not None}
+
+    def report(self, config: Config) -> Report:
+        """The plan of these settings."""
+        return make_plan(self.request, self._seen(config), _preset("tune", map(_setting, sorted(config - {CLEAN}))))
+
+    def _seen(self, config: Config) -> Observation:
+        return self.observation._replace(environ=self.clean) if CLEAN in config else self.observation
 
     def risk(self, config: Config) -> Risk:
         """What is known to go wrong with these settings, and not without any of them."""

@@ -1,0 +1,302 @@
+"""``tune`` for one function in this very process, as in a notebook: each candidate compiled with its own options."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .api import plan
+from .comparing import Built, difference
+from .errors import BadSetting, JaxGpuTuneError
+from .host.distributed import Store
+from .host.phase import Joined, joined
+from .knowledge.search import Candidate
+from .knowledge.tables import text_of
+from .measure.search.values import NOTHING, SAME, Config, Step, Trial
+from .measure.tuning.drive import Standing, drive, resumed
+from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
+from .measure.tuning.kinds import kinds_of
+from .measure.tuning.space import LeftOut, Space, candidate_of
+from .measure.tuning.trying import WRONG
+from .measure.tuning.tune import Files, Wanted, files_of, space_here, write
+from .measure.tuning.tuned import Tuned, tuned
+from .model import NOTHING as NO_FLAGS
+from .model import Finding, Setting, SettingKind
+from .planning.release.compile_options import compile_options
+from .planning.release.target import target_of
+from .planning.request import make_request
+
+__all__ = ["candidates_of", "tune"]
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+KEPT = 2
+"""So many compiled variants stay in memory, with their arguments: those of the check."""
+PATIENCE = 600.0
+"""Seconds that a process of a job waits for another."""
+
+
+def tune(
+    step: Callable[..., Any],
+    *args: Any,
+    budget: float | str = "5m",
+    out: str | os.PathLike[str] = "tuned.toml",
+    presets: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    flags: Mapping[str, Any] = NO_FLAGS,
+    seconds: float = 0.5,
+    tolerance: float = 0.01,
+) -> Tuned:
+    """Search for the settings that make a function faster, prove them, and write them as a preset file.
+
+    Only what acts per compile is tried, since all of it happens in this process; what acts on the whole process (NCCL's variables, memory), and what may hang, needs
+    ``jaxgpu-tune tune -- python train.py``. In a job of several processes each calls it alike: all try the same, and the slowest counts.
+
+    Args:
+        step: Any function that JAX can compile, jitted or not; what it takes over (``donate_argnums``) it must give back.
+        *args: What to call it with.
+        budget: Seconds, or a text such as ``"90s"``, ``"20m"`` or ``"1.5h"``; earlier starts on the same function count.
+        out: The preset file; the report (JSON), a page (HTML) and the journal go beside it.
+        presets: Names or files to begin with, beside those that fit.
+        kinds: What the program is like (``"loops"``, ``"collectives"``, …); by default as its compiled text tells.
+        flags: XLA flags to try, too.
+        seconds: Of each measurement.
+        tolerance: By how much results may differ from those without settings, relative to the largest number of each array.
+
+    Returns:
+        ``.path`` of the preset file (None: nothing beats what you have), ``.gain``, ``.interval``, ``.trials``; in a notebook it shows itself.
+
+    Raises:
+        UnknownFlag, BadFlagValue, UnknownPreset, BadSetting: An argument is wrong, or the journal beside ``out`` is of another search.
+        JaxGpuTuneError: The function fails as it is, or a process of the job does not come.
+
+    Example:
+        >>> tuned = jaxgpu_tune.tune(train_step, state, batch, budget="3m")
+        >>> tuned.gain, tuned.path
+    """
+    limit = _checked(step, budget, seconds, tolerance)
+    calls = _Calls(step, args, seconds, tolerance, joined())
+    space = calls.prepared(Wanted(tuple(presets), candidates_of(flags=flags), tuple(kinds)))
+    files, about = files_of(out), calls.about(space)
+    with calls.journal(files, about) as journal:
+        try:
+            search = drive(space, calls, journal, limit, _tell)
+        except KeyboardInterrupt:
+            search = resumed(space, calls, journal)
+    found = tuned(search, space, str(files.preset), about)
+    if calls.is_first:
+        write(found, files)
+    return found
+
+
+def candidates_of(**asked: Mapping[str, Any]) -> tuple[Candidate, ...]:
+    """Candidates of the user's, each by itself: ``flags``, ``env`` and ``jax_config`` as ``configure()`` takes them, checked as there.
+
+    Raises UnknownFlag, BadFlagValue, BadSetting.
+    """
+    wanted: Any = {name: given for name, given in asked.items() if given}
+    plan("auto", environ={}, **wanted)
+    kinds: dict[str, SettingKind] = {"flags": "xla_flag", "env": "env", "jax_config": "jax_config"}
+    settings = [
+        Setting(kinds[name], one, value if name == "jax_config" else text_of(value), "asked for", "asked for")
+        for name, given in wanted.items()
+        for one, value in given.items()
+    ]
+    return tuple(candidate_of(f"{one.name.removeprefix('--')}={one.value}", [one]) for one in settings)
+
+
+class _Calls:
+    """Runs a step of a search in this process."""
+
+    def __init__(
+        self, step: Callable[..., Any], args: tuple[Any, ...], seconds: float, tolerance: float, job: Joined | None
+    ) -> None:
+        self.step, self.args, self.seconds, self.tolerance = step, args, seconds, tolerance
+        self.name = getattr(step, "__name__", type(step).__name__)
+        self.job = job if job is not None and job.count > 1 else None
+        self.store = Store(self.job, f"jaxgpu_tune/tune/{self.name}/{_next()}") if self.job else None
+        self.space: Space | None = None
+        self.built: dict[Config, Built] = {}
+        self.result: Any = None
+        self.said = 0
+
+    sure = True
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes the files."""
+        return self.job is None or self.job.rank == 0
+
+    def prepared(self, wanted: Wanted) -> Space:
+        """What can be tried here. Raises JaxGpuTuneError where the function does not even run as it is."""
+        first = Built("none", {}, self.step, [self.args])
+        if first.cause:
+            raise JaxGpuTuneError.of([Finding("program-fails", "error", f"{self.name} fails as it is: {first.cause}")])
+        self.built[NOTHING], self.result = first, first.result
+        wanted = wanted._replace(kinds=wanted.kinds or kinds_of(_program(first)))
+        space = space_here(make_request(), wanted, os.environ)
+        self.space = self._in_one_process(space)
+        return self.space
+
+    def _in_one_process(self, space: Space) -> Space:
+        """Without what acts on the whole process, and what may hang: nobody could end it here."""
+        configs = [*(one.config for one in space.starts), *(one.config for one in space.moves)]
+        bad = {config: why for config in configs if config and (why := self._why_not(space, config))}
+        told = tuple(LeftOut(space.name(config), why) for config, why in bad.items())
+        return space._replace(
+            starts=tuple(one for one in space.starts if one.config not in bad),
+            moves=tuple(one for one in space.moves if one.config not in bad),
+            left_out=(*space.left_out, *told),
+        )
+
+    def _why_not(self, space: Space, config: Config) -> str:
+        options = self._options(space, config)
+        left = sorted(one.name for one in config if one.name not in options and one.kind != "jax_config")
+        if left or not options:
+            return f"acts on the whole process: jaxgpu-tune tune -- python PROGRAM ({', '.join(left)})"
+        return "may hang, and nobody could end it here" if space.risk(config) == "dies" else ""
+
+    def _options(self, space: Space, config: Config) -> dict[str, Any]:
+        return compile_options(space.report(config), target_of(space.observation.machine)) if config else {}
+
+    def about(self, space: Space) -> dict[str, Any]:
+        """What tells one search from another."""
+        import jax
+
+        shapes = [f"{leaf.dtype}{leaf.shape}" for leaf in jax.tree.leaves(self.args) if hasattr(leaf, "shape")]
+        return {
+            "function": self.name,
+            "arguments": hashlib.sha256(" ".join(shapes).encode()).hexdigest()[:16],
+            "judged": [self.seconds, self.tolerance],
+            "tried": [
+                [config_json(one.config) for one in space.starts],
+                [config_json(one.config) for one in space.moves],
+            ],
+            "jaxlib": space.observation.machine.jaxlib,
+            "devices": str(jax.devices()[0].device_kind),
+        }
+
+    @contextmanager
+    def journal(self, files: Files, about: dict[str, Any]) -> Iterator[Journal]:
+        """The file of the first process; the others begin with what it holds."""
+        with tempfile.TemporaryDirectory() as place:
+            found = Journal(files.journal if self.is_first else Path(place) / "journal.jsonl", about)
+            told = json.loads(self._said([trial_json(one) for one in found.trials])[0])
+            for trial in [] if self.is_first else told:
+                found.add(trial_of(trial))
+            yield found
+
+    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:  # noqa: ARG002 - nothing can be ended here
+        """What came of it, of the slowest process."""
+        begun = time.monotonic()
+        own = self._tried(step)._replace(seconds=max(time.monotonic() - begun, 1e-3))
+        if self.job is None:
+            return own
+        return _slowest([trial_of(json.loads(text)) for text in self._said(trial_json(own))])
+
+    def _tried(self, step: Step) -> Trial:
+        assert self.space is not None
+        built = self.built.pop(step.config, None)
+        if built is None:
+            while len(self.built) >= KEPT:
+                del self.built[next(iter(self.built))]
+            built = Built(self.space.name(step.config), self._options(self.space, step.config), self.step, [self.args])
+        if built.cause:
+            return Trial(step.config, step.purpose, None, "compile-error", detail={"cause": built.cause})
+        self.built[step.config] = built
+        program = hashlib.sha256(_program(built).encode()).hexdigest()[:16]
+        if program in step.known and self.job is None:
+            return Trial(step.config, step.purpose, None, SAME, program=program)
+        apart = difference(self.result, built.result)
+        ms = 1e3 * built.run(max(1, round(self.seconds / max(built.run(1), 1e-7))))
+        wrong = (
+            "" if apart <= self.tolerance else f"results differ by {apart:.2%}, which is more than {self.tolerance:.2%}"
+        )
+        detail = {
+            "cause": wrong,
+            "apart": apart,
+            "compile_seconds": built.compile_seconds,
+            "peak_bytes": built.peak_bytes,
+        }
+        return Trial(step.config, step.purpose, ms, WRONG if wrong else "", program=program, detail=detail)
+
+    def judged(self, trial: Trial) -> Trial:
+        """As it was: results were compared at once."""
+        return trial
+
+    def learn(self, trial: Trial) -> None:
+        """Nothing: the reference is compiled first."""
+
+    def _said(self, value: Any) -> list[str]:
+        """What each process of the job says, in order of rank. Raises JaxGpuTuneError where one does not come."""
+        text = json.dumps(value)
+        if self.store is None or self.job is None:
+            return [text]
+        self.said += 1
+        self.store.put(f"{self.said}/{self.job.rank}", text)
+        found = [self.store.get(f"{self.said}/{rank}", PATIENCE) for rank in range(self.job.count)]
+        missing = [str(rank) for rank, one in enumerate(found) if one is None]
+        if missing:
+            message = f"Process {', '.join(missing)} of the job did not come to the search within {PATIENCE:.0f} s."
+            raise JaxGpuTuneError.of([Finding("process-missing", "error", message, "Each process must call tune().")])
+        return [one for one in found if one is not None]
+
+
+def _slowest(trials: list[Trial]) -> Trial:
+    """One trial of all processes: any failure is everybody's, the slowest counts, the time spent is the first's."""
+    failed = next((one for one in trials if one.failure), None)
+    worst = failed or max(trials, key=lambda one: one.ms or 0.0)
+    return worst._replace(seconds=trials[0].seconds, program="", detail={**worst.detail, "agreed": True})
+
+
+def _program(built: Built) -> str:
+    """The optimized program's text; empty where a backend gives none."""
+    text = getattr(built.callers[0].step, "as_text", None)
+    return str(text() or "") if callable(text) else ""
+
+
+def _tell(standing: Standing) -> None:
+    """Nothing is printed: the answer shows itself."""
+
+
+_numbers = iter(range(1 << 30))
+
+
+def _next() -> int:
+    """The number of this call: the same in every process, each of which calls alike."""
+    return next(_numbers)
+
+
+def _checked(step: Any, budget: Any, seconds: Any, tolerance: Any) -> float:
+    """The budget in seconds. Raises BadSetting with all that is wrong."""
+    wrong = []
+    limit = _seconds(budget)
+    if not callable(step):
+        wrong.append(f"step={step!r} is not valid; allowed: a function, such as jax.jit(train_step).")
+    if not 0 < limit < float("inf"):
+        wrong.append(
+            f'budget={budget!r} is not valid; allowed: seconds above 0, or a text such as "90s", "20m" or "1.5h".'
+        )
+    if not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+        wrong.append(f"seconds={seconds!r} is not valid; allowed: numbers above 0.")
+    if not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
+        wrong.append(f"tolerance={tolerance!r} is not valid; allowed: a share such as 0.01.")
+    if wrong:
+        raise BadSetting.of([Finding("bad-argument", "error", message) for message in wrong])
+    return limit
+
+
+def _seconds(budget: Any) -> float:
+    if isinstance(budget, str):
+        number, unit = (budget[:-1], budget[-1]) if budget[-1:] in UNITS else (budget, "s")
+        try:
+            return float(number) * UNITS[unit]
+        except ValueError:
+            return -1.0
+    return float(budget) if isinstance(budget, (int, float)) and not isinstance(budget, bool) else -1.0

@@ -1,0 +1,102 @@
+"""``tune`` of one function in this process: what is tried, what it compiles to, its numbers, and a job of two processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
+from jaxgpu_tune.measure.tuning.kinds import kinds_of
+from tests.child import ROOT, clean_environ, free_port
+
+
+@jax.jit
+def step(x: jax.Array) -> jax.Array:
+    return jax.lax.fori_loop(0, 20, lambda _, y: jnp.tanh(y @ y) * 0.9, x)
+
+
+def test_what_compiles_to_the_same_program_is_not_run(tmp_path: Path) -> None:
+    """On a CPU there is next to nothing to try; a flag that makes it slower is tried, told, and not chosen."""
+    found = jaxgpu_tune.tune(
+        *(step, jnp.ones((64, 64))),
+        budget="60s",
+        out=tmp_path / "tuned.toml",
+        seconds=0.05,
+        flags={"xla_backend_optimization_level": 0, "xla_cpu_enable_fast_math": False},
+    )
+    assert isinstance(found, jaxgpu_tune.Tuned)
+    did = {one.name: one for one in found.did}
+    assert did["xla_backend_optimization_level=0"].tried >= 1
+    assert did["level-o1"].why == "same-program"
+    assert (
+        "acts on the whole process" in did["cuda-async-allocator"].why or "No NVIDIA" in did["cuda-async-allocator"].why
+    )
+    assert json.loads((tmp_path / "tuned.json").read_text())["answer"] == found.sentence
+    again = jaxgpu_tune.tune(
+        *(step, jnp.ones((64, 64))),
+        budget="60s",
+        out=tmp_path / "tuned.toml",
+        seconds=0.05,
+        flags={"xla_backend_optimization_level": 0, "xla_cpu_enable_fast_math": False},
+    )
+    assert again.trials[: len(found.trials)] == found.trials
+
+
+def test_what_is_wrong_is_told_all_at_once(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting) as raised:
+        jaxgpu_tune.tune("step", budget="soon", seconds=0, tolerance=2)  # type: ignore[arg-type]
+    assert len(raised.value.findings) == 4
+    with pytest.raises(JaxGpuTuneError, match="fails as it is"):
+        jaxgpu_tune.tune(jax.jit(lambda x: x @ jnp.ones(3)), jnp.ones(5), out=tmp_path / "t.toml")
+    with pytest.raises(ValueError, match="xla_gpu_autotune_level"):
+        jaxgpu_tune.tune(step, jnp.ones((4, 4)), out=tmp_path / "t.toml", flags={"xla_gpu_autotune_leve": 1})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_kind_of_program_is_told_from_what_it_compiles_to() -> None:
+    text = step.lower(jnp.ones((64, 64))).compile().as_text()
+    assert "loops" in kinds_of(text)
+    assert kinds_of("ROOT all-gather-start.3 = all-gather-start(x)") == ("collectives",)
+    assert kinds_of('custom-call(), custom_call_target="__cudnn$convForward"') == ("convolutions",)
+    assert kinds_of("fusion(" * 60) == ("small-kernels",)
+    assert kinds_of("") == ()
+
+
+JOB = """
+    import json, sys
+    import jax, jax.numpy as jnp
+    jax.distributed.initialize(f"localhost:{sys.argv[1]}", 2, int(sys.argv[2]))
+    import jaxgpu_tune
+    step = jax.jit(lambda x: jnp.tanh(x @ x))
+    found = jaxgpu_tune.tune(step, jnp.ones((32, 32)), budget="20s", seconds=0.05, out=sys.argv[3],
+                             flags={"xla_backend_optimization_level": 0})
+    print("TOLD", json.dumps([[sorted(map(str, one.config)), one.ms, one.seconds] for one in found.trials]))
+"""
+
+
+@pytest.mark.slow
+def test_the_processes_of_a_job_try_the_same_and_the_slowest_counts(tmp_path: Path) -> None:
+    port = str(free_port())
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, "-c", dedent(JOB), port, str(rank), str(tmp_path / "tuned.toml")],
+            env=clean_environ(JAX_PLATFORMS="cpu", PYTHONPATH=str(ROOT)),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    told = [
+        next(line for line in job.communicate(timeout=200)[0].splitlines() if line.startswith("TOLD")) for job in jobs
+    ]
+    assert told[0] == told[1]
+    assert len(json.loads(told[0][5:])) >= 2
+    assert (tmp_path / "tuned.json").exists()
