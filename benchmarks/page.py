@@ -78,7 +78,9 @@ def _tally_line(preset: str, measured: list[Outcome]) -> str:
 def _section(outcome: Outcome) -> Iterator[str]:
     machine = outcome.machine
     gpu = machine["gpus"][0]["name"] if machine["gpus"] else "CPU"
-    yield f"## {gpu}, jaxlib {machine['jaxlib']}: {outcome.name}\n"
+    decided = any(row.speed.word != "undecided" for rows in outcome.rows.values() for row in rows)
+    yield f"## {gpu}, jaxlib {machine['jaxlib']}{'' if decided else ', earlier, by fewer pairs'}\n"
+    yield f"All of it: `benchmarks/results/suite-{outcome.name}.json`.\n"
     yield f"Driver {machine['driver']}, NCCL {machine['nccl']}, jax {machine['jax']}, NVLink multicast off.\n"
     yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
     yield "| program | on | variant | default, ms | with it, ms | speed | verdict |"

@@ -63,7 +63,7 @@ COMPUTE, UNROLLED, CUT_FIRST = ("kind", "compute"), ("kind", "unrolled"), ("cut"
 ONE, MANY_SETS = ("simulation", "single_gpu"), ("dreamerv3", "pgle-nsight", "jax-nccl", "jax-docs")
 ON_ONE = ("dreamerv3", "jax-docs", "jax-toolbox", "pgle-nsight")
 TOOLBOX, SIMULATION = ("jax-toolbox",), ("simulation",)
-LAST = "weights cut along the last dimension"
+LAST = "cut along the last dimension"
 ON_FSDP = (
     *on("fsdp", SCATTERS | PARTS_OF_TOOLBOX, SECOND),
     *each_gpu(None, "fsdp"),
