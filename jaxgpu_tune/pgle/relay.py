@@ -17,15 +17,17 @@ from typing import IO, NamedTuple
 
 __all__ = ["NOT_EXECUTABLE", "NOT_FOUND", "Heard", "run_heard"]
 
-LEVEL, MODULES = "TF_CPP_MIN_LOG_LEVEL", "JAX_DEBUG_LOG_MODULES"
+LEVEL, MODULES, LOGGING = "TF_CPP_MIN_LOG_LEVEL", "JAX_DEBUG_LOG_MODULES", "JAX_LOGGING_LEVEL"
 TOLD_BY = "jax._src.compiler"
-"""JAX's own module that tells, at level DEBUG, of each program that an optimized executable was loaded for."""
-ASKED_FOR = re.compile(rb"^I\d{4} \d\d:\d\d:\d\d\.\d|^DEBUG:\d{4}-\d\d-\d\d [^ ]*:jax\._src\.compiler:")
-MAYBE = re.compile(rb"^(I[\d :.]*|D|DE|DEB|DEBU|DEBUG(:[^\n]*)?)$")
-"""The beginning of such a line, which is held back until the rest is there."""
+"""JAX's own module that tells of each program that an optimized executable was loaded for."""
+OF_XLA = rb"I\d{4} \d\d:\d\d:\d\d\.\d"
+OF_JAX = rb"(?:DEBUG|INFO):\d{4}-\d\d-\d\d [^ ]*:jax\._src\.compiler:"
+MAYBE = re.compile(rb"^(?:I[\d :.]*|(?:D|DE|DEB|DEBU|DEBUG|I|IN|INF|INFO)(?::[^\n]*)?)$")
+"""The beginning of a line that may be one of these, which is held back until the rest is there."""
 OF_INTEREST = re.compile(
     rb"PGLE|fdo_profile|profile_guided_latency_estimator|profile guided|PERSISTENT CACHE|PGLE-optimized"
 )
+NOTHING = re.compile(rb"(?!)")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
@@ -39,9 +41,11 @@ class Heard(NamedTuple):
 
 def run_heard(command: Sequence[str], environ: Mapping[str, str]) -> Heard:
     """Run it to its end. Exit code 127 if there is no such command, 126 if it cannot be executed, as a shell has it."""
-    quiet = LEVEL not in environ
-    ours = {} if not quiet else {LEVEL: "0"}
-    ours |= {} if MODULES in environ else {MODULES: TOLD_BY}
+    ours = {LEVEL: "0"} if LEVEL not in environ else {}
+    hidden = [OF_XLA] if ours else []
+    if MODULES not in environ and LOGGING not in environ:
+        ours, hidden = {**ours, MODULES: TOLD_BY}, [*hidden, OF_JAX]
+    only_heard = re.compile(b"^(?:" + b"|".join(hidden) + b")") if hidden else NOTHING
     try:
         child = subprocess.Popen(command, env={**environ, **ours}, stderr=subprocess.PIPE)
     except OSError as error:
@@ -49,7 +53,7 @@ def run_heard(command: Sequence[str], environ: Mapping[str, str]) -> Heard:
         return Heard(NOT_FOUND if isinstance(error, (FileNotFoundError, NotADirectoryError)) else NOT_EXECUTABLE, ())
     assert child.stderr is not None
     with _signals_go_to(child):
-        lines = tuple(_passed_on(child.stderr, quiet))
+        lines = tuple(_passed_on(child.stderr, only_heard))
         code = child.wait()
     return Heard(128 - code if code < 0 else code, lines)
 
@@ -68,22 +72,22 @@ def _signals_go_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def _passed_on(source: IO[bytes], quiet: bool) -> Iterator[str]:
+def _passed_on(source: IO[bytes], hidden: re.Pattern[bytes]) -> Iterator[str]:
     """The lines of interest; all else goes to stderr as it comes, whole lines or not."""
     held = b""
     while chunk := os.read(source.fileno(), 1 << 16):
         *lines, held = (held + chunk).split(b"\n")
         for line in lines:
-            yield from _heard(line, quiet)
-        if held and not (MAYBE.match(held) or ASKED_FOR.match(held)):
+            yield from _heard(line, hidden)
+        if held and not (MAYBE.match(held) or hidden.match(held)):
             _show(held)
             held = b""
     if held:
-        yield from _heard(held, quiet, end=b"")
+        yield from _heard(held, hidden, end=b"")
 
 
-def _heard(line: bytes, quiet: bool, end: bytes = b"\n") -> Iterator[str]:
-    if not (quiet and ASKED_FOR.match(line)):
+def _heard(line: bytes, hidden: re.Pattern[bytes], end: bytes = b"\n") -> Iterator[str]:
+    if not hidden.match(line):
         _show(line + end)
     if OF_INTEREST.search(line):
         yield line.decode(errors="replace")

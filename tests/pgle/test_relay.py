@@ -20,7 +20,7 @@ INFO = "I1128 21:46:04.400022   13661 gpu_hlo_schedule.cc:537] Found profile for
 WARNING = (
     "W1128 21:46:05.675163   13661 profile_guided_latency_estimator.cc:192] Found 79 instructions from the profile."
 )
-DEBUG = "DEBUG:2026-11-28 21:00:00,123:jax._src.compiler:593: PGLE-optimized jit_f loaded from compilation cache"
+DEBUG = "INFO:2026-11-28 21:00:00,123:jax._src.compiler:593: PGLE-optimized jit_f loaded from compilation cache"
 PROGRAM = f"""
 import os, sys
 print(sys.stdin.read().strip(), os.environ.get("TF_CPP_MIN_LOG_LEVEL"))
@@ -54,6 +54,11 @@ def test_who_asked_for_all_of_it_gets_it() -> None:
     assert lines == [INFO, WARNING, DEBUG] and INFO in shown and printed == ["in 0"]
     (_, _), shown, printed = heard(sys.executable, "-c", PROGRAM, TF_CPP_MIN_LOG_LEVEL="2")
     assert printed == ["in 2"]
+
+
+def test_jaxs_own_lines_are_shown_to_who_asked_for_them() -> None:
+    (_, lines), shown, _ = heard(sys.executable, "-c", PROGRAM, JAX_LOGGING_LEVEL="INFO")
+    assert lines == [INFO, WARNING, DEBUG] and DEBUG in shown and INFO not in shown
 
 
 def test_commands_that_cannot_be_run(tmp_path: Path) -> None:
