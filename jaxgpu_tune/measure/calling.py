@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import BadSetting, JaxGpuTuneError
 from ..model import Finding
+from .observer.tracing import idle
 from .profile import Host, Profile, Watched, profile_of
 from .timeline import timeline_of
 from .trace.reading import read_trace, trace_files
@@ -184,12 +185,14 @@ def _traced(caller: Caller, calls: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         try:
+            idle()
             jax.profiler.start_trace(folder, **_options())
         except (RuntimeError, ValueError) as error:  # another session is active
             return {"why_not_traced": str(error).split("\n")[0].rstrip(".")}
         try:
             caller.run(calls)
         finally:
+            idle()
             jax.profiler.stop_trace()
         files = trace_files(folder)
         if not files:

@@ -23,6 +23,15 @@ __all__ = ["Host", "Profile", "Rank", "Watched", "profile_of"]
 
 SKEW = 0.03
 """So large a share of a step must ranks differ in work of their own for the slowest to be named."""
+OF_GRAPHS = (
+    "idle_host_ms",
+    "idle_host_share",
+    "idle_launches_ms",
+    "idle_launches_share",
+    "in_graphs_share",
+    "graph_launches",
+)
+"""Measures that a run without CUDA graphs does not tell of the program as it is."""
 UNSEEN = 0.1
 """So large a share of a step inside CUDA graphs is told."""
 
@@ -159,6 +168,8 @@ def profile_of(watched: Sequence[Watched], command: Sequence[str] = (), *, unnam
     ranks = tuple(_rank(one, number) for number, one in enumerate(ordered))
     slow, skew = _slow(ranks)
     measures = _measures(told, gpus, len(every))
+    if unnamed_s is not None:
+        measures |= dict.fromkeys(OF_GRAPHS)
     parts = {name: fmean(gpu.parts[name] for gpu in gpus) for name in PARTS} if gpus else {}
     return Profile(
         command=tuple(command),

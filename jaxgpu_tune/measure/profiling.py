@@ -38,7 +38,7 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
 ) -> tuple[Profile, Outcome]:
     """Run ``command`` (with ``names`` twice, the second time without CUDA graphs) and tell where its step goes.
 
-    ``folder`` takes what the runs leave; where processes are on several hosts, all must see it. ``traced`` is called once all is
+    Advice is that of the program as it is, with CUDA graphs. ``folder`` takes what the runs leave; where processes are on several hosts, all must see it. ``traced`` is called once all is
     seen of a run. A run that is interrupted (Ctrl-C) tells what was seen until then. Raises BadSetting where ``names`` cannot be had.
     """
     bare = without_graphs(environ) if names else None
@@ -52,12 +52,14 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
             return _interrupted(command, place)
 
     outcome = run("run", environ)
+    plain = profile_outcome(outcome)
     if bare is None or outcome.seconds_a_step is None or outcome.exit_code == INTERRUPTED:
-        return profile_outcome(outcome), outcome
+        return plain, outcome
     named = run("named", bare)
     found = profile_outcome(named, unnamed_s=outcome.seconds_a_step)
     first = () if outcome.ok else (f"The first run, with CUDA graphs, did not end well: {outcome.cause}.",)
-    return found._replace(notes=(*first, *found.notes)), named
+    advice = plain.advice if plain.gpus else found.advice
+    return found._replace(notes=(*first, *found.notes), advice=advice), named
 
 
 def _interrupted(command: Sequence[str], place: Path) -> Outcome:

@@ -108,6 +108,11 @@ def test_what_could_not_be_seen_is_said() -> None:
 
 def test_a_run_without_cuda_graphs_says_what_they_are_worth() -> None:
     """As with --names: the step with them, and how much longer it is without."""
+    late = [*step(6.0, 1.0), ran("fusion", 9, 0.001)]
+    assert {advice.code for advice in profile_of([watched(late, step_s=0.01)]).advice} == {"host-late"}
+    assert profile_of([watched(late, step_s=0.01)], unnamed_s=0.005).advice == (), (
+        "launching kernel by kernel is not the program's"
+    )
     found = profile_of([watched(step())], unnamed_s=0.005)
     assert "with them a step takes 5.00 ms (without: 1.90 times as long)" in " ".join(str(found).split())
 

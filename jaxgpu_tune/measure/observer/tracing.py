@@ -16,7 +16,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["OPTIONS", "in_main_thread", "record", "session_of_the_program"]
+__all__ = ["OPTIONS", "idle", "in_main_thread", "record", "session_of_the_program"]
 
 OPTIONS = {"host_tracer_level": 2, "python_tracer_level": 0}
 PATIENCE = 20.0
