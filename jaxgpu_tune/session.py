@@ -43,6 +43,8 @@ _lock = RLock()
 """A call in a signal handler, which interrupts one of its own thread, is let in: it finds all that was written."""
 _claims: dict[int, tuple[int, ref[Report]]] = {}
 """Each call that can be taken back: the number of its layer, and its report. Equal calls, one behind the other, share a layer."""
+_made: set[int] = set()
+"""The layers of calls of this process."""
 TYPED = ("jaxgpu-tune", "%")
 _used = [0]
 
@@ -77,13 +79,17 @@ def _set_up(request: Request, notes: tuple[Finding, ...]) -> Report:
 
 
 def _apply(request: Request, observation: Observation, report: Report, seen: Mapping[str, str]) -> Report:
-    layers = layers_with(request, observation.layers)
+    layers = layers_with(request, observation.layers, parents=False)
     final = final_environ(observation, report, layers)
     if observation.machine.phase == "started":
         report = _in_time(request, observation, report, final)
         final = final_environ(observation, report, layers)
     _used[0] = max(_used[0], layers[-1].number) + 1
     report = report._replace(applied=True, call=_used[0])
+    _made.add(layers[-1].number)
+    _made.intersection_update([layer.number for layer in layers])
+    for call in [call for call, (_, one) in _claims.items() if one() is None]:
+        del _claims[call]
     _claims[report.call] = layers[-1].number, ref(report)
     writer.put(report, _changes(seen, final))
     return report
@@ -110,10 +116,14 @@ def is_typed(environ: Mapping[str, str]) -> bool:
     return any(layer.who.startswith(TYPED) and "preset" in layer.arguments for layer in layers)
 
 
-def layers_with(request: Request, former: tuple[Layer, ...]) -> tuple[Layer, ...]:
-    """The earlier calls and this one; one that says again what the last has said adds nothing."""
+def layers_with(request: Request, former: tuple[Layer, ...], *, parents: bool = True) -> tuple[Layer, ...]:
+    """The earlier calls and this one; one that says again what the last has said adds nothing.
+
+    ``parents``: the last may be one that another process has made, which a call that can be taken back must not be part of.
+    """
     arguments = _lasting(request)
-    if former and (former[-1].who, former[-1].arguments) == (request.who, arguments):
+    again = former and (former[-1].who, former[-1].arguments) == (request.who, arguments)
+    if again and (parents or former[-1].number in _made):
         return former
     number = max([_used[0], *(layer.number for layer in former)]) + 1
     return (*_without_repeats(former), Layer(number, request.who, arguments))
@@ -131,11 +141,10 @@ def _lasting(request: Request) -> dict[str, Any]:
 
 def _without_repeats(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """Without those that a later one says again, where no report is left by which either could be taken back."""
-    held = {number for number, report in _claims.values() if report() is not None}
-    last = {(layer.who, repr(layer.arguments)): layer.number for layer in layers if layer.number not in held}
-    return tuple(
-        layer for layer in layers if layer.number in held or last[(layer.who, repr(layer.arguments))] == layer.number
-    )
+    claimed = {number for number, report in _claims.values() if report() is not None}
+    free = [layer for layer in layers if layer.number not in claimed]
+    last = {(layer.who, repr(layer.arguments)): layer.number for layer in free}
+    return tuple(layer for layer in layers if layer.number in {*claimed, *last.values()})
 
 
 def final_environ(observation: Observation, report: Report, layers: tuple[Layer, ...]) -> dict[str, str]:
@@ -144,16 +153,16 @@ def final_environ(observation: Observation, report: Report, layers: tuple[Layer,
     if observation.environ.get(FLAGS):
         read = tuple(flag.text for flag in read_flags(observation, target_of(observation.machine)).flags)
     state = State(layers, edits=observation.edits)
-    return written(observation.environ, report.environ, state, read, _asked(layers))
+    return written(observation.environ, report.environ, state, read, _asked(layers, observation.environ))
 
 
-def _asked(layers: tuple[Layer, ...]) -> frozenset[str]:
-    """The variables that calls ask for."""
+def _asked(layers: tuple[Layer, ...], environ: Mapping[str, str]) -> frozenset[str]:
+    """The variables that calls ask for; those of the memory's share where the user has set them."""
     if all(layer.arguments.keys() <= {"preset"} for layer in layers):
         return frozenset()
     from .planning.layers import variables_asked
 
-    return variables_asked(layers)
+    return variables_asked(layers, environ)
 
 
 def _changes(now: Mapping[str, str], final: Mapping[str, str]) -> dict[str, str | None]:

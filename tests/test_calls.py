@@ -371,3 +371,21 @@ def test_the_shipped_examples_honour_what_the_launcher_is_given(name: str, varia
     code = f"import sys, runpy; sys.path.insert(0, {str(tmp_path)!r}); runpy.run_path({str(tmp_path / 'decorated_training.py')!r}, run_name='__main__')"
     wanted = {"JAX_COMPILATION_CACHE_DIR": f"{tmp_path}/jax_cache", "XLA_CLIENT_MEM_FRACTION": "0.9"}
     assert launched(example(name, tmp_path), code).split() == [wanted[variable]]
+
+
+def test_a_child_that_makes_its_parents_call_takes_back_its_own_alone() -> None:
+    code = """
+import jaxgpu_tune, json, os
+before = dict(os.environ)
+report = jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2})
+again = jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2})
+made = dict(os.environ)
+again.restore()
+same = dict(os.environ) == made
+report.restore()
+tell([same, dict(os.environ) == before, os.environ.get("XLA_FLAGS")])
+"""
+    parent = after({}, flags={LEVEL: 2})
+    parent = {**parent, MARKER: parent[MARKER].replace("environ()", "configure()")}
+    assert told(code, **parent) == [True, True, f"--{LEVEL}=2"]
+    assert told(code) == [True, True, None]

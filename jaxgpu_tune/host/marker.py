@@ -121,8 +121,8 @@ def written(
     found = dict(before)
     for name, value in changes.items():
         _put(found, name, value)
-    watched = {name for name in {*changes, *asked} - {FLAGS} if name in found or name in before}
-    variables = {name: (before.get(name), found.get(name)) for name in sorted(watched)}
+    watched = sorted({*changes, *asked} - {FLAGS})
+    variables = {name: (before.get(name), found.get(name)) for name in watched}
     flags = _composed(before.get(FLAGS), found.get(FLAGS), tuple(read))
     state = state._replace(variables=variables, flags=flags if FLAGS in {*changes, *asked} else None)
     changed = any(before.get(name) != found.get(name) for name in changes)
@@ -131,10 +131,10 @@ def written(
     return found
 
 
-def _composed(was: str | None, now: str | None, read: tuple[str, ...]) -> FlagsText | None:
+def _composed(was: str | None, now: str | None, read: tuple[str, ...]) -> FlagsText:
     """What was written, as the user's flags and ours."""
     if was == now:
-        return None if now is None else FlagsText(was, read)
+        return FlagsText(was, read)
     left = list(range(len(read)))
     parts: list[int | str] = []
     for token in scan(now or "").tokens:

@@ -159,11 +159,11 @@ def struck(settings: Iterable[Setting], observation: Observation, target: Target
         yield Finding("request-edited", "warning", message, "Ask for it again to have it back.")
 
 
-def variables_asked(layers: Iterable[Layer]) -> frozenset[str]:
-    """The variables that calls ask for, each by itself or as what carries a flag, an option or a share of the memory."""
+def variables_asked(layers: Iterable[Layer], environ: Mapping[str, str]) -> frozenset[str]:
+    """The variables that calls ask for, each by itself or as what carries a flag or an option; of a share of the memory those that are set."""
     asked = recalled(make_request(), layers)
     shares = FRACTION_NAMES if any(name in asked.remembered for name in SHARES) else ()
-    return frozenset((*shares, *map(_carrier, asked.earlier)))
+    return frozenset((*(name for name in shares if name in environ), *map(_carrier, asked.earlier)))
 
 
 def _carrier(setting: Setting) -> str:

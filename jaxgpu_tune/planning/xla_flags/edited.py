@@ -33,7 +33,7 @@ def edited(flags: FlagsText, now: str) -> tuple[str, tuple[str, ...]]:
     parts = range(len(flags.read)) if flags.parts is None else flags.parts
     ours = {n: _name(part) for n, part in enumerate(parts) if isinstance(part, str)}
     gone = {name for n, name in ours.items() if n not in standing}
-    put_in = _put_in(pieces, ours)
+    put_in = _put_in(pieces)
     settled = gone.union(_name(flags.read[n]) for n in parts if isinstance(n, int))
     former = [n for n in range(len(flags.read)) if n not in parts and _name(flags.read[n]) not in settled]
     places = {_name(flags.read[n]): n for n in former}
@@ -49,16 +49,14 @@ def edited(flags: FlagsText, now: str) -> tuple[str, tuple[str, ...]]:
     return " ".join(said), tuple(sorted({*gone, *put_in}))
 
 
-def _put_in(pieces: list[_Piece], ours: dict[int, str]) -> set[str]:
-    """The names in text that was put in behind one of ours; where ours of that name follows, XLA has ours."""
+def _put_in(pieces: list[_Piece]) -> set[str]:
+    """The names in text that was put in; where one that stood there follows, XLA has that one."""
     found: set[str] = set()
-    behind = not any(piece.part in ours for piece in pieces)
     for piece in pieces:
-        if piece.part is None and behind:
+        if piece.part is None:
             found |= {f"--{name.lower()}" for name in NAME.findall(piece.text)}
-        elif piece.part in ours:
-            behind = True
-            found.discard(ours[piece.part])
+        else:
+            found.discard(_name(piece.text))
     return found
 
 
