@@ -101,3 +101,11 @@ def test_run_pins_its_program() -> None:
     )
     assert done.stdout.split() == ["--xla_gpu_autotune_level=2"] and "pinned" in done.stderr
     assert os.environ.get(MARKER) is None
+
+
+def test_every_part_of_a_list_that_was_joined_is_still_the_users_after_an_edit() -> None:
+    own = "--xla_disable_hlo_passes=a --xla_disable_hlo_passes=b"
+    made = planned({"XLA_FLAGS": own}, flags={"xla_disable_hlo_passes": "c"})
+    assert made["XLA_FLAGS"] == "--xla_disable_hlo_passes=a,b,c"
+    longer = {**made, "XLA_FLAGS": made["XLA_FLAGS"] + " --xla_dump_to=/u"}
+    assert follow(longer).environ == {"XLA_FLAGS": f"{own} --xla_dump_to=/u"}

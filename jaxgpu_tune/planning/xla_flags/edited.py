@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ...state import FlagsText
 from ...values import Value
@@ -29,24 +30,28 @@ def edited(flags: FlagsText, now: str) -> tuple[str, tuple[str, ...]]:
     Our own parts are left out. What of the user's we had replaced stands again where ours stood, unless that was changed.
     """
     pieces = _pieces(flags.texts, now)
-    standing = {piece.part for piece in pieces if piece.part is not None}
-    parts = range(len(flags.read)) if flags.parts is None else flags.parts
-    ours = {n: _name(part) for n, part in enumerate(parts) if isinstance(part, str)}
-    gone = {name for n, name in ours.items() if n not in standing}
-    put_in = _put_in(pieces)
-    settled = gone.union(_name(flags.read[n]) for n in parts if isinstance(n, int))
-    former = [n for n in range(len(flags.read)) if n not in parts and _name(flags.read[n]) not in settled]
-    places = {_name(flags.read[n]): n for n in former}
-    at_ours = {places[name] for n, name in ours.items() if n in standing and name in places}
-    said = [flags.read[n] for n in former if n not in at_ours]
+    there = {_name(piece.text) for piece in pieces if piece.part is not None}
+    gone = {_name(text) for text in flags.texts} - there
+    return " ".join(_users(flags, pieces, gone)), tuple(sorted({*gone, *_put_in(pieces)}))
+
+
+def _users(flags: FlagsText, pieces: list[_Piece], gone: set[str]) -> Iterator[str]:
+    """What of the text is the user's; ``gone``: the names that are not in it any more."""
+    if flags.parts is None:
+        yield from (piece.text for piece in pieces)
+        return
+    settled = gone.union(_name(flags.read[part]) for part in flags.parts if isinstance(part, int))
+    replaced: dict[str, str] = {}
+    for name, text in ((_name(text), text) for text in flags.read):
+        if name not in settled:
+            replaced[name] = f"{replaced[name]} {text}" if name in replaced else text
+    ours = {piece for piece in pieces if piece.part is not None and isinstance(flags.parts[piece.part], str)}
+    standing = {_name(piece.text) for piece in ours}
+    yield from (text for name, text in replaced.items() if name not in standing)
     for piece in pieces:
-        if piece.part is None:
-            said.append(piece.text)
-        elif piece.part not in ours:
-            said.append(flags.texts[piece.part])
-        elif ours[piece.part] in places:
-            said.append(flags.read[places[ours[piece.part]]])
-    return " ".join(said), tuple(sorted({*gone, *put_in}))
+        said = replaced.get(_name(piece.text)) if piece in ours else piece.text
+        if said is not None:
+            yield said
 
 
 def _put_in(pieces: list[_Piece]) -> set[str]:
