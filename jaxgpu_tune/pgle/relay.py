@@ -1,7 +1,8 @@
 """Run a command as it is, and listen to what XLA and JAX say on its stderr while that is passed on.
 
-JAX hides XLA's lines of level INFO unless TF_CPP_MIN_LOG_LEVEL is set; they tell that a profile was used. So they are
-asked for, heard, and kept from the user, unless the user asked for them too. Stdin and stdout are the command's own.
+JAX hides XLA's lines of level INFO unless TF_CPP_MIN_LOG_LEVEL is set, and its own unless JAX_LOGGING_LEVEL is; they
+tell that a profile was used. So they are asked for, heard, and kept from the user, who may have asked for them too.
+Stdin and stdout are the command's own.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from typing import IO, NamedTuple
 
 __all__ = ["NOT_EXECUTABLE", "NOT_FOUND", "Heard", "run_heard"]
 
-LEVEL, MODULES, LOGGING = "TF_CPP_MIN_LOG_LEVEL", "JAX_DEBUG_LOG_MODULES", "JAX_LOGGING_LEVEL"
-TOLD_BY = "jax._src.compiler"
-"""JAX's own module that tells of each program that an optimized executable was loaded for."""
+LEVEL, LOGGING = "TF_CPP_MIN_LOG_LEVEL", "JAX_LOGGING_LEVEL"
+"""XLA's level and JAX's own: at INFO JAX tells of each program that an optimized executable was loaded for."""
 OF_XLA = rb"I\d{4} \d\d:\d\d:\d\d\.\d"
-OF_JAX = rb"(?:DEBUG|INFO):\d{4}-\d\d-\d\d [^ ]*:jax\._src\.compiler:"
+OF_JAX = rb"(?:DEBUG|INFO):\d{4}-\d\d-\d\d [^ ]*:jax[\w.]*:"
 MAYBE = re.compile(rb"^(?:I[\d :.]*|(?:D|DE|DEB|DEBU|DEBUG|I|IN|INF|INFO)(?::[^\n]*)?)$")
 """The beginning of a line that may be one of these, which is held back until the rest is there."""
 OF_INTEREST = re.compile(
@@ -43,8 +43,8 @@ def run_heard(command: Sequence[str], environ: Mapping[str, str]) -> Heard:
     """Run it to its end. Exit code 127 if there is no such command, 126 if it cannot be executed, as a shell has it."""
     ours = {LEVEL: "0"} if LEVEL not in environ else {}
     hidden = [OF_XLA] if ours else []
-    if MODULES not in environ and LOGGING not in environ:
-        ours, hidden = {**ours, MODULES: TOLD_BY}, [*hidden, OF_JAX]
+    if LOGGING not in environ and ours:  # it would change a level of XLA's that the user has set
+        ours, hidden = {**ours, LOGGING: "INFO"}, [*hidden, OF_JAX]
     only_heard = re.compile(b"^(?:" + b"|".join(hidden) + b")") if hidden else NOTHING
     try:
         child = subprocess.Popen(command, env={**environ, **ours}, stderr=subprocess.PIPE)
