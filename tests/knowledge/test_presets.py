@@ -440,7 +440,10 @@ def test_dreamerv3s_call_does_what_its_program_does() -> None:
 def test_the_newest_page_comes_with_what_is_known_against_it() -> None:
     report = jaxgpu_tune.plan("jax-toolbox-o1", machine=machine(), environ={}, probe=False)
     found = {f.code for f in report.findings}
-    assert {"local-p2p-wrong-numbers", "threshold-overrules-o1", "huge-combine-threshold"} <= found
+    assert {"threshold-overrules-o1", "huge-combine-threshold"} <= found
+    assert any("xla_gpu_use_memcpy_local_p2p" in f.message for f in report.findings if f.code == "advice")
+    (left_out,) = [d for d in report.decisions if d.name == "xla_gpu_use_memcpy_local_p2p"]
+    assert left_out.status == "unmet" and "wrong numbers" in left_out.reason
     blackwell = jaxgpu_tune.plan("jax-toolbox-o1", machine=machine("B200", jaxlib="0.11.2"), environ={}, probe=False)
     assert "CUDA_DEVICE_MAX_CONNECTIONS" not in blackwell.environ
     assert "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL" in blackwell.xla_flags

@@ -43,7 +43,8 @@ def test_R64_copies_that_gave_wrong_numbers_are_in_no_preset_and_may_be_forced_w
     forced = plan("auto", machine=machine(), environ={}, flags={"xla_gpu_use_memcpy_local_p2p": True})
     assert "use_memcpy_local_p2p=true" in forced.xla_flags and "local-p2p-wrong-numbers" in codes(forced)
     for preset in jaxgpu_tune.presets():
-        assert not any(s.name == "xla_gpu_use_memcpy_local_p2p" for s in preset.settings)
+        report = plan(preset.name, machine=machine(), environ={}, probe=False)
+        assert "use_memcpy_local_p2p" not in report.xla_flags
 
 
 def test_R65_pipelining_in_double_buffered_loops_of_2024() -> None:
