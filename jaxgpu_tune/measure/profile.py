@@ -134,13 +134,21 @@ class Profile(Value):
         """By how much the tracer slowed the step, as a share of it; None: not known."""
         return self.traced_ms / self.step_ms - 1 if self.traced_ms and self.step_ms and self.gpus else None
 
+    @property
+    def slow_gpu(self) -> str | None:
+        """Of the GPUs of this process the one that the others wait for; None: they differ little."""
+        own = sorted(
+            (gpu.step_ms - gpu.parts["exposed_communication"] - gpu.parts["idle_peer"], gpu.gpu) for gpu in self.gpus
+        )
+        return own[-1][1] if len(own) > 1 and own[-1][0] - own[0][0] > SKEW * (self.traced_ms or 0.0) else None
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; the timeline is left out: the HTML page and the traces have it."""
         told: dict[str, Any] = jsonable(self)
         del told["timeline"]
         for gpu in told["gpus"]:
             del gpu["edges"]
-        return {**told, "tracer_cost": self.tracer_cost}
+        return {**told, "tracer_cost": self.tracer_cost, "slow_gpu": self.slow_gpu}
 
     def __str__(self) -> str:
         from ..render.profile import profile_text

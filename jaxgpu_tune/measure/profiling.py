@@ -23,6 +23,8 @@ __all__ = ["STEPS", "keep", "profile_command", "profile_outcome", "without_graph
 STEPS = 6
 """Traced by default: the whole ones among them are one fewer."""
 INTERRUPTED = 130
+UNHEARD = ": it said nothing"
+"""Said where no output was captured, as the program writes to the terminal itself."""
 NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 
 
@@ -98,7 +100,10 @@ def profile_outcome(outcome: Outcome, *, unnamed_s: float | None = None) -> Prof
     """The profile of a run: of its processes those that ran steps."""
     stepped = [one for one in outcome.processes if one.clock or one.steps or one.trace]
     found = profile_of([_watched(one) for one in stepped], outcome.command, unnamed_s=unnamed_s)
-    told = [outcome.silent, f"The command did not end well: {outcome.cause}." if outcome.cause else ""]
+    told = [
+        outcome.silent,
+        f"The command did not end well: {outcome.cause.removesuffix(UNHEARD)}." if outcome.cause else "",
+    ]
     return found._replace(notes=(*filter(None, told), *found.notes))
 
 

@@ -164,7 +164,11 @@ def size_text(size: float) -> str:
 
 
 def rank_lines(profile: Profile) -> Iterable[str]:
-    """The processes, where there are several."""
+    """The GPU that others wait for, and the processes, where there are several."""
+    if profile.slow_gpu is not None:
+        slow = next(gpu for gpu in profile.gpus if gpu.gpu == profile.slow_gpu)
+        waits = max(gpu.waiting_ms for gpu in profile.gpus) - slow.waiting_ms
+        yield f"{slow.gpu.removeprefix('/device:')} is slow: the others wait up to {waits:.2f} ms a step for it inside collectives."
     if len(profile.ranks) < 2:
         return
     spans = (

@@ -86,6 +86,14 @@ def test_the_slow_rank_is_named() -> None:
     assert "Rank 2 is slow" in str(found)
 
 
+def test_the_slow_gpu_of_one_process_is_named() -> None:
+    """Its collective begins last; the other one's waits for it."""
+    late = [ran("dot", 0, 9, gpu=1), nccl("all-reduce", 9, 1, gpu=1)]
+    found = profile_of([watched([ran("dot", 0, 6), nccl("all-reduce", 6, 4), *late], gpus=2)])
+    assert found.slow_gpu == "/device:GPU:1" and both().slow_gpu is None
+    assert "GPU:1 is slow: the others wait up to 3.00 ms" in str(found)
+
+
 def test_equal_ranks_have_no_slow_one() -> None:
     """A difference of a hundredth is noise."""
     found = profile_of([watched(step(6.0 + rank / 100, 4.0 - rank / 100), rank=rank) for rank in range(2)])
