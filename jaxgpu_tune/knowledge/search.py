@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Acts = Literal["program", "run"]
 
 
-__all__ = ["KINDS", "Candidate", "Treatment", "candidates", "starts", "treatment"]
+__all__ = ["KINDS", "Candidate", "Treatment", "autotuning", "candidates", "starts", "treatment"]
 
 KINDS: tuple[Kind, ...] = ("collectives", "loops", "small-kernels", "convolutions", "products", "host-bound")
 """The kinds of program that a candidate may serve."""
@@ -56,6 +56,11 @@ def candidates() -> tuple[Candidate, ...]:
 def starts() -> tuple[str, ...]:
     """The presets that a search begins with, where they fit."""
     return tuple(read_table("search")["starts"])
+
+
+def autotuning() -> frozenset[str]:
+    """Settings that choose kernels anew: they share no results of autotuning with others."""
+    return frozenset(read_table("search")["autotuning"])
 
 
 @lru_cache(maxsize=1)

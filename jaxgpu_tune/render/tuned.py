@@ -20,9 +20,10 @@ __all__ = ["trial_line", "tuned_html", "tuned_page", "tuned_text"]
 
 WIDTH, HEIGHT, LEFT, TOP = 900, 260, 60, 16
 COLOURS = {"start": "#8c959f", "toggle": "#0969da", "prune": "#bf8700", "check": "#1a7f37"}
+FAILED = "#d1242f"
 WORDS = {"start": "starting point", "toggle": "one change", "prune": "left out", "check": "fresh pair"}
 PAGE_STYLE = """<style>
-body{margin:1.5em auto;max-width:80em;padding:0 1em;background:#fff;color:#1f2328}
+body{margin:1.5em auto;max-width:80em;padding:0 1em;font:14px/1.5 system-ui,sans-serif;background:#fff;color:#1f2328}
 @media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}}
 svg{width:100%;height:auto;font:11px system-ui,sans-serif}svg text{fill:currentColor}
 </style>"""
@@ -117,6 +118,7 @@ def _history(trials: list[Any]) -> str:
         f'<text x="{LEFT + 150 * place}" y="{HEIGHT - 4}" style="fill:{COLOURS[name]}">● {WORDS[name]}</text>'
         for place, name in enumerate(COLOURS)
     )
+    legend += f'<text x="{LEFT + 600}" y="{HEIGHT - 4}" style="fill:{FAILED}">× failed</text>'
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="speed of every run">{grid}{"".join(marks)}{legend}</svg>'
 
 
@@ -124,7 +126,7 @@ def _mark(one: Told, x: float, y: float, speed: float | None) -> str:
     told = escape(f"{one['name']}: {one['failure'] or f'{speed:.3f}'}")
     colour = COLOURS[one["purpose"]]
     shape = (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" style="fill:#d1242f">×</text>'
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" style="fill:{FAILED}">×</text>'
         if one["failure"]
         else f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
     )

@@ -8,7 +8,7 @@ from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge import flags, options, variables
 from jaxgpu_tune.knowledge.hazards import hazards
 from jaxgpu_tune.knowledge.presets import preset_names
-from jaxgpu_tune.knowledge.search import KINDS, Candidate, candidates, starts, treatment
+from jaxgpu_tune.knowledge.search import KINDS, Candidate, autotuning, candidates, starts, treatment
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 
 NEWEST = flags.releases()[-1]
@@ -73,6 +73,10 @@ def test_hazards_are_told_apart() -> None:
 
 def test_a_search_begins_with_presets_that_are_there() -> None:
     assert set(starts()) <= set(preset_names())
+
+
+def test_what_chooses_kernels_anew_is_tried() -> None:
+    assert autotuning() <= {setting.name for one in candidates() for setting in one.settings}
 
 
 def test_every_kind_of_program_has_candidates() -> None:

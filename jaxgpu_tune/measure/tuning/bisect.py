@@ -10,14 +10,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
-from ..compare import CACHES
 from ..runs import Asked, Limits, Outcome, run_watched
 from ..search.guilty import Found, guilty
 from ..search.values import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, verdict
 from .journal import Journal, config_json, trial_json
 from .suspects import Suspects
-from .trying import How, detail_of, milliseconds, shown
+from .trying import How, caches, detail_of, milliseconds, shown
 
 __all__ = ["Bisected", "Symptom", "bisect_command"]
 
@@ -147,8 +146,7 @@ class _Hunt:
         folder = self.how.folder / f"{number:03}"
         shutil.rmtree(folder, ignore_errors=True)
         asked = Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
-        environ = {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(self.how.folder / "compiled")}
-        environ |= self.suspects.environ(config)
+        environ = caches(self.how.folder, config) | self.suspects.environ(config)
         limits = Limits(self._limit())
         outcome = run_watched(self.how.command, folder=folder, environ=environ, asked=asked, limits=limits)
         trial = self._trial(config, purpose, outcome)

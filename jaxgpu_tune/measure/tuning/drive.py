@@ -121,5 +121,7 @@ def _limit(search: Search, config: Config, left: float, timeout: float | None) -
 
 def _fails(trial: Trial) -> Finding:
     cause = trial.detail.get("cause", "") or trial.failure
-    message = f"The program fails as it is ({trial.failure}): {cause}"
-    return Finding("program-fails", "error", message, "Run the command by itself until it works, then search.")
+    message = f"The program fails as it is ({trial.failure}): {cause}".rstrip(".") + "."
+    unseen = trial.failure == "no-steady-state"
+    other = "Go by a number that it prints (--metric REGEX), or by its whole time (--wall)."
+    return Finding("program-fails", "error", message, other if unseen else "Run it by itself until it works.")

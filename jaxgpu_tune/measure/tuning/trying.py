@@ -9,13 +9,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
+from ...knowledge.search import autotuning
 from ..compare import CACHES
 from ..endings import losses, numbers
 from ..runs import Asked, Limits, Outcome, run_watched
-from ..search.values import Step, Trial
+from ..search.values import Config, Step, Trial
 from .space import Space
 
-__all__ = ["WRONG", "Clock", "How", "Processes", "detail_of", "differs", "milliseconds", "shown"]
+__all__ = ["WRONG", "Clock", "How", "Processes", "caches", "detail_of", "differs", "milliseconds", "shown"]
 
 Clock = Literal["steps", "metric", "wall"]
 WRONG = "wrong-numbers"
@@ -100,9 +101,14 @@ class Processes:
 
     def _environ(self, step: Step) -> dict[str, str]:
         environ = self.space.environ(step.config)
-        if not self.how.cache:
-            return environ
-        return {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(self.how.folder / "compiled"), **environ}
+        return {**caches(self.how.folder, step.config), **environ} if self.how.cache else environ
+
+
+def caches(folder: Path, config: Config) -> dict[str, str]:
+    """What is compiled and autotuned is kept for the other runs; what chooses kernels anew is not given the others' choices."""
+    anew = any(one.name in autotuning() for one in config)
+    own = {"JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none"} if anew else {}
+    return {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"), **own}
 
 
 def differs(found: Sequence[float], reference: Sequence[float], tolerance: float) -> str:

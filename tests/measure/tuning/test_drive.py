@@ -18,11 +18,11 @@ import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.search import starts
-from jaxgpu_tune.measure.search.values import Config, Step, Trial
+from jaxgpu_tune.measure.search.values import Config, Step, Trial, atom
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.space import Space, space_of
-from jaxgpu_tune.measure.tuning.trying import How, Processes, differs
+from jaxgpu_tune.measure.tuning.trying import How, Processes, caches, differs
 from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write
 from jaxgpu_tune.measure.tuning.tuned import Tuned, preset_text
 from jaxgpu_tune.model import Machine
@@ -216,6 +216,13 @@ def test_a_program_whose_own_numbers_vary_is_not_blamed_on_a_setting(tmp_path: P
         search = drive(space(), Chaotic(apart), Journal(path, ABOUT), 0.5)
         assert {trial.failure for trial in search.trials if trial.config} == failures
         assert [not trial.config for trial in search.trials[:2]] == [True, True]
+
+
+def test_what_chooses_kernels_anew_is_not_given_the_choices_of_others(tmp_path: Path) -> None:
+    shared, own = (caches(tmp_path, frozenset([atom(f"{name}=5")])) for name in ("x", "xla_gpu_autotune_level"))
+    assert shared["JAX_COMPILATION_CACHE_DIR"] == own["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "compiled")
+    assert own["JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES"] == "none"
+    assert "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES" not in shared
 
 
 def test_numbers_are_held_against_the_references() -> None:
