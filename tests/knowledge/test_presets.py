@@ -489,3 +489,66 @@ def test_settings_and_variables_of_the_program_stay_allowed(tmp_path: Path) -> N
     path = tmp_path / "mine.toml"
     path.write_text("".join(f'[[set]]\nenv = "{name}"\nvalue = "1"\n' for name in names))
     assert [one.name for one in load_preset_file(path).settings] == names
+
+
+@pytest.mark.parametrize("count", ["memory_fraction = 0", "memory_fraction = inf", "memory_fraction = nan"])
+def test_a_fraction_that_is_none(tmp_path: Path, count: str) -> None:
+    with pytest.raises(BadSetting, match="a fraction above 0"):
+        load_preset_file(write(tmp_path, count))
+
+
+@pytest.mark.parametrize(
+    "place", ["measured = { jaxlob = '1' }", "[[set]]\nenv='A'\nvalue=1\nmeasured = { jaxlob = '1' }"]
+)
+def test_where_something_was_measured_is_said_in_the_words_of_conditions(tmp_path: Path, place: str) -> None:
+    """Of the file, and of one setting."""
+    with pytest.raises(BadSetting, match=r"measured\.jaxlob.*Did you mean 'jaxlib'\?"):
+        load_preset_file(write(tmp_path, place))
+
+
+def test_what_a_file_says_for_all_its_settings_one_may_say_otherwise(tmp_path: Path) -> None:
+    text = 'measured = { jaxlib = "==0.11.2" }\n[[set]]\nenv = "A"\nvalue = 1\n[[set]]\nenv = "B"\nvalue = 1\nmeasured = {}\n'
+    one, other = load_preset_file(write(tmp_path, text)).settings
+    assert (one.measured, other.measured) == ({"jaxlib": "==0.11.2"}, {})
+
+
+def test_a_file_that_extends_presets_holds_theirs_first(tmp_path: Path) -> None:
+    """Their settings, their fraction and their advice; the evidence and the source are its own."""
+    base, more = load_preset("fsdp"), load_preset("reproducible")
+    text = 'extends = ["fsdp", "reproducible"]\nsource = "here"\nevidence = ["mine"]\n[[set]]\nenv = "A"\nvalue = true\nreason = "why"\nsource = "there"\n'
+    found = load_preset_file(write(tmp_path, text))
+    assert found.settings[:-1] == (*base.settings, *more.settings)
+    assert found.advice[: len(base.advice)] == base.advice
+    (own,) = found.settings[-1:]
+    assert (own.name, own.value, own.reason, own.source) == ("A", "true", "why", "preset mine (there)")
+    assert (found.name, found.kind, found.source, found.evidence) == ("mine", "user", "here", ("mine",))
+    alone = load_preset_file(write(tmp_path, '[[set]]\nenv = "A"\nvalue = 1\n'))
+    assert (
+        alone.settings[0].source == f"preset {tmp_path / 'mine.toml'}"
+        and alone.settings[0].reason == "asked for by the preset"
+    )
+    assert alone.summary == f"Preset of {tmp_path / 'mine.toml'}." and alone.memory_fraction is None
+
+
+def test_advice_of_a_file_is_given_where_its_condition_holds(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, '[[advice]]\ntext = "Do this."\nwhen = { devices = ">=2" }\n[[advice]]\ntext = "And that."\n'
+    )
+    said = [
+        [f.message for f in plan(str(path), machine=machine(count=n), environ={}).findings if f.code == "advice"]
+        for n in (1, 2)
+    ]
+    assert said == [["And that."], ["Do this.", "And that."]]
+
+
+@pytest.mark.parametrize("text", ["summary = 3", "set = 'x'", "evidence = 'x'", "measured = 1", "extends = true"])
+def test_a_key_of_another_type_says_which_it_takes(tmp_path: Path, text: str) -> None:
+    words = {
+        "summary": "text",
+        "set": "a list",
+        "evidence": "a list",
+        "measured": "a table",
+        "extends": "text or a list",
+    }
+    with pytest.raises(BadSetting, match=f"allowed: {words[text.split(' ', maxsplit=1)[0]]}"):
+        load_preset_file(write(tmp_path, text))
