@@ -11,8 +11,9 @@ from typing import Any
 
 from ..errors import BadSetting, JaxGpuTuneError
 from ..model import Finding
+from .assembly import profile_of
 from .observer.tracing import idle
-from .profile import Host, Profile, Watched, profile_of
+from .profile import Host, Profile, Watched
 from .timeline import timeline_of
 from .trace.reading import read_trace, trace_files
 from .trace.reduction import reduce_trace
@@ -55,8 +56,7 @@ def profile(step: Callable[..., Any], *args: Any, traced: int = 6, seconds: floa
     compiled = caller.compiled()
     caller.run(WARM)
     times = list(_blocks(caller, seconds))
-    again = caller.compiled() - compiled
-    step_s = median(times)
+    again, step_s = caller.compiled() - compiled, median(times)
     seen: dict[str, Any] = {
         "step_s": step_s,
         "clock": "blocked",
@@ -64,8 +64,7 @@ def profile(step: Callable[..., Any], *args: Any, traced: int = 6, seconds: floa
         "error": _error(times, step_s),
     }
     host = Host(first_step_s=first, compiled=compiled, compile_s=max(0.0, first - step_s), recompiled=again)
-    watched = Watched(**seen, host=host, **_here(), **_traced(caller, traced))
-    return profile_of([watched])
+    return profile_of([Watched(**seen, host=host, **_here(), **_traced(caller, traced))])
 
 
 def _check(step: Any, traced: Any, seconds: Any) -> None:

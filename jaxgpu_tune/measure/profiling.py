@@ -11,8 +11,9 @@ from typing import Any
 
 from ..errors import BadSetting
 from ..model import Finding
+from .assembly import profile_of
 from .processes import DONE, Process, leading, read_processes
-from .profile import Host, Profile, Watched, profile_of
+from .profile import Host, Profile, Watched
 from .runs import Asked, Limits, Outcome, run_watched
 from .timeline import timeline_of
 from .trace.reading import read_trace

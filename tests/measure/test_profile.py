@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from jaxgpu_tune.knowledge.advice import MEASURES
-from jaxgpu_tune.measure.profile import Host, Profile, Watched, profile_of
+from jaxgpu_tune.measure.assembly import profile_of
+from jaxgpu_tune.measure.profile import Host, Profile, Watched
 from jaxgpu_tune.measure.timeline import timeline_of
 from jaxgpu_tune.measure.trace.events import Event
 from jaxgpu_tune.measure.trace.reduction import reduce_trace

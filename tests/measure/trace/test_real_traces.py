@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.measure.profile import Watched, profile_of
+from jaxgpu_tune.measure.assembly import profile_of
+from jaxgpu_tune.measure.profile import Watched
 from jaxgpu_tune.measure.trace.events import Event, Trace
 from jaxgpu_tune.measure.trace.reading import read_trace
 from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace

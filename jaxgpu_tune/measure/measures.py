@@ -1,0 +1,79 @@
+"""What rules of advice go by, computed from where a step went: see ``knowledge/advice.MEASURES``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from .profile import Watched
+from .trace.reduction import PARTS, GpuStep
+
+__all__ = ["OF_GRAPHS", "mean", "measures_of"]
+
+OF_GRAPHS = (
+    "idle_host_ms",
+    "idle_host_share",
+    "idle_launches_ms",
+    "idle_launches_share",
+    "in_graphs_share",
+    "graph_launches",
+)
+"""Measures that a run without CUDA graphs does not tell of the program as it is."""
+
+
+def mean(values: Iterable[float]) -> float:
+    """The mean; 0 of nothing."""
+    found = list(values)
+    return fmean(found) if found else 0.0
+
+
+def measures_of(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str, float | None]:
+    """What rules of advice go by: see ``knowledge/advice.MEASURES``."""
+    host = {
+        "recompilations": float(told.host.recompiled),
+        "recompile_seconds": told.host.recompile_s,
+        "memory_share": told.peak_bytes / told.limit_bytes if told.peak_bytes and told.limit_bytes else None,
+    }
+    if not gpus:
+        return host
+    step = mean(gpu.step_ms for gpu in gpus)
+    idle = _true_idle(told, gpus)
+    found = {
+        "looped_gathers": mean(map(_looped_gathers, gpus)),
+        "gathered_transposes": mean(gpu.gathered_transposes_ms for gpu in gpus),
+        "waiting": mean(gpu.waiting_ms for gpu in gpus),
+        "idle_host": idle * mean(gpu.parts["idle_host"] for gpu in gpus),
+        "idle_launches": idle * mean(gpu.parts["idle_launches"] for gpu in gpus),
+        "float32_products": mean(gpu.float32_products_ms for gpu in gpus),
+    }
+    launches = mean(gpu.launches for gpu in gpus)
+    busy = mean(sum(gpu.parts[name] for name in PARTS if not name.startswith("idle")) for gpu in gpus)
+    capabilities = [gpu.capability for gpu in gpus if gpu.capability is not None]
+    return {
+        **host,
+        **{f"{name}_ms": value for name, value in found.items()},
+        **{f"{name}_share": value / step for name, value in found.items()},
+        "gpus": float(every),
+        "compute_capability": min(capabilities) if len(capabilities) == len(gpus) else None,
+        "collectives": mean(sum(one.runs for one in gpu.collectives) for gpu in gpus),
+        "gathers": mean(sum(one.runs for one in gpu.collectives if one.kind == "all-gather") for gpu in gpus),
+        "launches": launches,
+        "mean_kernel_us": 1e3 * busy / launches if launches else None,
+        "in_graphs_share": mean(gpu.graphs.ms for gpu in gpus) / step,
+        "graph_launches": mean(gpu.graphs.launches for gpu in gpus),
+    }
+
+
+def _true_idle(told: Watched, gpus: Sequence[GpuStep]) -> float:
+    """The share of all idle time that the tracer did not add: what it makes a step longer is time in which the host is busy with it."""
+    idle = mean(sum(gpu.parts[name] for name in PARTS if name.startswith("idle")) for gpu in gpus)
+    if told.step_s is None or not idle:
+        return 1.0
+    added = mean(gpu.step_ms for gpu in gpus) - 1e3 * told.step_s
+    return min(1.0, max(0.0, 1 - added / idle))
+
+
+def _looped_gathers(gpu: GpuStep) -> float:
+    """Exposed milliseconds of all-gathers of which an instruction runs more than once a step."""
+    gathers = (one for one in gpu.collectives if one.kind == "all-gather")
+    return sum(one.exposed_ms for one in gathers if one.runs > 1.5 * len(one.ops))
