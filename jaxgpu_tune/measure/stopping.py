@@ -17,14 +17,15 @@ LOOK = 0.05
 
 def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> None:
     """SIGTERM to all, SIGKILL to those that are left after ``grace`` seconds. ``mark``: variables that its processes carry."""
-    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
+    for number in (signal.SIGTERM, signal.SIGKILL):
         left = _left(child, mark)
         for pid in left:
             _send(pid, number)
-        end = time.monotonic() + patience
-        while _left(child, mark) and time.monotonic() < end:
+        end = time.monotonic() + grace
+        while left and time.monotonic() < end:
             time.sleep(LOOK)
-        if not _left(child, mark):
+            left = _left(child, mark)
+        if not left:
             break
     child.poll()
 

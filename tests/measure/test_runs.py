@@ -121,6 +121,7 @@ def test_preparations_are_no_steady_state(tmp_path: Path) -> None:
     assert (found.function, found.state) == ("train_step", "done")
 
 
+@pytest.mark.slow
 def test_marks_are_preferred(tmp_path: Path) -> None:
     """The program says itself what a step is."""
     outcome = watched(tmp_path, *python("eqx", "marks"))

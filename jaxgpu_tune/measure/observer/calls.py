@@ -25,12 +25,15 @@ MOST_STAMPS = 40_000
 
 
 class Calls:
-    """``stamps``: when each function was called (perf_counter), the newest MOST_STAMPS; ``counts``: how often in all; ``threads``: by which."""
+    """``stamps``: when each function was called (perf_counter), the newest MOST_STAMPS; ``counts``: how often in all; ``threads``: by which.
+
+    ``of_jax``: those that are jax's own, as its operations on arrays are, which a program calls one by one while it prepares.
+    """
 
     def __init__(self) -> None:
         self.stamps: dict[tuple[str, int], list[float]] = {}
         self.counts: dict[tuple[str, int], int] = {}
-        self.first: dict[tuple[str, int], float] = {}
+        self.of_jax: set[tuple[str, int]] = set()
         self.threads: dict[str, int] = {}
         self._codes: set[CodeType] = set()
         self._tool: int | None = None
@@ -105,19 +108,20 @@ class Calls:
         try:
             stamps = self.stamps[key]
         except KeyError:
-            key, stamps = self._new(key, code)
+            key, stamps = self._new(key, code, str(getattr(called, "__module__", "")))
         stamps.append(perf_counter())
         self.counts[key] += 1
         if len(stamps) > MOST_STAMPS:
             del stamps[: MOST_STAMPS // 2]
         return None
 
-    def _new(self, key: tuple[str, int], code: CodeType) -> tuple[tuple[str, int], list[float]]:
+    def _new(self, key: tuple[str, int], code: CodeType, module: str) -> tuple[tuple[str, int], list[float]]:
         """A function that was not called before. A program that makes new ones for ever shares one list from some number on."""
         if sum(name == key[0] for name, _ in self.stamps) >= MOST_OF_A_NAME:
             key = (key[0], 0)
         self.counts.setdefault(key, 0)
-        self.first.setdefault(key, perf_counter())
+        if module.partition(".")[0] == "jax":
+            self.of_jax.add(key)
         self.threads[key[0]] = get_ident()
         self._watch(code)
         return key, self.stamps.setdefault(key, [])

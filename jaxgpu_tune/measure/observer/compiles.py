@@ -20,6 +20,8 @@ TRACE, LOWER, COMPILE = (
 )
 HIT = "/jax/compilation_cache/cache_hits"
 MOST = 2000
+BELIEVED = 60.0
+"""Seconds: tracing a large program tells of its parts more often than that; a compilation that takes longer lets no step run."""
 
 
 class Compile(NamedTuple):
@@ -35,14 +37,14 @@ class Compiles:
     """Listens. ``work``: seconds of tracing, lowering and compiling by function, which tell how large each is.
 
     ``last``: when the newest tracing, lowering or compilation ended; ``open``: how many of them are going on (told from jax 0.6.2 on).
-    ``called``: told jax's own frame that a call went through which was then compiled.
+    ``called``: told jax's own frame that a call went through which was then compiled. ``begins``: told that there is something to look at.
     """
 
-    def __init__(self, called: Callable[[FrameType], None]) -> None:
+    def __init__(self, called: Callable[[FrameType], None], begins: Callable[[], None]) -> None:
         self.all: list[Compile] = []
         self.work: dict[str, float] = {}
-        self.last, self.open = 0.0, 0
-        self._called, self._hit = called, threading.local()
+        self.last, self.open, self._moved = 0.0, 0, 0.0
+        self._called, self._begins, self._hit = called, begins, threading.local()
 
     def listen(self) -> None:
         """Register, again where the program has cleared all listeners."""
@@ -62,7 +64,12 @@ class Compiles:
 
     def on_start(self, event: str, value: float, **_: Any) -> None:  # noqa: ARG002 - jax passes it by name
         """Called by jax where one of them begins, at ``value``. A function that is traced calls others, whose calls are no steps."""
-        self.open += event in (TRACE, LOWER, COMPILE)
+        if event in (TRACE, LOWER, COMPILE):
+            self.open, self._moved = self.open + 1, perf_counter()
+
+    def is_busy(self, now: float) -> bool:
+        """Whether something is being traced or compiled. What fails ends without a word, so it is not believed for ever."""
+        return self.open > 0 and now - max(self._moved, self.last) < BELIEVED
 
     def on_duration(self, event: str, duration_secs: float, **told: Any) -> None:
         """Called by jax, in the thread that compiles: must not raise."""
@@ -79,6 +86,7 @@ class Compiles:
             self.all.append(Compile(name, self.last, duration_secs, cached))
         if frame is not None:
             self._called(frame)
+        self._begins()
 
 
 def _caller(frame: FrameType | None) -> FrameType | None:

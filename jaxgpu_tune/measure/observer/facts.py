@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["devices", "ending", "pgle", "place"]
+__all__ = ["devices", "ending", "on_gpu", "pgle", "place"]
 
 RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 LONGEST = 4000
@@ -27,6 +27,11 @@ def devices() -> list[dict[str, Any]]:
     if jax is None or not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
         return []
     return [_device(device) for device in jax.local_devices()]
+
+
+def on_gpu() -> bool:
+    """Whether this process has a GPU in use."""
+    return any(one["platform"] == "gpu" for one in devices())
 
 
 def _device(device: Any) -> dict[str, Any]:

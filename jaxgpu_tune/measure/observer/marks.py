@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from time import perf_counter
 
-__all__ = ["mark", "stamps", "total"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["begins", "mark", "stamps", "total"]
 
 MOST = 40_000
 stamps: list[float] = []
 _dropped: list[int] = []
+begins: list[Callable[[], None]] = []
+"""Told of the first mark."""
 
 
 def mark() -> None:
     """A step ends here. Nothing is synchronised."""
+    if not stamps:
+        for begin in begins:
+            begin()
     stamps.append(perf_counter())
     if len(stamps) > MOST:
         _dropped.append(MOST // 2 - 1)

@@ -8,13 +8,22 @@ import socket
 import threading
 from typing import Any
 
-__all__ = ["Notes", "process_folder"]
+__all__ = ["Notes", "process_folder", "read_request"]
 
 
 def process_folder(folder: str) -> str:
     """This process's own, among those of all hosts that share the folder."""
     host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
     return os.path.join(folder, f"process-{host}-{os.getpid()}")
+
+
+def read_request(folder: str) -> dict[str, Any]:
+    """What is asked of the observer; nothing where that cannot be read."""
+    try:
+        with open(os.path.join(folder, "request.json"), encoding="utf-8") as file:
+            return dict(json.load(file))
+    except (OSError, ValueError):
+        return {}
 
 
 class Notes:

@@ -13,15 +13,17 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["OPTIONS", "idle", "in_main_thread", "record", "session_of_the_program"]
+__all__ = ["OPTIONS", "end_now", "idle", "in_main_thread", "record", "session_of_the_program"]
 
 OPTIONS = {"host_tracer_level": 2, "python_tracer_level": 0}
 PATIENCE = 20.0
 """Seconds that the main thread has to come back to Python."""
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_running: list[Callable[[], None]] = []
 _asked: list[Any] = []
 """What Python still has to call must not be collected."""
 
@@ -77,6 +79,12 @@ def idle() -> None:
             device.synchronize_all_activity()
 
 
+def end_now() -> None:
+    """End what is being recorded, for the program ends. In the main thread."""
+    for end in tuple(_running):
+        end()
+
+
 def record(seconds: float, options: dict[str, Any]) -> tuple[bytes, bool]:
     """The serialized XSpace of that long, and whether the program's own session cut it short.
 
@@ -104,12 +112,14 @@ def record(seconds: float, options: dict[str, Any]) -> tuple[bytes, bool]:
         end()
         return make(*args, **named)
 
+    _running.append(end)
     try:
         in_main_thread(begin)
         cut = over.wait(seconds)
         if not content:
             in_main_thread(end, later=True)
     finally:
+        _running.remove(end)
         if not session:
             module.ProfilerSession = make
     return content[0], cut

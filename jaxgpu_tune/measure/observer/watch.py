@@ -7,7 +7,6 @@ What is asked comes in ``request.json``: ``seconds`` of steady state to measure,
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 import threading
@@ -18,7 +17,7 @@ from ..clock import Period, period
 from . import facts, marks, tracing
 from .calls import Calls
 from .compiles import Compiles
-from .notes import Notes
+from .notes import Notes, read_request
 
 __all__ = ["Watch"]
 
@@ -34,10 +33,13 @@ STILL, STILL_CALLED = 0.5, 20
 SEARCH = 1.5
 """Seconds without any call seen after which they are looked for everywhere."""
 LONGEST_TRACE = 20.0
+LONGEST_END = 5.0
+"""Seconds that the end of the program waits at most for a trace that is being recorded."""
 MOST_FUNCTIONS, MOST_NAMES = 8, 50
 BLIND = 4
-"""How many times the asked seconds no call is seen before the host is traced, where calls can be seen."""
+"""How many times the asked seconds no call, or none but of jax's own operations, is seen before that is taken for the steady state."""
 MAIN = threading.main_thread().ident
+OTHER_THREAD = "the step runs in another thread than the main one, where a trace on a GPU cannot end safely"
 
 
 class Watch:
@@ -45,10 +47,10 @@ class Watch:
 
     def __init__(self, folder: str, notes: Notes, started: float, words: dict[str, Any]) -> None:
         self.folder, self.notes, self.started, self.words = folder, notes, started, words
-        self.request = _request(folder)
+        self.request = read_request(folder)
         self.state = "waiting"
         self.calls = Calls()
-        self.compiles = Compiles(self.calls.compiled_in)
+        self.compiles = Compiles(self.calls.compiled_in, self.begin)
         self.found: Period | None = None
         self.clock, self.function = "", ""
         self.window: list[float] = []
@@ -59,30 +61,37 @@ class Watch:
         self._next_try = self._provided = 0.0
         self._searching = 0.0
         self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Listen from now on."""
+        """Listen from now on. The thread begins with the first compilation or mark: a program that forks before has none but its own."""
         self.compiles.listen()
+        marks.begins.append(self.begin)
         self.blind = not self.calls.start()
         if self.blind:
             self.notes.log("sys.monitoring: not in this Python, or all its tools are taken")
         atexit.register(self.finish)
-        threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True).start()
+
+    def begin(self) -> None:
+        """There is something to look at. Called in the program's own threads, often: must not raise."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True)
+            self._thread.start()
 
     def forked(self, notes: Notes) -> None:
         """In a forked child, which has no thread but its own: begin anew, with a report of its own."""
-        self.notes, self.state, self.found = notes, "waiting", None
+        self.notes, self.state, self.found, self._thread = notes, "waiting", None, None
         self.words = {**self.words, "pid": os.getpid(), "forked": True}
         marks.stamps.clear()
         self.calls.stamps.clear()
         self.calls.counts.clear()
         self.compiles.all.clear()
         self._stop = threading.Event()
-        threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True).start()
 
     def finish(self) -> None:
         """At the end of the program: what was seen, steady or not."""
         self._stop.set()
+        self._wait_for_thread()
         try:
             if self.state in ("waiting", "measuring"):
                 self._take_what_there_is()
@@ -93,6 +102,13 @@ class Watch:
             self.notes.write({**self.report(), "ended": True, "error": facts.ending()})
         except Exception as error:  # noqa: BLE001 - as above
             self.notes.log(repr(error))
+
+    def _wait_for_thread(self) -> None:
+        """Let a recording end; what it asks of this thread is done between the short waits."""
+        end = perf_counter() + LONGEST_END
+        while self._thread is not None and self._thread.is_alive() and perf_counter() < end:
+            tracing.end_now()
+            self._thread.join(0.05)
 
     def _run(self) -> None:
         written = 0.0
@@ -156,8 +172,13 @@ class Watch:
                 self.trace = {"path": self.host_trace, "begin_s": now - self.started, "seconds": self.seconds}
 
     def _is_steady(self, now: float) -> bool:
-        """Nothing was traced or compiled for as long as is to be measured; AutoPGLE has compiled the function again."""
-        if self.compiles.open or not (self.compiles.all or marks.stamps) or now < self._begin() + self.seconds:
+        """Nothing was traced or compiled for as long as is to be measured; AutoPGLE has compiled the function again.
+
+        While nothing but jax's own operations is called, the program may still be preparing, so it is waited longer.
+        """
+        prepares = not marks.stamps and self.calls.of_jax.issuperset(self.calls.stamps)
+        early = now < self._begin() + self.seconds * (BLIND if prepares else 1)
+        if early or self.compiles.is_busy(now) or not (self.compiles.all or marks.stamps):
             return False
         again = sum(one.name == self._best()[1] for one in self.compiles.all)
         return not facts.pgle() or again > 1
@@ -196,7 +217,7 @@ class Watch:
         keys = [key for key in list(self.calls.stamps) if wanted in (None, key[0])]
         if not keys:
             return "", "", []
-        key = max(keys, key=self._weight)
+        key = max([key for key in keys if key not in self.calls.of_jax] or keys, key=self._weight)
         stamps = list(self.calls.stamps[key])
         if self.first_step is None:
             compiled = min((one.at for one in self.compiles.all if one.name == key[0]), default=0.0)
@@ -230,12 +251,8 @@ class Watch:
         if tracing.session_of_the_program():
             self.trace = {"why_not": "the program's own profiler session is running"}
             return
-        if self.calls.threads.get(self.function, MAIN) != MAIN and any(
-            one["platform"] == "gpu" for one in facts.devices()
-        ):
-            self.trace = {
-                "why_not": "the step runs in another thread than the main one, where a trace on a GPU cannot end safely"
-            }
+        if self.calls.threads.get(self.function, MAIN) != MAIN and facts.on_gpu():
+            self.trace, self.state = {"why_not": OTHER_THREAD}, "done"
             return
         assert self.found is not None
         seconds = min(LONGEST_TRACE, max(0.2, (wanted.get("steps", 5) + 1) * self.found.seconds))
@@ -245,8 +262,7 @@ class Watch:
         except Exception as error:  # noqa: BLE001 - whatever the profiler raises is told
             self.trace = {"why_not": f"{type(error).__name__}: {error}"[:500]}
         else:
-            path = self.notes.write_file("trace.xplane.pb", content)
-            took = perf_counter() - begin
+            path, took = self.notes.write_file("trace.xplane.pb", content), perf_counter() - begin
             self.trace = {"path": path, "begin_s": begin - self.started, "seconds": took, "cut": cut}
         self.calls.stop()
         self.state = "done"
@@ -263,7 +279,10 @@ class Watch:
             "function": self.function,
             "period": None if self.found is None else self.found._asdict(),
             "window_s": self.window,
-            "functions": self._functions(),
+            "functions": [
+                {"name": key[0], "calls": self.calls.counts.get(key, 0), "work_s": self.compiles.work.get(key[0], 0.0)}
+                for key in sorted(self.calls.stamps, key=self._weight, reverse=True)[:MOST_FUNCTIONS]
+            ],
             "first_step_s": self._first_step(),
             "steps": marks.total() or max(self.calls.counts.values(), default=0),
             "compiles": [[one.name, one.at - self.started, one.seconds, one.cached] for one in self.compiles.all],
@@ -279,19 +298,3 @@ class Watch:
     def _first_step(self) -> float | None:
         first = marks.stamps[0] if marks.stamps else self.first_step
         return None if first is None else first - self.started
-
-    def _functions(self) -> list[dict[str, Any]]:
-        """The heaviest, with their periods over the time since the last compilation."""
-        keys = sorted(self.calls.stamps, key=self._weight, reverse=True)[:MOST_FUNCTIONS]
-        return [
-            {"name": key[0], "calls": self.calls.counts.get(key, 0), "work_s": self.compiles.work.get(key[0], 0.0)}
-            for key in keys
-        ]
-
-
-def _request(folder: str) -> dict[str, Any]:
-    try:
-        with open(os.path.join(folder, "request.json"), encoding="utf-8") as file:
-            return dict(json.load(file))
-    except (OSError, ValueError):
-        return {}
