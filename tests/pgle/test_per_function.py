@@ -58,6 +58,14 @@ def test_the_installed_jit_takes_it(tmp_path: Path) -> None:
     assert told(textwrap.dedent(code), JAX_PLATFORMS="cpu") == [["fdo_profile"], 2.0]
 
 
+@pytest.mark.parametrize(("release", "refused"), [("0.4.29", True), ("0.4.30", True), ("0.4.31", False)])
+def test_releases_that_lose_the_costs_are_refused(release: str, refused: bool) -> None:
+    machine = {"gpus": [H200], "jax": release, "jaxlib": release, "processes": {"count": 1}}
+    report = jaxgpu_tune.plan("auto", environ={}, machine=machine, pgle="auto")
+    assert ("pgle-refused" in [one.code for one in report.findings]) is refused
+    assert ("jax_enable_pgle" in report.jax_config) is not refused
+
+
 @pytest.mark.parametrize(("release", "set_"), [("0.4.38", True), ("0.5.0", True), ("0.5.1", False), ("0.11.2", False)])
 def test_old_releases_need_the_scheduler_for_autopgle(release: str, set_: bool) -> None:
     """Else JAX profiles and compiles again, and nothing reads the profile."""

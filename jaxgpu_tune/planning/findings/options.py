@@ -26,6 +26,8 @@ THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persi
 CACHE_ARGUMENT = "argument compilation_cache"
 PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
 SCHEDULER, SCHEDULER_BY_HAND = "xla_gpu_enable_latency_hiding_scheduler", ">=0.4.29,<0.5.1"
+LOSES_COSTS = "<0.4.31"
+"""Tried: aggregate_profiled_instructions() of 0.4.29 and 0.4.30 returns names without costs, and not all of them."""
 NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
 STRICT_GUARDS = ("disallow", "disallow_explicit")
 CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
@@ -138,6 +140,8 @@ def _unusable(wish: Wish, names: list[str]) -> Iterator[Decision | Finding]:
 
 
 def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:
+    if facts.jaxlib is not None and matches(LOSES_COSTS, facts.jaxlib):
+        return f"jaxlib {facts.jaxlib} loses the costs when it joins the profiles, which 0.4.31 mends"
     tools = sorted(name for name, value in environ.items() if value and name.startswith(CUPTI_TOOLS))
     if tools:
         return f"{tools[0]} tells of a tool that profiles this process, and CUPTI serves one at a time"
