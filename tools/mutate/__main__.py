@@ -60,6 +60,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--planted", action="store_true", help="those known by name instead of a sample")
     parser.add_argument("--sample", type=int, default=40, metavar="N", help="so many of each part (0: all)")
     parser.add_argument("--seed", default="0", help="another sample")
+    parser.add_argument("--near", action="store_true", help="only the tests of the module's own file and folder")
     parser.add_argument("--only", default="", help="of modules whose path has this in it")
     parser.add_argument("--jobs", type=int, default=1, help="as many at once")
     parser.add_argument("--json", type=Path, help="write what was missed there, too")
@@ -84,7 +85,7 @@ def _sample(words: argparse.Namespace) -> list[Planted]:
     found = []
     for part in words.parts:
         every = [
-            Planted(part, path, fault, _nearest(part, path))
+            Planted(part, path, fault, _nearest(part, path, words.near))
             for path in sorted((PACKAGE / part).rglob("*.py"))
             if words.only in str(path.relative_to(PACKAGE))
             for fault in faults_of(path.read_text())
@@ -95,11 +96,12 @@ def _sample(words: argparse.Namespace) -> list[Planted]:
     return found
 
 
-def _nearest(part: str, path: Path) -> tuple[str, ...]:
-    """The test file of the module's own name, the tests of its folder, then those of the part."""
+def _nearest(part: str, path: Path, near: bool) -> tuple[str, ...]:
+    """The test file of the module's own name, the tests of its folder, then (unless ``near``) those of the part."""
     place = path.relative_to(PACKAGE)
     own = [Path("tests", place.parent, f"test_{place.stem}.py"), Path("tests", place.parent)]
-    return tuple(dict.fromkeys([*(str(one) for one in own if (ROOT / one).exists()), *PARTS["part"][part]]))
+    there = [str(one) for one in own if (ROOT / one).exists()]
+    return tuple(dict.fromkeys(there if near and there else [*there, *PARTS["part"][part]]))
 
 
 def _changes_nothing(planted: Planted) -> bool:
