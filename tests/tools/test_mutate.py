@@ -69,6 +69,7 @@ def test_those_known_by_name_fit_the_code() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not (mutate.ROOT / ".git").exists(), reason="no checkout: git tells what to copy")
 def test_a_copy_notices_and_is_as_before() -> None:
     """A fault that its tests know, and none."""
     (one,) = (planted for planted in mutate._by_name() if planted.fault.text.startswith("TOLERANCE = 0.1"))
