@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, UnknownFlag, UnknownPreset
 from .host.detect import MACHINE_FILE
-from .host.marker import MARKER, state_text
+from .host.observe import relevant
 from .host.packages import installed_versions
-from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
+from .model import Finding, Machine, Observation, Preset, Report, Setting
 from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
 from .planning.findings.installs import misfits, shadowed, shared_flags
 from .planning.findings.options import companions, refused_here
@@ -22,10 +22,9 @@ from .planning.merging.merge import merge
 from .planning.release.adapt import adapt, mistakes
 from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, raise_problems
-from .planning.select import advised, compose, facts_of, nothing_set, select
+from .planning.select import advised, asked_fraction, compose, facts_of, nothing_set, select, stated_fraction
 from .planning.settings import memory
 from .planning.settings.arguments import CACHE_OPTION, DATA_DIR
-from .state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
 
-RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "NSYS_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 PLATFORMS = "jax_platforms"
 FOLDERS = (CACHE_OPTION, DATA_DIR)
 CONFLICTS = frozenset(
@@ -156,7 +154,7 @@ def make_plan(
     faults = _faults(request, machine, facts)
     request, preset = (request, preset) if preset else _composed(request)
     avoiding = [setting for fault in faults if looks_around for setting in fault.settings]
-    fraction = _preset_fraction(preset, request, observation, facts)
+    fraction = stated_fraction(preset, request, observation, facts)
     preset = preset._replace(settings=(*preset.settings, *_settings(fraction), *avoiding))
     inherited = read_flags(observation, target)
     stages = _merged(request, observation, preset, facts, target, inherited)
@@ -186,7 +184,7 @@ def make_plan(
         jax_config=changed,
         decisions=decisions,
         findings=tuple(dict.fromkeys(findings)),
-        inputs={"arguments": request.arguments, "environ": _relevant(observation, decisions)},
+        inputs={"arguments": request.arguments, "environ": relevant(observation, decisions)},
     )
 
 
@@ -234,32 +232,12 @@ def _explicit(
     request: Request, observation: Observation, facts: Facts, target: Target
 ) -> tuple[tuple[object, ...], tuple[object, ...]]:
     """What earlier calls asked for and still holds, in their order; and what this one asks for."""
-    fraction = _fraction(request, observation, facts)
+    fraction = asked_fraction(request, observation, facts)
     if not request.earlier and not request.remembered:
         return (), (*request.settings, *fraction)
     from .planning.layers import explicit
 
     return explicit(request, fraction, observation, target)
-
-
-def _fraction(request: Request, observation: Observation, facts: Facts) -> tuple[Setting | Decision, ...]:
-    """The share of the memory that is asked for."""
-    if request.memory_fraction is None and request.processes_per_gpu is None:
-        return ()
-    from .planning.fraction import fraction_settings
-
-    return tuple(fraction_settings(request, observation, facts))
-
-
-def _preset_fraction(
-    preset: Preset, request: Request, observation: Observation, facts: Facts
-) -> tuple[Setting | Decision, ...]:
-    """The share of the memory that the preset states."""
-    if preset.memory_fraction is None:
-        return ()
-    from .planning.fraction import preset_fraction
-
-    return preset_fraction(preset, request, observation, facts)
 
 
 def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
@@ -298,15 +276,6 @@ def _is_for_cpu(request: Request, observation: Observation) -> bool:
     from .planning.settings.platforms import names_of
 
     return names_of(str(text)) == ("cpu",)
-
-
-def _relevant(observation: Observation, decisions: Iterable[Decision]) -> dict[str, str]:
-    """What the plan can depend on, so that it can be made again from the report; what earlier calls asked for included."""
-    environ = dict(observation.environ)
-    if observation.layers:
-        environ[MARKER] = state_text(State(observation.layers, edits=observation.edits))
-    decided = {decision.name for decision in decisions if decision.kind == "env"}
-    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT) or name in decided}
 
 
 def _unified(request: Request, environ: Mapping[str, str]) -> bool:

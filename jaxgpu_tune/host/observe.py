@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..knowledge.pool import neighbours
-from ..model import Machine, Observation
+from ..model import Decision, Machine, Observation
+from ..state import State
 from .apply import changed_options, former_options
 from .detect import detect_machine
-from .marker import follow
+from .marker import MARKER, follow, state_text
 from .phase import live_config, phase
 
 TYPE_CHECKING = False
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from ..state import Layer
 
 
-__all__ = ["cuda_folders", "flag_file", "observe"]
+__all__ = ["cuda_folders", "flag_file", "observe", "relevant"]
 
+RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "NSYS_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 BLANKS = " \t\r\n"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TORCH = "torch.cuda"
@@ -96,3 +98,12 @@ def _has_cuda(folder: str) -> bool:
         return any(entry.startswith(CUDA_LIBRARIES) for entry in os.listdir(folder))
     except OSError:
         return False
+
+
+def relevant(observation: Observation, decisions: Iterable[Decision]) -> dict[str, str]:
+    """What the plan can depend on, so that it can be made again from the report; what earlier calls asked for included."""
+    environ = dict(observation.environ)
+    if observation.layers:
+        environ[MARKER] = state_text(State(observation.layers, edits=observation.edits))
+    decided = {decision.name for decision in decisions if decision.kind == "env"}
+    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT) or name in decided}

@@ -7,13 +7,23 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import UnknownPreset
 from ..knowledge.presets import load_preset, load_preset_file, preset_names
-from ..model import Decision, Finding, Gpu, Machine, Preset, Setting
+from ..model import Decision, Finding, Gpu, Machine, Observation, Preset, Setting
 from .base.conditions import Facts, Verdict, all_met, evaluate
 from .findings.hazards import withheld
 from .request import Request
 from .settings.arguments import THRESHOLD_FLAGS
 
-__all__ = ["advised", "compose", "facts_of", "is_preset", "job_devices", "nothing_set", "select"]
+__all__ = [
+    "advised",
+    "asked_fraction",
+    "compose",
+    "facts_of",
+    "is_preset",
+    "job_devices",
+    "nothing_set",
+    "select",
+    "stated_fraction",
+]
 
 FOR_GPUS = ("xla_gpu_", "NCCL_", "CUDA_", "XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
 MIB = 2**20
@@ -214,3 +224,23 @@ def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ..
         s._replace(value=str(threshold), reason=f"{reason}; {s.reason}") if s.name in THRESHOLD_FLAGS else s
         for s in settings
     )
+
+
+def asked_fraction(request: Request, observation: Observation, facts: Facts) -> tuple[Setting | Decision, ...]:
+    """The share of the memory that is asked for."""
+    if request.memory_fraction is None and request.processes_per_gpu is None:
+        return ()
+    from .fraction import fraction_settings
+
+    return tuple(fraction_settings(request, observation, facts))
+
+
+def stated_fraction(
+    preset: Preset, request: Request, observation: Observation, facts: Facts
+) -> tuple[Setting | Decision, ...]:
+    """The share of the memory that the preset states."""
+    if preset.memory_fraction is None:
+        return ()
+    from .fraction import preset_fraction
+
+    return preset_fraction(preset, request, observation, facts)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ...knowledge.flag_spec import FlagSpec
-from ...model import Decision, Finding, Status
+from ...model import Decision, Finding
 from ..base.wish import Stream, Wish
 from ..release.target import Target, same
 from ..settings.arguments import GUARD_OPTIONS
@@ -80,7 +79,9 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
     if winner.value is None:
         yield from _remove(group, winner)
     elif _adds_up(group, target):
-        yield from _join(group, target)
+        from .joined import join
+
+        yield from join(group, target)
     elif winner.origin == "existing" or _already(group, winner, target):
         yield from _keep(group, winner, target)
     else:
@@ -189,49 +190,6 @@ def _adds_up(group: list[Wish], target: Target) -> bool:
     spec = target.flag(group[0].name) if group[0].kind == "xla_flag" else None
     same_name = len({w.name for w in group}) == 1
     return spec is not None and same_name and spec.repeat in ("append", "merge") and len(group) > 1
-
-
-def _join(group: list[Wish], target: Target) -> Stream:
-    spec = target.flag(group[0].name)
-    existing = [w for w in group if w.origin == "existing"]
-    ours = [w for w in group if w.origin != "existing" and w.value is not None]
-    if spec is None or not spec.separator:
-        yield from _one_by_one(existing, ours)
-        return
-    value = _joined(existing, ours, spec)
-    if len(existing) == 1 and same(spec, value, existing[0].value):
-        (one,) = existing
-        yield one
-        yield Decision("xla_flag", one.name, one.value, "kept", "already holds all that is wanted", one.source)
-        return
-    yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
-    yield _of_join(existing, ours, value)
-
-
-def _joined(existing: list[Wish], ours: list[Wish], spec: FlagSpec) -> str:
-    """What is inherited as it is, then each member of ours that is new; in a map the last value of a key."""
-    members: list[str] = []
-    for wish in (*existing, *ours):
-        items = (wish.value or "").split(spec.separator)
-        members += items if wish.origin == "existing" or not members else [i for i in items if i not in members]
-    if spec.repeat == "merge":
-        members = list({member.split("=", 1)[0]: member for member in members}.values())
-    return spec.separator.join(members)
-
-
-def _one_by_one(existing: list[Wish], ours: list[Wish]) -> Stream:
-    """A flag that takes one member an occurrence is given several times."""
-    wishes = list({w.value: w for w in (*reversed(ours), *reversed(existing))}.values())[::-1]
-    yield from wishes
-    yield _of_join(existing, ours, " ".join(str(w.value) for w in wishes))
-
-
-def _of_join(existing: list[Wish], ours: list[Wish], value: str) -> Decision:
-    both = (*existing, *ours)
-    status: Status = "merged" if existing and ours else "kept" if existing else "set"
-    reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in both)
-    sources = "; ".join(dict.fromkeys(w.source for w in both))
-    return Decision("xla_flag", both[0].name, value, status, reason, sources)
 
 
 def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
