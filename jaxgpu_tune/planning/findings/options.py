@@ -25,7 +25,7 @@ __all__ = ["check_options", "companions", "refused_here"]
 THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
 CACHE_ARGUMENT = "argument compilation_cache"
 PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
-SCHEDULER, SCHEDULER_BY_HAND = "xla_gpu_enable_latency_hiding_scheduler", ">=0.4.29,<0.5.1"
+SCHEDULER, SCHEDULER_BY_HAND = "xla_gpu_enable_latency_hiding_scheduler", ">=0.4.31,<0.5.1"
 LOSES_COSTS = "<0.4.31"
 """Tried: aggregate_profiled_instructions() of 0.4.29 and 0.4.30 returns names without costs, and not all of them."""
 NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
@@ -86,7 +86,9 @@ def refused_here(
             yield wish
 
 
-PGLE_HINT = 'Profile once with one process and no other tool, with a compilation cache; then use pgle="expect".'
+PGLE_HINT = (
+    "`jaxgpu-tune pgle record --to FILE -- COMMAND` takes a profile without it, for `pgle use FILE` and pgle=FILE."
+)
 
 
 def _refused(wish: Wish, code: str, reason: str, hint: str) -> Iterator[Wish | Decision | Finding]:
