@@ -25,7 +25,7 @@ CODE = """
 
     @partial(jax.jit, donate_argnums=0)
     def lost(x):
-        return (x + 1).reshape(-1)
+        return {"state": {"x": x + 1}}
 
     try:
         jaxgpu_tune.profile(lost, x)
