@@ -39,7 +39,6 @@ TEN_FLAGS = (
 )
 """As DreamerV3 sets them; on a program of many small kernels one of them costs more than all the others."""
 PAIR = (
-    "--xla_gpu_enable_latency_hiding_scheduler=true "
     "--xla_gpu_command_buffer_scheduling_mode=CONCURRENT "
     "--xla_gpu_enable_while_loop_double_buffering=true "
     "--xla_gpu_enable_command_buffer=+WHILE,+CONDITIONAL "
@@ -49,7 +48,7 @@ PAIR = (
 
 
 class Case(NamedTuple):
-    """A command of this library, its options, the program, and how many GPUs it takes (None: all)."""
+    """A command of this library ("call": ``tune(step)`` in one process), the program, options, and how many GPUs it takes (None: all)."""
 
     command: str
     program: tuple[str, ...]
@@ -69,8 +68,10 @@ CASES = {
     "convnet": Case("tune", _program("convnet"), ("--kind", "convolutions")),
     "fsdp": Case("tune", ("benchmarks.loop", "fsdp_comm"), ("--kind", "collectives"), None),
     "data-parallel": Case("tune", ("benchmarks.loop", "data_parallel"), ("--kind", "collectives"), None),
+    "ppo-call": Case("call", ("ppo",)),
+    "ode-call": Case("call", ("ode",)),
     "slow-flag": Case("bisect", _program("ppo"), ("--flags", TEN_FLAGS, "--slower", "20%")),
-    "hanging-pair": Case("bisect", _program("mcmc"), ("--flags", PAIR, "--fails", "--timeout", "90s")),
+    "hanging-pair": Case("bisect", _program("mcmc"), ("--flags", PAIR, "--fails", "--timeout", "40s")),
 }
 """In order of worth."""
 
@@ -123,10 +124,9 @@ def run(name: str, given: argparse.Namespace, gpus: list[str], free: Queue[str])
     ]  # "clean" keeps it, too
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        words = [*_words(case, folder, given), "--", "env", *always, sys.executable, "-m", *case.program]
-        words += ["--size", "tiny"] if given.tiny else []
+        words = [*_words(case, folder, given, always), *(("--size", "tiny") if given.tiny else ())]
         done = subprocess.run(
-            [sys.executable, "-m", "jaxgpu_tune", *words],
+            [sys.executable, "-m", *words],
             env=environ,
             capture_output=True,
             text=True,
@@ -145,11 +145,15 @@ def run(name: str, given: argparse.Namespace, gpus: list[str], free: Queue[str])
     return {"command": words, "status": done.returncode, "seconds": time.monotonic() - begun, "report": report}
 
 
-def _words(case: Case, folder: Path, given: argparse.Namespace) -> list[str]:
-    measured = ["--seconds", given.seconds, "--json", *case.options]
-    if case.command == "tune":
-        return ["tune", "--budget", given.budget, "--out", str(folder / "tuned.toml"), *measured]
-    return ["bisect", "--folder", str(folder / "runs"), *measured]
+def _words(case: Case, folder: Path, given: argparse.Namespace, always: list[str]) -> list[str]:
+    """After ``python -m``."""
+    out = str(folder / "tuned.toml")
+    if case.command == "call":
+        return ["benchmarks.tune_call", *case.program, "--budget", given.budget, "--out", out]
+    where = ["--budget", given.budget, "--out", out] if case.command == "tune" else ["--folder", str(folder / "runs")]
+    options = ["--seconds", given.seconds, "--json", *case.options]
+    program = ["--", "env", *always, sys.executable, "-m", *case.program]
+    return ["jaxgpu_tune", case.command, *where, *options, *program]
 
 
 if __name__ == "__main__":
