@@ -28,13 +28,12 @@ class Built:
     def __init__(
         self, name: str, options: dict[str, Any], step: Callable[..., Any], shapes: Sequence[tuple[Any, ...]]
     ) -> None:
-        import jax
 
         self.name, self.options, self.cause = name, options, ""
         self.callers: list[Caller] = []
         self.peak_bytes: int | None = None
         self.result: Any = None
-        jitted: Any = step if hasattr(step, "lower") else jax.jit(step)
+        jitted, shapes = _jitted(step, shapes)
         begun = time.perf_counter()
         try:
             lowered = [jitted.lower(*args) for args in shapes]
@@ -154,6 +153,30 @@ def _per_compile(name: str, preset: str, wanted: dict[str, Any]) -> tuple[dict[s
     if left and not options:
         raise BadSetting.of([_not_here(name, f"{', '.join(left)} act on the whole process")])
     return options, (_left_out(name, left),) if left else ()
+
+
+def _jitted(step: Any, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, Sequence[tuple[Any, ...]]]:
+    """The step as jax.jit makes it, and what to call it with.
+
+    What another library jits (equinox.filter_jit) is wrapped: arrays go in and come out, everything else stays as it is.
+    """
+    import jax
+    import numpy as np
+
+    if not hasattr(step, "lower") or isinstance(step, type(jax.jit(len))):
+        return step if hasattr(step, "lower") else jax.jit(step), shapes
+    leaves, structure = jax.tree.flatten(shapes[0])
+    is_array = [isinstance(leaf, (jax.Array, np.ndarray)) for leaf in leaves]
+
+    def call(*arrays: Any) -> list[Any]:
+        given = iter(arrays)
+        whole = [next(given) if dynamic else leaf for leaf, dynamic in zip(leaves, is_array, strict=True)]
+        return [
+            leaf for leaf in jax.tree.leaves(step(*jax.tree.unflatten(structure, whole))) if isinstance(leaf, jax.Array)
+        ]
+
+    dynamic = [[leaf for leaf in jax.tree.leaves(one) if isinstance(leaf, (jax.Array, np.ndarray))] for one in shapes]
+    return jax.jit(call), [tuple(one) for one in dynamic]
 
 
 def _trials(built: list[Built], pairs: int, seconds: float, share: float | None) -> tuple[list[list[Trial]], str]:

@@ -100,3 +100,18 @@ def test_the_processes_of_a_job_try_the_same_and_the_slowest_counts(tmp_path: Pa
     assert told[0] == told[1]
     assert len(json.loads(told[0][5:])) >= 2
     assert (tmp_path / "tuned.json").exists()
+
+
+def test_what_another_library_jits_is_tuned_too(tmp_path: Path) -> None:
+    """equinox.filter_jit: modules with functions in them go in and come out."""
+    equinox = pytest.importorskip("equinox")
+    model = equinox.nn.MLP(4, 4, 8, 1, key=jax.random.key(0))
+
+    @equinox.filter_jit
+    def update(model: object, x: jax.Array) -> tuple[object, jax.Array]:
+        loss, gradient = equinox.filter_value_and_grad(lambda m: jnp.mean(jax.vmap(m)(x) ** 2))(model)
+        return equinox.apply_updates(model, jax.tree.map(lambda g: -0.1 * g, gradient)), loss
+
+    found = jaxgpu_tune.tune(update, model, jnp.ones((8, 4)), budget="20s", seconds=0.02, out=tmp_path / "tuned.toml")
+    assert found.trials[0].ms is not None
+    assert any(one.tried for one in found.did)
