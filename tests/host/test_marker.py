@@ -109,3 +109,12 @@ def test_every_part_of_a_list_that_was_joined_is_still_the_users_after_an_edit()
     assert made["XLA_FLAGS"] == "--xla_disable_hlo_passes=a,b,c"
     longer = {**made, "XLA_FLAGS": made["XLA_FLAGS"] + " --xla_dump_to=/u"}
     assert follow(longer).environ == {"XLA_FLAGS": f"{own} --xla_dump_to=/u"}
+
+
+def test_a_secret_that_an_earlier_call_was_given_is_in_no_report() -> None:
+    made = planned({}, env={"HF_TOKEN": "sesame-0"}, flags=LEVEL)
+    report = jaxgpu_tune.plan(environ=made)
+    shown = [str(report), repr(report), str(report.to_dict()), report._repr_html_()]
+    assert made["HF_TOKEN"] == "sesame-0" and not any("sesame" in text for text in shown)
+    inputs = report.to_dict()["inputs"]
+    assert jaxgpu_tune.plan(environ=inputs["environ"]).xla_flags == "--xla_gpu_autotune_level=2"

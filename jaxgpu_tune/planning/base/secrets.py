@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -69,7 +70,17 @@ def masked(value: Any, home: str = "") -> Any:
     return _masked_text(value, home) if isinstance(value, str) else value
 
 
+def _object(text: str) -> Any:
+    """A text that is JSON, as this library's own marker is; None for any other."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _masked_text(text: str, home: str) -> str:
+    if text.startswith('{"') and (found := _object(text)) is not None:
+        return json.dumps(masked(found, home), separators=(",", ":"))
     for pattern, instead in _SECRETS:
         text = re.sub(pattern, instead, text)
     return re.sub(rf"{re.escape(home)}(?=/|\b)", "~", text) if len(home) > 1 else text
