@@ -119,3 +119,27 @@ def test_recording_where_nothing_runs_on_a_gpu(tmp_path: Path) -> None:
     assert again.returncode == 1 and "pgle-empty-trace" in again.stderr
     used = pgle("use", "--store", str(store), "--", sys.executable, "-c", LOOP.format(steps=9), JAX_PLATFORMS="cpu")
     assert used.returncode == 1 and "Nothing was recorded of this command" in used.stderr
+
+
+@pytest.mark.slow
+def test_check_ends_in_a_verdict_and_what_xla_said(tmp_path: Path) -> None:
+    """One pair shows nothing, which is said; on the CPU XLA uses no profile, which is said too."""
+    path = write_profile(PROFILE, tmp_path / "p.pb")
+    (tmp_path / "loop.py").write_text(LOOP.format(steps=3000))
+    words = [
+        "check",
+        str(path),
+        "--pairs",
+        "1",
+        "--seconds",
+        "0.3",
+        "--json",
+        "--",
+        sys.executable,
+        str(tmp_path / "loop.py"),
+    ]
+    done = pgle(*words, JAX_PLATFORMS="cpu")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [one["name"] for one in told["comparison"]["variants"]] == ["auto", "auto + PGLE"]
+    assert [one["code"] for one in told["findings"]] == ["pgle-not-used"]
