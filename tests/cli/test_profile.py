@@ -122,8 +122,9 @@ def test_an_endless_program_is_told_of_when_it_is_ended(program: str) -> None:
     os.killpg(child.pid, signal.SIGINT)
     told, _ = child.communicate(timeout=60)
     assert child.returncode == 130 and "ms a step on cpu" in told and "it was interrupted" in told
-    stopped = profiled("--stop", *words)
+    stopped = profiled("--stop", "--names", *words)
     assert stopped.returncode == 0 and "ms a step on cpu" in stopped.stdout
+    assert "This run had no CUDA graphs" in stopped.stdout and "times as long" in stopped.stdout
 
 
 RANK = dedent("""
