@@ -70,6 +70,8 @@ def adapt_flag(setting: Setting, origin: Origin, target: Target, text: str | Non
         yield from _no_such_flag(setting, origin, target)
     elif refusal is not None:
         yield from _refused(setting, origin, refusal, target)
+    elif origin != "preset" and (spec := target.flag(name)) is not None and spec.undefined:
+        yield from _undefined(setting, origin, target)
     else:
         yield Wish("xla_flag", name, setting.value, origin, setting.reason, setting.source, text, depth > 0)
 
@@ -163,6 +165,19 @@ def _why_absent(name: str, target: Target) -> str:
 def _closest_hint(name: str, target: Target) -> str:
     near = known.closest(name, target.releases[0])
     return f"Did you mean --{near}?" if near and near != name else ""
+
+
+def _undefined(setting: Setting, origin: Origin, target: Target) -> Stream:
+    """What a release reads through a stale pointer: jaxlib 0.4.35 ends at jax.devices() with the flag alone in XLA_FLAGS."""
+    why = f"{target.label} writes the value of --{setting.name} to a place in memory that is chance, which can end the process (seen on 0.4.35)"
+    if origin == "argument":
+        yield Problem(
+            Finding("bad-flag-value", "error", f"{why}.", "Update jaxlib, or leave the flag out."), BadFlagValue
+        )
+        return
+    yield Decision("xla_flag", setting.name, None, "dropped", why, setting.source)
+    message = f"--{setting.name}={setting.value} is left out: {why}."
+    yield Finding("undefined-unrolling", "warning", message, "Take the flag out, or update jaxlib to 0.9.1 or newer.")
 
 
 def _refused(setting: Setting, origin: Origin, refusal: str, target: Target) -> Stream:

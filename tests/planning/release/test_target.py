@@ -22,9 +22,8 @@ class TestUndefined:
 
     def test_stating_the_default_is_not_the_same_as_leaving_it_out(self, release: str) -> None:
         assert not Target((release,)).is_default(UNROLLING, AUTO)
-        report = jaxgpu_tune.plan(flags={UNROLLING: AUTO}, environ={}, machine=machine(jaxlib=release))
-        assert report.xla_flags == f"--{UNROLLING}={AUTO}"
-        assert "undefined-unrolling" in codes(report)
+        with pytest.raises(jaxgpu_tune.BadFlagValue, match="chance"):
+            jaxgpu_tune.plan(flags={UNROLLING: AUTO}, environ={}, machine=machine(jaxlib=release))
 
     def test_no_preset_sets_it(self, release: str, tmp_path: Path) -> None:
         (tmp_path / "mine.toml").write_text(f'[[set]]\nflag = "{UNROLLING}"\nvalue = "{AUTO}"\nreason = "faster"\n')
@@ -32,11 +31,12 @@ class TestUndefined:
         assert UNROLLING not in report.xla_flags
         assert "chance" in decision(report, UNROLLING).reason
 
-    def test_what_is_inherited_stays_and_is_told(self, release: str) -> None:
+    def test_what_is_inherited_is_left_out_and_told(self, release: str) -> None:
+        """With jaxlib 0.4.35 a process with the flag alone in XLA_FLAGS ends with a segmentation fault at jax.devices()."""
         text = f"--{UNROLLING}=WHILE_LOOP_UNROLLING_DOUBLE_BUFFER"
         report = jaxgpu_tune.plan(environ={"XLA_FLAGS": text}, machine=machine(jaxlib=release))
-        assert report.xla_flags == text
-        assert "undefined-unrolling" in codes(report)
+        assert report.xla_flags == ""
+        assert "undefined-unrolling" in codes(report) and decision(report, UNROLLING).status == "dropped"
 
 
 def test_a_later_release_reads_it() -> None:
