@@ -98,7 +98,7 @@ WRITERS = [
 
 
 @pytest.mark.skipif(not WRITERS, reason="no list of this release takes +X")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(WRITERS or [[]]), st.integers(0, 10**9), st.integers(2, 5), st.booleans())
 def test_what_plus_and_minus_change_is_what_stands_before_them(
     oracle: Oracle, writers: list[FlagSpec], seed: int, count: int, argument: bool

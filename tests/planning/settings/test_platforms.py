@@ -45,8 +45,7 @@ def test_a_damaged_list_of_platforms_is_mended(text: str) -> None:
     assert decision(planned({"JAX_PLATFORM_NAME": "CUDA"}), "jax_platform_name").value == "cuda"  # as jax.config has it
 
 
-@pytest.mark.parametrize("imported", [True, False])
-@pytest.mark.parametrize("text", ['"cpu"', "cpu, cpu", "cppu"])
+@pytest.mark.parametrize(("text", "imported"), [('"cpu"', True), ("cpu, cpu", True), ("cppu", True), ("cppu", False)])
 def test_jax_ends_on_a_damaged_list_and_starts_on_the_mended_one(text: str, imported: bool) -> None:
     """Whether jax has read the variable already or not."""
     fails = """
