@@ -11,11 +11,12 @@ from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, Unkn
 from .host.detect import MACHINE_FILE
 from .host.observe import relevant
 from .host.packages import installed_versions
-from .model import Finding, Machine, Observation, Preset, Report, Setting
+from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
 from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
 from .planning.findings.installs import misfits, shadowed, shared_flags
 from .planning.findings.options import companions, refused_here
 from .planning.findings.whole import of_settings, of_surroundings
+from .planning.in_force import InForce, in_force
 from .planning.merging.assemble import carried, environ_changes, flags_text, option_values, ordered
 from .planning.merging.inherit import inherit, read_flags, unlisted_flags
 from .planning.merging.merge import merge
@@ -23,8 +24,8 @@ from .planning.release.adapt import adapt, mistakes
 from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, raise_problems
 from .planning.select import advised, asked_fraction, compose, facts_of, nothing_set, select, stated_fraction
-from .planning.settings import memory
 from .planning.settings.arguments import CACHE_OPTION, DATA_DIR
+from .values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
 
-PLATFORMS = "jax_platforms"
 FOLDERS = (CACHE_OPTION, DATA_DIR)
 CONFLICTS = frozenset(
     (
@@ -145,47 +145,96 @@ def make_plan(
     ``preset``: instead of the request's, to look at what is set and not at what is installed.
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
-    machine, environ = observation.machine, observation.environ
-    if _is_for_cpu(request, observation):
-        request = request._replace(platform="cpu")
     looks_around = preset is None
-    facts = facts_of(machine, request)
-    target = target_of(machine, refused, accepted, _unified(request, environ))
-    faults = _faults(request, machine, facts)
     request, preset = (request, preset) if preset else _composed(request)
-    avoiding = [setting for fault in faults if looks_around for setting in fault.settings]
-    fraction = stated_fraction(preset, request, observation, facts)
-    preset = preset._replace(settings=(*preset.settings, *_settings(fraction), *avoiding))
-    inherited = read_flags(observation, target)
-    stages = _merged(request, observation, preset, facts, target, inherited)
-    wishes = stages[-1].wishes
-    flags = flags_text(wishes, inherited, environ.get("XLA_FLAGS", ""))
-    findings = (
-        *observation.notes,
-        *request.notes,
-        *(_misfits(request, observation) if looks_around else ()),
-        *_avoided(faults, wishes, target, machine),
-        *target.findings,
-        *(finding for stage in stages for finding in stage.findings),
-        *of_settings(wishes, facts, request, observation, target),
-        *(of_surroundings(wishes, observation, request) if looks_around else ()),
-        *shared_flags(observation, flags),
-        *advised(preset, facts),
-    )
+    given = (observation, preset, refused, accepted, looks_around)
+    draft = _drafted(_holding(request, InForce(cpu=request.platform == "cpu")), *given)
+    held = in_force(draft.wishes)
+    if held != draft.request.held:
+        draft = _drafted(_holding(request, held), *given)
+    raise_problems(draft.problems)
+    findings = tuple(dict.fromkeys(_found(draft, observation, looks_around=looks_around)))
     if request.strict:
         _raise_strict(findings)
-    decisions = ordered((*collect(fraction).decisions, *(decision for stage in stages for decision in stage.decisions)))
-    changed = option_values(wishes, decisions)
+    changed = option_values(draft.wishes, draft.decisions)
+    environ = environ_changes(
+        draft.wishes, draft.decisions, draft.flags, changed, observation.environ, draft.target.jax_release
+    )
     return Report(
         preset=request.preset,
-        machine=machine,
-        xla_flags=flags,
-        environ=environ_changes(wishes, decisions, flags, changed, environ, target.jax_release),
+        machine=observation.machine,
+        xla_flags=draft.flags,
+        environ=environ,
         jax_config=changed,
-        decisions=decisions,
-        findings=tuple(dict.fromkeys(findings)),
-        inputs={"arguments": request.arguments, "environ": relevant(observation, decisions)},
+        decisions=draft.decisions,
+        findings=findings,
+        inputs={"arguments": request.arguments, "environ": relevant(observation, draft.decisions)},
     )
+
+
+class Draft(Value):
+    """A plan made with what is ``held`` to be in force; it stands if that is what it puts in force."""
+
+    request: Request
+    preset: Preset
+    facts: Facts
+    target: Target
+    faults: tuple[Fault, ...]
+    stages: tuple[Adapted, ...]
+    decisions: tuple[Decision, ...]
+    flags: str
+
+    @property
+    def wishes(self) -> tuple[Wish, ...]:
+        """What is in force."""
+        return self.stages[-1].wishes
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the arguments."""
+        return (*self.request.problems, *(problem for stage in self.stages for problem in stage.problems))
+
+
+def _holding(request: Request, held: InForce) -> Request:
+    return request._replace(held=held, platform="cpu" if held.cpu else request.platform)
+
+
+def _drafted(
+    request: Request,
+    observation: Observation,
+    preset: Preset,
+    refused: frozenset[str],
+    accepted: frozenset[str],
+    looks_around: bool,
+) -> Draft:
+    """select -> merge, with what the request holds to be in force."""
+    machine = observation.machine
+    facts = facts_of(machine, request)
+    target = target_of(machine, refused, accepted, request.held.unified)
+    faults = _faults(request, machine, facts)
+    fraction = stated_fraction(preset, request, observation, facts)
+    avoiding = (setting for fault in faults if looks_around for setting in fault.settings)
+    whole = preset._replace(settings=(*preset.settings, *_settings(fraction), *avoiding))
+    inherited = read_flags(observation, target)
+    stages = _merged(request, observation, whole, facts, target, inherited)
+    decisions = ordered((*collect(fraction).decisions, *(one for stage in stages for one in stage.decisions)))
+    flags = flags_text(stages[-1].wishes, inherited, observation.environ.get("XLA_FLAGS", ""))
+    return Draft(request, preset, facts, target, faults, stages, decisions, flags)
+
+
+def _found(draft: Draft, observation: Observation, *, looks_around: bool) -> Iterable[Finding]:
+    """Everything that is to be said of the plan, and of the machine if that is looked at."""
+    request, wishes, facts = draft.request, draft.wishes, draft.facts
+    yield from observation.notes
+    yield from request.notes
+    yield from _misfits(request, observation) if looks_around else ()
+    yield from _avoided(draft.faults, wishes, draft.target, observation.machine)
+    yield from draft.target.findings
+    yield from (finding for stage in draft.stages for finding in stage.findings)
+    yield from of_settings(wishes, facts, request, observation, draft.target)
+    yield from of_surroundings(wishes, observation, request) if looks_around else ()
+    yield from shared_flags(observation, draft.flags)
+    yield from advised(draft.preset, facts)
 
 
 def _composed(request: Request) -> tuple[Request, Preset]:
@@ -221,9 +270,7 @@ def _merged(
             *adapt(_settings(asked), "argument", target),
         )
     )
-    raise_problems((*request.problems, *stated.problems))
     sensible = collect(refused_here(stated.wishes, facts, observation, request.prefer))
-    raise_problems(sensible.problems)
     reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
     return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
 
@@ -263,24 +310,6 @@ def _avoided(
         from .planning.findings.faults import check_faults
 
         yield from check_faults(faults, wishes, target, machine)
-
-
-def _is_for_cpu(request: Request, observation: Observation) -> bool:
-    """Whether the CPU alone will start, whoever says so."""
-    said = {s.name.lower(): s.value for s in request.asked if s.kind != "xla_flag"}
-    live = observation.jax_config
-    inherited = observation.environ.get(PLATFORMS.upper()) if live is None else live.get(PLATFORMS)
-    text = said.get(PLATFORMS, inherited)
-    if not text:
-        return False
-    from .planning.settings.platforms import names_of
-
-    return names_of(str(text)) == ("cpu",)
-
-
-def _unified(request: Request, environ: Mapping[str, str]) -> bool:
-    asked = {s.name: s.value for s in request.asked if s.kind == "env"}
-    return memory.has_unified_memory({**environ, **asked})
 
 
 def _settings(items: Iterable[object]) -> Iterable[Setting]:

@@ -5,16 +5,15 @@ Only what every process of a job sees alike counts: the total memory, never what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..knowledge import pool as known
 from ..model import Decision, Observation, Preset, Setting
 from .base.conditions import Facts
 from .request import Request
 from .settings.memory import COLLECTIVE_POOL, fraction_name
-from .xla_flags.grammar import scan
 
-__all__ = ["fraction_settings", "is_on", "preset_fraction", "strangers"]
+__all__ = ["fraction_settings", "preset_fraction", "strangers"]
 
 GIB = 2**30
 LEAST = 0.1
@@ -44,11 +43,6 @@ def preset_fraction(
     if preset.memory_fraction == "auto":
         return (_auto(request, observation, facts, name, f"preset {preset.name}"),)
     return (Setting("env", name, f"{float(preset.memory_fraction):g}", "part of the preset", f"preset {preset.name}"),)
-
-
-def is_on(text: str | None) -> bool:
-    """Whether a flag's text means true to XLA."""
-    return (text or "").lower() in ("true", "1")
 
 
 def strangers(observation: Observation) -> tuple[known.Neighbour, ...]:
@@ -87,7 +81,7 @@ def _ceiling(request: Request, observation: Observation) -> tuple[float, str]:
         reasons["integrated"] = ", since the GPU's memory is the host's own"
     if beside := strangers(observation):
         reasons["neighbours"] = f", since {_listed([one.name for one in beside])} in this process needs GPU memory too"
-    if _registers(request, observation.environ):
+    if request.held.registers:
         reasons["registered_buffers"] = ", since NCCL's registered buffers lie outside"
     lowest = min(reasons, key=known.most)
     return known.most(lowest), reasons[lowest]
@@ -98,23 +92,11 @@ def _left(request: Request, observation: Observation, facts: Facts) -> dict[str,
     left = {"CUDA, cuBLAS and cuDNN": known.left_bytes("libraries")}
     if facts.devices != 1:
         left["NCCL"] = known.left_bytes("nccl")
-    if pool := _collective_bytes(request, observation.environ):
+    if pool := request.held.collective_bytes:
         left[COLLECTIVE_POOL] = pool
     if facts.processes == 1 and any(gpu.display for gpu in observation.machine.gpus or ()):
         left["the desktop"] = known.left_bytes("display")
     return left
-
-
-def _collective_bytes(request: Request, environ: Mapping[str, str]) -> int:
-    asked = {s.name: s.value for s in request.asked if s.kind == "env"}
-    text = str({**environ, **asked}.get(COLLECTIVE_POOL) or "").strip()
-    return int(text) * 2**20 if text.isascii() and text.isdigit() else 0
-
-
-def _registers(request: Request, environ: Mapping[str, str]) -> bool:
-    inherited = {token.name: token.value or "true" for token in scan(environ.get("XLA_FLAGS", "")).tokens}
-    asked = {s.name: s.value for s in request.asked if s.kind == "xla_flag"}
-    return any(is_on(asked.get(name, inherited.get(name))) for name in known.registering_flags())
 
 
 def _integrated(observation: Observation) -> bool:

@@ -10,6 +10,7 @@ from ..errors import BadSetting, UnknownArgument, UnknownPreset
 from ..model import NOTHING, Finding, Machine, Setting
 from ..values import Value, jsonable
 from .base.wish import Problem
+from .in_force import InForce
 from .settings import arguments as given_as
 from .settings.arguments import bad, booleans, choice
 from .settings.memory import meant_fraction
@@ -32,7 +33,7 @@ class Request(Value):
     """What a call asks for. ``settings`` are the explicit ones, in the order of the arguments; ``problems`` what is wrong.
 
     ``who`` asks. ``earlier``: settings that earlier calls asked for; ``remembered``: the arguments that are theirs, with who and
-    which call; ``notes``: what is to be said of that.
+    which call; ``notes``: what is to be said of that. ``held``: what is in force with it, once that is known.
     """
 
     preset: str = "auto"
@@ -54,6 +55,7 @@ class Request(Value):
     earlier: tuple[Setting, ...] = ()
     remembered: Mapping[str, tuple[str, int]] = NOTHING
     notes: tuple[Finding, ...] = ()
+    held: InForce = InForce()
 
     @property
     def lasting(self) -> dict[str, Any]:

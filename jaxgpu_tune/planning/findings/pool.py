@@ -9,7 +9,8 @@ from ...model import Finding, Gpu, Machine, Observation
 from ...values import Value
 from ..base.conditions import Facts
 from ..base.wish import Wish
-from ..fraction import is_on, strangers
+from ..fraction import strangers
+from ..in_force import is_on
 from ..request import Request
 from ..settings.arguments import CUDA_GRAPHS_FLAG
 from ..settings.memory import (
