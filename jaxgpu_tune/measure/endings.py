@@ -81,19 +81,29 @@ def silence(command: Sequence[str], processes: Sequence[Process]) -> str:
     """Why no step was seen: a sentence with the likely cause, empty where one was."""
     if any(one.period for one in processes if not len(one.recompiled) > AGAIN):
         return ""
-    again = max((len(one.recompiled) for one in processes), default=0)
-    if again > AGAIN:
-        return f"The step was compiled again {again} times: the shape or a static argument changes; there is no steady state."
-    if any(one.compilations for one in processes):
-        calls = max(one.steps for one in processes)
-        return (
-            f"JAX compiled something, but no function was called often enough to tell a steady state ({calls} calls)."
-        )
-    if any(one.jax for one in processes):
-        return "jax was imported, but nothing was compiled: does the program stop before its first step?"
-    if processes:
-        return f"{len(processes)} Python process(es) ran and none imported jax."
-    return f"No Python process of the command could be watched: {_likely(command)}"
+    if not processes:
+        return f"No Python process of the command could be watched: {_likely(command)}"
+    again = max(len(one.recompiled) for one in processes)
+    troubles = next((one.troubles.splitlines()[0] for one in processes if one.troubles), "")
+    told = (
+        (
+            again > AGAIN,
+            f"The step was compiled again {again} times: the shape or a static argument changes; there is no steady state.",
+        ),
+        (any(one.compilations for one in processes), _too_few(max(one.steps for one in processes))),
+        (bool(troubles), f"The observer had trouble: {troubles}"[:LAST]),
+        (
+            any(one.jax for one in processes),
+            "jax was imported, but nothing was compiled: does the program stop before its first step?",
+        ),
+    )
+    return next(
+        (text for holds, text in told if holds), f"{len(processes)} Python process(es) ran and none imported jax."
+    )
+
+
+def _too_few(calls: int) -> str:
+    return f"JAX compiled something, but no function was called often enough to tell a steady state ({calls} calls)."
 
 
 def _likely(command: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ class Process(Value):
     ``clock``: "marks" (the program's own ``jaxgpu_tune.step()``), "calls" (of ``function``), "trace" (events on the host, under the tracer: before Python 3.12), or "" where there was nothing to go by.
     ``window_s``: from when to when ``period`` was measured; ``steps``: marks, or calls of the function called most; ``first_step_s``: from the start of the process to the end of its first step;
     ``devices``: dicts with ``id kind platform peak_bytes limit_bytes``; ``trace``: the path of its device trace (an XSpace);
-    ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``error``: the Python exception that ended it; ``folder``: where it wrote.
+    ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``error``: the Python exception that ended it; ``troubles``: what went wrong in the observer; ``folder``: where it wrote.
     """
 
     pid: int
@@ -66,6 +66,7 @@ class Process(Value):
     pgle: bool = False
     xla_flags: str | None = None
     error: str | None = None
+    troubles: str = ""
     ended: bool = False
     seconds: float = 0.0
 
@@ -111,6 +112,13 @@ def _json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def _troubles(folder: str) -> str:
+    try:
+        return (Path(folder) / "observer.log").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+
+
 def _process(folder: str, told: dict[str, Any]) -> Process:
     trace, period = told.pop("trace", {}), told.pop("period", None)
     plain = {name: told[name] for name in Process._fields if name in told and told[name] is not None}
@@ -120,6 +128,7 @@ def _process(folder: str, told: dict[str, Any]) -> Process:
         **{
             **plain,
             "folder": folder,
+            "troubles": _troubles(folder),
             "compilations": tuple(Compilation(*one) for one in told.get("compiles") or ()),
             "period": None if period is None else Period(**{**period, "values": tuple(period["values"])}),
             "trace": trace.get("path"),

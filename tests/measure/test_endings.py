@@ -66,6 +66,7 @@ def test_silence_of_processes_that_did_report() -> None:
         "none imported jax": Process(1, ""),
         "nothing was compiled": Process(1, "", jax="0.11.2"),
         "often enough": Process(1, "", jax="0.11.2", function="f", compilations=again[:1], steps=2),
+        "The observer had trouble: OSError": Process(1, "", troubles="OSError('disk')\nmore"),
         "again 19 times": Process(1, "", jax="0.11.2", function="f", compilations=again, steps=20),
     }
     for words, process in states.items():

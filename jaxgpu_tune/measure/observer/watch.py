@@ -68,8 +68,6 @@ class Watch:
         self.compiles.listen()
         marks.begins.append(self.begin)
         self.blind = not self.calls.start()
-        if self.blind:
-            self.notes.log("sys.monitoring: not in this Python, or all its tools are taken")
         atexit.register(self.finish)
 
     def begin(self) -> None:
@@ -243,7 +241,7 @@ class Watch:
         found = period([stamp for stamp in longest if stamp >= self._begin()]) or period(longest) or period(stamps)
         self.function = function
         if found is not None:
-            self._keep(clock, function, found, longest)
+            self._keep(clock, function, found, longest or stamps)
 
     def _record(self) -> None:
         """The trace that is asked for, once the program's own is over."""
