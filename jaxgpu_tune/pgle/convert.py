@@ -16,7 +16,7 @@ from .inspection import Match, match_findings, matched
 from .nsys import is_export, read_export
 from .profile import Profile, merged
 from .program import Program
-from .samples import Sample, by_module, costs_of
+from .samples import Sample, by_module, costs_of, main_module
 from .xplane import is_trace, read_xplane
 
 __all__ = ["Converted", "convert", "of_one_run"]
@@ -148,7 +148,7 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _main(runs: Iterable[_Run]) -> str:
-    return next(iter(by_module(sample for run in runs for sample in run.samples)), "")
+    return main_module(sample for run in runs for sample in run.samples)
 
 
 def _of_module(run: _Run, name: str) -> list[Sample]:
