@@ -47,3 +47,9 @@ def test_a_good_text_is_not_drawn() -> None:
     """There is nothing to point at."""
     _, read = checked(GOOD, "0.11.2")
     assert reading_lines(read, 80) == []
+
+
+def test_what_cannot_be_seen_is_shown_by_a_sign() -> None:
+    """Ends of lines and tabs by theirs; letters stay as they are."""
+    lines = reading_lines(Reading("--a\n\tb\x07é", ((0, 3),), "reads it.", "", "--other=1"), 80)
+    assert lines[:2] == ["  --a\u23ce\u21e5b\ufffdé", "  ^^^"]

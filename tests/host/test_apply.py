@@ -1,0 +1,107 @@
+"""The one writer: a live jax's options set and given back, and when a program may not be started again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from jaxgpu_tune.host import apply
+from jaxgpu_tune.model import Finding, Processes
+
+
+class Config:
+    """A jax.config with two options, as far as this library uses one."""
+
+    def __init__(self) -> None:
+        self.values = {"jax_enable_x64": False, "jax_debug_nans": False}
+
+    def update(self, name: str, value: object) -> None:
+        self.values[name] = value
+
+
+@pytest.fixture
+def config(monkeypatch: pytest.MonkeyPatch) -> Config:
+    """That of a live jax in which nothing of ours is set."""
+    made = Config()
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(config=made, __version__="0.11.2"))
+    monkeypatch.setattr(apply, "_former_options", {})
+    return made
+
+
+def test_options_are_set_replaced_and_given_back(config: Config) -> None:
+    """A second call takes the first one's place; what was there before comes back."""
+    apply._write_options({"jax_enable_x64": True}, "0.11.2")
+    assert config.values == {"jax_enable_x64": True, "jax_debug_nans": False}
+    apply._write_options({"jax_debug_nans": True}, "0.11.2")
+    assert config.values == {"jax_enable_x64": False, "jax_debug_nans": True}
+    apply.give_back({})
+    assert config.values == {"jax_enable_x64": False, "jax_debug_nans": False} and apply._former_options == {}
+
+
+def test_an_option_that_the_program_changed_since_is_the_programs(config: Config) -> None:
+    apply._write_options({"jax_enable_x64": True}, "0.11.2")
+    config.update("jax_enable_x64", "the program's")
+    apply.give_back({})
+    assert config.values["jax_enable_x64"] == "the program's"
+
+
+def test_none_is_jaxs_own_default_and_an_unknown_option_is_left_alone(config: Config) -> None:
+    config.update("jax_enable_x64", True)
+    apply._write_options({"jax_enable_x64": None, "jax_no_such_option": True}, "0.11.2")
+    assert config.values == {"jax_enable_x64": False, "jax_debug_nans": False}
+    apply.give_back({})
+    assert config.values["jax_enable_x64"] is True
+
+
+def test_variables_are_written_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "was")
+    monkeypatch.setenv("GONE", "was")
+    apply._write_environ({"MINE": "is", "GONE": None, "NEVER_THERE": None})
+    assert os.environ["MINE"] == "is" and "GONE" not in os.environ and "NEVER_THERE" not in os.environ
+
+
+def test_what_was_interrupted_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "was")
+    apply._pending[:] = [{"MINE": "is"}]
+    apply.finish_writing()
+    assert os.environ["MINE"] == "is" and apply._pending == []
+    apply.finish_writing()
+
+
+@pytest.mark.parametrize(("shell", "notebook"), [(object(), True), (None, False)])
+def test_a_notebook_has_a_shell(shell: object, notebook: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython may be imported by any library."""
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert apply.in_notebook() is notebook
+    assert ("notebook" in apply._why_not_again()) is notebook
+
+
+def test_without_ipython_it_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    assert not apply.in_notebook()
+    assert apply._why_not_again() == "pytest runs this process"
+
+
+def test_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child, which inherits the variable, has another number."""
+    monkeypatch.setenv(apply.REEXECUTED, str(os.getpid()))
+    assert apply._why_not_again().startswith("it was done once already")
+    monkeypatch.setenv(apply.REEXECUTED, str(os.getppid()))
+    assert not apply._why_not_again().startswith("it was done once already")
+
+
+@pytest.mark.parametrize(("local_rank", "heard"), [(None, ["error", "warning"]), (0, ["error", "warning"]), (1, [])])
+def test_one_process_of_a_host_speaks_once(
+    local_rank: int | None, heard: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Notes stay in the report."""
+    monkeypatch.setattr(apply, "_announced", set())
+    findings = [Finding(word, word, f"This is {word}.", "Do that.") for word in ("error", "warning", "note")]
+    for _ in range(2):
+        apply.announce(findings, Processes(local_rank=local_rank))
+    assert [record.levelname.lower() for record in caplog.records if record.name == "jaxgpu_tune"] == heard
+    assert all(record.levelno >= logging.WARNING and "Do that." in record.getMessage() for record in caplog.records)
