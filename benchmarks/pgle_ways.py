@@ -109,7 +109,9 @@ class Ways:
             ),
         ):
             if name in self.given.arms:
-                found[name] = self.run([*self.tool(*words), *self.program(2.0 if name == "cached" else LONG)])
+                found[name] = self.run(
+                    [*self.tool(*words), *self.program(self.given.seconds if name == "cached" else LONG)]
+                )
                 self.write()
         if "page" in self.given.arms:
             found["page"] = self.by_the_page(out)

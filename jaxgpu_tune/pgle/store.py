@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,16 +53,16 @@ def finish(folder: Path, sidecar: Sidecar) -> tuple[str, ...]:
 
 
 def recorded(root: Path, now: Sidecar) -> Recorded | None:
-    """The newest recording that serves this command with these settings."""
-    fitting = (one for one in _all(root) if not list(differences(one.sidecar, now)) and _is_same(one.sidecar, now))
-    return max(fitting, key=lambda one: one.folder.name, default=None)
+    """The newest recording that serves with these settings: of this command, or else of its program with other arguments."""
+    fitting = [one for one in _all(root) if not list(differences(one.sidecar, now)) and _likeness(one.sidecar, now)]
+    return max(fitting, key=lambda one: (_likeness(one.sidecar, now), one.folder.name), default=None)
 
 
 def why_none(root: Path, now: Sidecar) -> Finding:
     """Which part of the key differs from the nearest recording, newest first."""
     hint = "Write `jaxgpu-tune pgle record -- COMMAND` with the very settings and command."
     found = sorted(_all(root), key=lambda one: one.folder.name, reverse=True)
-    ours = [one for one in found if _is_same(one.sidecar, now)]
+    ours = [one for one in found if _likeness(one.sidecar, now)]
     if not ours:
         commands = ", ".join(sorted({" ".join(one.sidecar.command or ()) for one in found})[:3])
         message = f"Nothing was recorded of this command in {root}" + (f"; only of: {commands}." if commands else ".")
@@ -78,7 +79,15 @@ def _all(root: Path) -> Iterator[Recorded]:
             yield Recorded(file.parent, sidecar)
 
 
-def _is_same(then: Sidecar, now: Sidecar) -> bool:
-    """Whether the command is the recorded one, perhaps below a profiler: ``nsys profile python train.py``."""
+def _likeness(then: Sidecar, now: Sidecar) -> int:
+    """2: the recorded command, perhaps below a profiler (``nsys profile python train.py``); 1: its program; 0: another."""
     old, new = then.command or (), now.command or ()
-    return any(new[at : at + len(old)] == old for at in range(len(new) - len(old) + 1))
+    if any(new[at : at + len(old)] == old for at in range(len(new) - len(old) + 1)):
+        return 2
+    return int(bool(_programs(old) & _programs(new)))
+
+
+def _programs(command: tuple[str, ...]) -> set[str]:
+    """The scripts and modules that a command names."""
+    modules = {name for flag, name in pairwise(command) if flag == "-m"}
+    return modules | {word for word in command if word.endswith((".py", ".sh"))}

@@ -91,6 +91,22 @@ def test_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> None:
     finish(second, NOW)
     found = recorded(tmp_path, NOW._replace(command=("nsys", "profile", *COMMAND)))
     assert found is not None and found.folder == second
+    longer = recorded(tmp_path, NOW._replace(command=("python", "train.py", "--steps", "9")))
+    assert longer is not None and longer.folder == second
+
+
+def test_the_very_command_comes_before_a_newer_one_of_its_program(tmp_path: Path) -> None:
+    for name, command in (("1", COMMAND), ("2", ("python", "train.py", "--other")), ("3", ("python", "-m", "train"))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "jit_step-0123-cache").write_bytes(b"")
+        finish(tmp_path / name, NOW._replace(command=command))
+    for command, folder in (
+        (COMMAND, "1"),
+        (("python3", "train.py"), "2"),
+        (("python", "-m", "train", "9"), "3"),
+    ):
+        found = recorded(tmp_path, NOW._replace(command=command))
+        assert found is not None and found.folder.name == folder
 
 
 def test_why_a_recording_does_not_serve(tmp_path: Path) -> None:
