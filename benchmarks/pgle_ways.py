@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -43,6 +44,7 @@ open(sys.argv[2], "wb").write(_profiler.get_fdo_profile(open(sys.argv[1], "rb").
 """
 WARM, EACH = 4, 10
 """Tens of steps that are not timed: compilation, AutoPGLE's three profiled runs and its second compilation."""
+WORDS = ("PGLE", "pgle", "from the profile")
 LONG = 60.0
 """Seconds that a program which is recorded may go on; it is ended once enough was seen."""
 ARMS = ("default", "preset", "automatic", "cached", "traced", "page", "nsys")
@@ -76,22 +78,25 @@ class Ways:
     def run(self, command: list[str], environ: Mapping[str, str] | None = None) -> dict[str, Any]:
         """How it ended, how long it took, what it measured, and what was said of profiles."""
         begun = time.monotonic()
-        done = subprocess.run(
+        child = subprocess.Popen(
             command,
             env={**self.base, **(environ or {})},
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=self.given.timeout,
-            check=False,
+            start_new_session=True,
         )
-        told = [json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("\x01")]
-        words = [
-            line for line in done.stderr.splitlines() if "PGLE" in line or "pgle" in line or "from the profile" in line
-        ]
-        result = {"exit": done.returncode, "seconds": time.monotonic() - begun, "words": words[-40:]}
-        return {**result, **(told[-1] if told else {}), **({"error": done.stderr[-2000:]} if done.returncode else {})}
+        try:
+            output, errors = child.communicate(timeout=self.given.timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)  # what a command started goes with it
+            output, errors = child.communicate()
+        told = [json.loads(line[1:]) for line in output.splitlines() if line.startswith("\x01")]
+        words = [line for line in errors.splitlines() if any(word in line for word in WORDS)]
+        result = {"exit": child.returncode, "seconds": time.monotonic() - begun, "words": words[-40:]}
+        return {**result, **(told[-1] if told else {}), **({"error": errors[-2000:]} if child.returncode else {})}
 
     def planned(self, preset: str, **arguments: Any) -> dict[str, str]:
         """The environment of a preset."""
@@ -209,6 +214,8 @@ def train(name: str, size_name: str, seconds: float) -> dict[str, Any]:
     size = module.size_of(size_name, len(devices), **options)
     step, state, batch = module.build(devices, size, **options)
     times: list[float] = []
+    loss: Any = 0.0
+    value = 0.0
     last = time.perf_counter()
     while len(times) <= WARM or sum(times[WARM:]) < seconds:
         for _ in range(EACH):
