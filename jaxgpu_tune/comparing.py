@@ -93,7 +93,7 @@ def compare(
     built = [Built(name, options, step, inputs) for name, options, _ in found]
     trials, ended = _trials(built, pairs, seconds, percentile)
     findings = [finding for _, _, told in found for finding in told]
-    results = tuple(_variant(number, built, trials, pairs) for number in range(len(built)))
+    results = tuple(_variant(number, built, trials) for number in range(len(built)))
     findings += [_other_numbers(one) for one in results[1:] if (one.loss_difference or 0) > TOLERANCE]
     own = [trial.value for trial in trials[0] if trial.value]
     return Comparison(
@@ -203,10 +203,10 @@ def _trial(one: Built, number: int, calls: int, share: float | None) -> Trial:
     return Trial(one.name, number, "ok", value=value, seconds=time.perf_counter() - begun, steps=calls, **told)
 
 
-def _variant(number: int, built: list[Built], trials: list[list[Trial]], pairs: int) -> Variant:
+def _variant(number: int, built: list[Built], trials: list[list[Trial]]) -> Variant:
     one, mine = built[number], tuple(trials[number])
     found = ratios([t.value for t in trials[0][1:] if t.value], [t.value for t in mine if t.value]) if number else ()
-    said = verdict(found, pairs=min(PAIRS, pairs)) if number else Verdict("no-difference")
+    said = verdict(found) if number else Verdict("no-difference")
     if one.cause:
         said = Verdict("failed")
     return Variant(

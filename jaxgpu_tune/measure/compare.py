@@ -20,7 +20,7 @@ from .processes import Process
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
 from .runs import Asked, Limits, Outcome, run_watched
-from .statistics import PAIRS, Verdict, futile, order, ratios, verdict
+from .statistics import Verdict, futile, order, ratios, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class _Course:
         one, trials = self.arms[arm], tuple(self._of(arm))
         bad = next((trial for trial in trials if trial.value is None), None)
         found = () if arm == 0 else self._ratios(arm)
-        said = verdict(found, pairs=min(PAIRS, self.protocol.pairs)) if arm else Verdict("no-difference")
+        said = verdict(found) if arm else Verdict("no-difference")
         if bad is not None:
             said = said._replace(word="failed")
         return Variant(
