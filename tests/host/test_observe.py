@@ -1,0 +1,71 @@
+"""What is read of this process: its environment, the file that XLA_FLAGS names, a live jax's options, torch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from jaxgpu_tune.host import apply, observe
+from jaxgpu_tune.state import Layer
+
+
+def test_the_users_options_of_a_live_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not jax's default, and what was changed since; none where jax is not imported."""
+    monkeypatch.setattr(apply, "_former_options", {})
+    values = {"jax_enable_x64": True, "jax_debug_nans": False}
+    live = SimpleNamespace(config=SimpleNamespace(values=values), __version__="0.11.2")
+    monkeypatch.setitem(sys.modules, "jax", live)
+    assert observe._options("0.11.2", {"jax_debug_nans": "edited"}) == {
+        "jax_enable_x64": True,
+        "jax_debug_nans": "edited",
+    }
+    monkeypatch.delitem(sys.modules, "jax")
+    assert observe._options("0.11.2", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [([], {}), (["0"], {"CUDA_VISIBLE_DEVICES": "0"}), (["0", 1], {"CUDA_VISIBLE_DEVICES": "1"}), (["0", None], {})],
+)
+def test_the_gpus_that_earlier_calls_ask_for(asked: list[object], found: dict[str, str]) -> None:
+    """The last one counts; calls that say nothing of it do not."""
+    layers = [Layer(n, "call", {"env": {"CUDA_VISIBLE_DEVICES": text}}) for n, text in enumerate(asked, 1)]
+    assert observe._visible((*layers, Layer(9, "call", {}), Layer(10, "call", {"env": None}))) == found
+
+
+@pytest.mark.parametrize("started", [True, False, None])
+@pytest.mark.parametrize("live", [True, False])
+def test_torch_counts_once_it_has_started_cuda_here(
+    started: bool | None, live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if started is None:
+        monkeypatch.delitem(sys.modules, observe.TORCH, raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, observe.TORCH, SimpleNamespace(_initialized=started))
+    assert observe._cuda_users(live) == ({observe.TORCH} if started and live else set())
+
+
+def test_the_file_that_xla_flags_names(tmp_path: Path) -> None:
+    """A text that begins with a dash, or is blank, names none; nor does what cannot be read."""
+    (tmp_path / "-flags").write_text("wrong")
+    (tmp_path / "flags").write_bytes(b"--xla_a=1 \xff\n")
+    assert observe.flag_file(str(tmp_path / "flags")) == "--xla_a=1 \udcff\n"
+    for text in ("", " \n", "--xla_a=1", " -x", str(tmp_path / "gone"), str(tmp_path), "a\0b"):
+        assert observe.flag_file(text) is None
+
+
+def test_folders_that_hold_cuda(tmp_path: Path) -> None:
+    """In the loader's order, each once; not those of pip's own wheels, nor what is not there."""
+    one, other, empty, pips = (tmp_path / name for name in ("one", "other", "empty", f"x{observe.PIPS_OWN}y"))
+    for folder in (one, other, empty, pips):
+        folder.mkdir(parents=True)
+    library = next(iter(observe.CUDA_LIBRARIES)) + ".so.12"
+    for folder in (one, other, pips):
+        (folder / library).write_text("")
+    (empty / "libother.so").write_text("")
+    path = ":".join(map(str, (other, empty, "", pips, tmp_path / "gone", one, other)))
+    assert observe.cuda_folders({"LD_LIBRARY_PATH": path}) == (str(other), str(one))
+    assert observe.cuda_folders({}) == ()
