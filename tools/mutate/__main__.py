@@ -73,7 +73,9 @@ def _by_name() -> list[Planted]:
     for one in PARTS["planted"]:
         path = PACKAGE / one["file"]
         source = path.read_text()
-        assert source.count(one["old"]) == 1, f"{one['file']} has {one['old']!r} {source.count(one['old'])} times"
+        assert source.count(one["old"]) == 1, (
+            f"parts.toml: {one['file']} has {one['old']!r} {source.count(one['old'])} times; say how the line reads now"
+        )
         start = source.index(one["old"])
         fault = Fault(start, start + len(one["old"]), one["new"])
         found.append(Planted(one["file"].split("/")[0], path, fault, tuple(one["tests"])))
