@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from enum import Enum
+from types import ModuleType, SimpleNamespace
+
 import pytest
 
+from jaxgpu_tune.host.phase import MISSING, joined, option_value, plain, users_of_jax
 from tests.child import run
 
 ASK = "from jaxgpu_tune.host.phase import phase, live_config\n"
@@ -70,3 +75,45 @@ def test_a_live_option_that_came_by_its_variable() -> None:
     """jax has read it by then."""
     ask = "from jaxgpu_tune.host.packages import installed_versions\ntell(live_config(installed_versions().jax))"
     assert run("import jax\n" + ASK + ask, JAX_ENABLE_X64="1").value == {"jax_enable_x64": True}
+
+
+def test_an_option_is_an_attribute_or_a_value_of_jax_config() -> None:
+    """An attribute counts first: in a context manager it is the thread's own."""
+    config = SimpleNamespace(values={"one": 1, "both": 1}, both=2, alone=3)
+    assert [option_value(config, name) for name in ("one", "both", "alone")] == [1, 2, 3]
+    assert option_value(config, "none") is MISSING and option_value(None, "one") is MISSING
+
+
+def test_an_option_of_an_enum_is_a_word() -> None:
+    """By its value where that is one, else by its name."""
+
+    class Level(Enum):
+        O1 = 31
+        HIGH = "highest"
+
+    assert (plain(Level.O1), plain(Level.HIGH), plain("x"), plain(3), plain(None)) == ("o1", "highest", "x", 3, None)
+
+
+def test_the_packages_that_hold_jax_at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the name of the package, each once; jax's own and this library's do not count."""
+    jax = ModuleType("jax")
+    modules = {
+        "jax": jax,
+        "jaxlib.inner": SimpleNamespace(jax=jax),
+        "user.part": SimpleNamespace(j=jax),
+        "user.other": SimpleNamespace(j=jax),
+        "another": SimpleNamespace(jnp=jax),
+        "harmless": SimpleNamespace(math=1),
+        "odd": None,
+    }
+    monkeypatch.setattr(sys, "modules", modules)
+    assert users_of_jax() == ("another", "user")
+
+
+def test_a_job_is_joined_between_initialize_and_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SimpleNamespace(client=None, process_id=1, num_processes=4)
+    monkeypatch.setitem(sys.modules, "jax._src.distributed", SimpleNamespace(global_state=state))
+    assert joined() is None
+    state.client = object()
+    found = joined()
+    assert found is not None and (found.rank, found.count, found.client) == (1, 4, state.client)
