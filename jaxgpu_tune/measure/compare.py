@@ -206,6 +206,7 @@ class _Course:
             outcome.peak_bytes,
             outcome.losses,
             outcome.exit_code,
+            "" if outcome.ok else outcome.last_words,
         )
 
     def _pairs(self, arm: int) -> list[tuple[float, float]]:

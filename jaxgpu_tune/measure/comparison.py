@@ -25,7 +25,7 @@ class Trial(Value):
     """One run of one variant. ``value``: seconds a step (or of the whole run), or the metric; None where it was not measured.
 
     ``round``: 0 is the reference's first run, which is compared with its second (A/A). ``error``: the standard error of
-    ``value`` as a share of it. Times in seconds, memory in bytes.
+    ``value`` as a share of it; ``last_words``: the end of the output of one that failed. Times in seconds, memory in bytes.
     """
 
     variant: str
@@ -42,6 +42,7 @@ class Trial(Value):
     peak_bytes: int | None = None
     losses: tuple[float, ...] = ()
     exit_code: int | None = None
+    last_words: str = ""
 
 
 class Variant(Value):

@@ -40,6 +40,7 @@ OTHERS = 3.0
 MOST_OUTPUT, TAIL = 20_000_000, 20_000
 """Bytes of the output in which numbers are looked for, from its beginning; and of its end, in which the cause of an ending is."""
 ENOUGH_NUMBERS = 5
+LINES = 20
 
 
 class Asked(Value):
@@ -97,6 +98,11 @@ class Outcome(Value):
     def ok(self) -> bool:
         """Whether it ended well."""
         return self.status == "ok"
+
+    @property
+    def last_words(self) -> str:
+        """The last twenty lines of the captured output."""
+        return "\n".join(_last_words(Path(self.folder)).splitlines()[-LINES:])
 
     @property
     def leader(self) -> Process | None:

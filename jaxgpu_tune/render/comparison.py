@@ -46,6 +46,8 @@ def comparison_text(found: Comparison, width: int | None = None) -> str:
         *(line for text in _notes(found) for line in hanging(text, columns)),
         *findings_lines(sorted_findings(found.findings), columns),
     ]
+    words = found.reference.trials[-1].last_words if found.reference.trials else ""
+    lines += ["Its last words:", *(f"  {line}" for line in words.splitlines())] if words else []
     return "\n".join([*lines, *([f"Repeat: {found.command}"] if found.command else [])])
 
 

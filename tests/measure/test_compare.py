@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from jaxgpu_tune.measure.comparison import Comparison, Trial
 from jaxgpu_tune.measure.protocol import Arm, Listener, Protocol
 from jaxgpu_tune.measure.saving import preset_text
 from jaxgpu_tune.planning.xla_flags.grammar import scan
+from tests.child import clean_environ
 
 METRIC = r"took (\S+)"
 SAY = 'echo "took $T"; echo "loss: $L"; exit $E'
@@ -120,6 +122,7 @@ def test_a_reference_that_fails_ends_it(compared: Callable[..., Comparison]) -> 
     found = compared(arm("a", script="echo CUDA_ERROR_OUT_OF_MEMORY; exit 1"), arm("b"))
     assert found.ended == "failed" and found.verdict == "failed"
     assert found.reference.status == "out-of-memory" and not found.variants[1].trials
+    assert "Its last words:\n  CUDA_ERROR_OUT_OF_MEMORY" in str(found)
 
 
 def test_ctrl_c_shows_what_is_there(compared: Callable[..., Comparison]) -> None:
@@ -183,3 +186,16 @@ def test_the_winner_as_a_preset(compared: Callable[..., Comparison], tmp_path: P
     machine = {"gpus": [{"compute_capability": "9.0", "count": 2}], "jaxlib": "0.11.2"}
     planned = jaxgpu_tune.plan(path, environ={}, machine=machine)
     assert "xla_dump_to" in {token.name for token in scan(planned.xla_flags).tokens}
+
+
+@pytest.mark.slow
+def test_a_real_program_by_its_calls(compared: Callable[..., Comparison]) -> None:
+    """Steps, compilation and losses are seen; a flag that jaxlib refuses is told in its own words."""
+    words = (sys.executable, str(Path(__file__).parent / "programs" / "plain.py"), "1000000", "1")
+    good = clean_environ()
+    arms = (Arm("a", good, words), Arm("bad", {**good, "XLA_FLAGS": "--xla_nope=1"}, words), Arm("b", good, words))
+    found = compared(*arms, metric=None, pairs=1, seconds=0.5)
+    assert found.clock == ("calls" if sys.version_info >= (3, 12) else "trace") and found.function == "train_step"
+    assert found.variants[1].status == "refused" and "xla_nope" in found.variants[1].cause
+    assert found.variants[2].verdict.word == "no-difference" and len(found.variants[2].ratios) == 1
+    assert found.reference.compile_seconds and found.reference.trials[0].losses and found.noise
