@@ -9,7 +9,6 @@ from .api import (
     check_processes,
     compiler_options,
     configure,
-    configured,
     detect,
     environ,
     explain,
@@ -35,6 +34,7 @@ from .model import Decision, Explanation, Finding, Gpu, Machine, Migration, Pres
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .comparing import compare
+    from .decorator import configured
     from .measure.calling import profile
     from .measure.comparison import Comparison
     from .measure.marks import step, steps
@@ -88,6 +88,7 @@ _WHEN_ASKED = {
     "Comparison": ".measure.comparison",
     "Tuned": ".measure.tuning.tuned",
     "compare": ".comparing",
+    "configured": ".decorator",
     "Verification": ".proof.verification",
     "profile": ".measure.calling",
     "step": ".measure.marks",

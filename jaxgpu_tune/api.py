@@ -20,18 +20,16 @@ from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
-from .planning.request import Request, chosen_preset, is_off, make_request, raise_problems
+from .planning.request import Request, chosen_preset, is_off, make_request
 from .planning.settings.arguments import bad, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any, TypeVar
+    from typing import Any
 
     from .planning.release.reading import Reading
     from .proof.verification import Verification
-
-    Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 __all__ = [
@@ -39,7 +37,6 @@ __all__ = [
     "check_processes",
     "compiler_options",
     "configure",
-    "configured",
     "detect",
     "environ",
     "explain",
@@ -78,12 +75,12 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
     """
     typed = preset == "auto" and session.is_typed(os.environ)
     chosen, overruled = (preset, ()) if typed else chosen_preset(os.environ, preset)
-    return session.set_up(_request(chosen, arguments)._replace(who=_caller()), overruled)
+    return session.set_up(request_of(chosen, arguments)._replace(who=_caller()), overruled)
 
 
 def configure_as(who: str, preset: str, **arguments: Unpack[Arguments]) -> Report:
     """``configure()`` with what ``who`` was given by hand, which no variable overrides."""
-    return session.set_up(_request(preset, arguments)._replace(who=who))
+    return session.set_up(request_of(preset, arguments)._replace(who=who))
 
 
 def plan(
@@ -106,7 +103,7 @@ def plan(
     Raises:
         UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
     """
-    request = _request(preset, arguments)
+    request = request_of(preset, arguments)
     given = os.environ if environ is None else texts("environ", environ)
     return plan_here(request, _observe_fresh(request, given, jaxlib))
 
@@ -155,60 +152,13 @@ def fresh_environ(
     ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either;
     ``jaxlib``: plan for that release instead of the installed one.
     """
-    request = _request(preset, arguments)._replace(who=who)
+    request = request_of(preset, arguments)._replace(who=who)
     observation = _observe_fresh(request, base, jaxlib)
     report = plan_here(request, observation)
     why_not = (*(session.foreign(observation.machine, request) if here else ()), *session.held(base, report))
     if why_not or is_off({**os.environ, **base}):
         return with_findings(report, why_not), dict(base)
     return report, session.final_environ(observation, report, session.layers_with(request, observation.layers))
-
-
-def configured(
-    preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Arguments]
-) -> Callable[[Function], Function]:
-    """Decorator for a training entry point, plain or async: configures when the function is called, not when decorated.
-
-    It stands above or below ``@staticmethod`` and ``@classmethod``.
-
-    Args:
-        preset, **arguments: As for ``configure()``.
-
-    Returns:
-        The decorator.
-
-    Raises:
-        UnknownPreset, BadSetting: An argument is wrong; told at decoration where it can be told without looking at the machine.
-        TypeError: What is decorated cannot be called.
-
-    Example:
-        >>> @jaxgpu_tune.configured("fsdp")
-        ... def main(): ...
-    """
-    from functools import wraps
-    from inspect import iscoroutinefunction
-
-    raise_problems(_request(preset, arguments).problems)
-
-    def decorate(function: Function) -> Function:
-        if isinstance(function, (classmethod, staticmethod)):
-            return type(function)(decorate(function.__func__))
-        if not callable(function):
-            raise TypeError(f"configured() decorates a function, not {function!r}")
-
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            configure(preset, **arguments)
-            return function(*args, **kwargs)
-
-        @wraps(function)
-        async def call_async(*args: Any, **kwargs: Any) -> Any:
-            configure(preset, **arguments)
-            return await function(*args, **kwargs)
-
-        return call_async if iscoroutinefunction(function) else call  # type: ignore[return-value]
-
-    return decorate
 
 
 def verify() -> Verification:
@@ -298,7 +248,7 @@ def compiler_options(
     from .pgle.per_function import with_profile
     from .planning.release.compile_options import compile_options
 
-    request = _request(preset, arguments)
+    request = request_of(preset, arguments)
     here = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
     observation = _observe_fresh(request, here if session.is_described(request) else os.environ, jaxlib)
     report = session.for_one_function(request, observation)
@@ -357,7 +307,7 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     return found
 
 
-def _spell_out(function: Callable[..., Any]) -> None:
+def spell_out(function: Callable[..., Any]) -> None:
     """Let ``help()``, editors and notebooks show each argument by its name and type, and not only ``**arguments``."""
     shown = signature(function)
     *own, _ = shown.parameters.values()
@@ -368,11 +318,11 @@ def _spell_out(function: Callable[..., Any]) -> None:
     vars(function)["__signature__"] = shown.replace(parameters=[*own, *named])
 
 
-for _function in (configure, plan, environ, compiler_options, configured):
-    _spell_out(_function)
+for _function in (configure, plan, environ, compiler_options):
+    spell_out(_function)
 
 
-def _request(preset: Any, arguments: Mapping[str, Any]) -> Request:
+def request_of(preset: Any, arguments: Mapping[str, Any]) -> Request:
     """The call as a value; a machine file that is named is read."""
     path = arguments.get("machine")
     if not isinstance(path, (str, os.PathLike)):

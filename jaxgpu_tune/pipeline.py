@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .planning.base.conditions import Facts
 
 
-__all__ = ["make_plan", "on_this_disk", "plan_here", "with_findings"]
+__all__ = ["composed", "make_plan", "on_this_disk", "plan_here", "with_findings"]
 
 FOLDERS = (CACHE_OPTION, DATA_DIR)
 CONFLICTS = frozenset(
@@ -146,7 +146,7 @@ def make_plan(
     ``refused`` and ``accepted``: what the installed binaries said of flags, against or beyond the tables.
     """
     looks_around = preset is None
-    request, preset = (request, preset) if preset else _composed(request)
+    request, preset = (request, preset) if preset else composed(request)
     given = (observation, preset, refused, accepted, looks_around)
     draft = _drafted(_holding(request, InForce(cpu=request.platform == "cpu")), *given)
     held = in_force(draft.wishes)
@@ -237,7 +237,7 @@ def _found(draft: Draft, observation: Observation, *, looks_around: bool) -> Ite
     yield from advised(draft.preset, facts)
 
 
-def _composed(request: Request) -> tuple[Request, Preset]:
+def composed(request: Request) -> tuple[Request, Preset]:
     """The request's preset; one that cannot be had is a problem of the request, told with its others."""
     try:
         return request, compose(request.preset)

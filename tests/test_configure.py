@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import jaxgpu_tune
 from tests.child import run, told, told_warm
 
 FLAG = "{'xla_gpu_autotune_level': 2}"
@@ -311,67 +310,6 @@ def test_only_the_first_process_of_a_host_speaks() -> None:
     quiet = run(code, XLA_FLAGS="--xla_gpu_no_such_thing=1", SLURM_PROCID="1", SLURM_LOCALID="1", **slurm)
     loud = run(code, XLA_FLAGS="--xla_gpu_no_such_thing=1", SLURM_PROCID="0", SLURM_LOCALID="0", **slurm)
     assert "no_such_thing" not in quiet.stderr and "no_such_thing" in loud.stderr
-
-
-def test_the_decorator_configures_when_called_plain_and_async() -> None:
-    code = f"""
-import asyncio, os, jaxgpu_tune
-@jaxgpu_tune.configured(flags={FLAG})
-def train(x): return x, os.environ.get("XLA_FLAGS")
-@jaxgpu_tune.configured(flags={FLAG})
-async def serve(x): return x, os.environ.get("XLA_FLAGS")
-decorated = os.environ.get("XLA_FLAGS")
-tell([decorated, train(1), asyncio.run(serve(2)), train.__name__])
-"""
-    assert told(code) == [None, [1, "--xla_gpu_autotune_level=2"], [2, "--xla_gpu_autotune_level=2"], "train"]
-
-
-def test_the_decorator_stands_above_and_below_those_of_methods() -> None:
-    code = f"""
-import os, jaxgpu_tune
-configured = jaxgpu_tune.configured(flags={FLAG})
-class Job:
-    @configured
-    @classmethod
-    def one(cls, x): return cls.__name__, x
-    @classmethod
-    @configured
-    def two(cls, x): return cls.__name__, x
-    @configured
-    @staticmethod
-    def three(x): return "static", x
-    @staticmethod
-    @configured
-    def four(x): return "static", x
-    @configured
-    def five(self, x): return type(self).__name__, x
-    @configured
-    @classmethod
-    async def six(cls): return cls.__name__
-import asyncio
-decorated = os.environ.get("XLA_FLAGS")
-job = Job()
-tell([decorated, Job.one(1), job.one(1), job.two(2), job.three(3), Job.four(4), job.five(5), asyncio.run(Job.six()), os.environ["XLA_FLAGS"]])
-"""
-    made = [["Job", 1], ["Job", 1], ["Job", 2], ["static", 3], ["static", 4], ["Job", 5], "Job"]
-    assert told(code) == [None, *made, "--xla_gpu_autotune_level=2"]
-
-
-@pytest.mark.parametrize("thing", [None, 3, "train", property(lambda self: self)])
-def test_the_decorator_refuses_what_cannot_be_called(thing: object) -> None:
-    with pytest.raises(TypeError, match="decorates a function, not"):
-        jaxgpu_tune.configured("fsdp")(thing)
-
-
-def test_the_decorator_finds_wrong_arguments_when_decorating() -> None:
-    code = """
-import jaxgpu_tune
-try:
-    jaxgpu_tune.configured("fsdp", prefer="mine")
-except jaxgpu_tune.BadSetting as error:
-    tell("prefer" in str(error))
-"""
-    assert told(code) is True
 
 
 def test_inherited_damage_does_not_end_the_process() -> None:

@@ -28,7 +28,7 @@ LAYERS = (
     {"measure"},
     {"pgle"},
     {"api"},
-    {"arms", "comparing", "searching"},
+    {"arms", "comparing", "decorator", "searching"},
     {"cli"},
     {"notebook", "__init__", "__main__"},
 )
@@ -52,7 +52,7 @@ LATE = {
     *("planning.findings.buffers", "planning.findings.pool", "planning.xla_flags.repair"),
     *("planning.xla_flags.spelling", "planning.settings.variables"),
     "knowledge.variables",
-    *("machine_file", "notebook", "proof", "proof.verification", "render"),
+    *("decorator", "machine_file", "notebook", "proof", "proof.verification", "render"),
 }
 """What only GPUs, a preset's settings, an XLA_FLAGS that is set, other settings, or other calls need."""
 
