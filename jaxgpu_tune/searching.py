@@ -127,6 +127,7 @@ class _Calls:
         self.said = 0
 
     sure = True
+    findings = ()
 
     @property
     def is_first(self) -> bool:

@@ -36,6 +36,7 @@ def tuned_text(told: Told, width: int | None = None) -> str:
     if told["path"]:
         lines += hanging(f"Written to {told['path']}: jaxgpu_tune.configure({told['path']!r}).", columns)
     lines += [line for hazard in told["hazards"] for line in hanging(f"warning: {hazard}", columns)]
+    lines += [line for one in told["findings"] for line in hanging(f"{one['severity']}: {one['message']}", columns)]
     rows = [_did_row(one) for one in told["did"] if one["tried"]]
     if rows:
         lines += ["What each setting did", *table([("setting", "runs", "speed", ""), *rows], columns, "  ")]
@@ -60,6 +61,7 @@ def tuned_html(told: Told) -> str:
     parts = [
         f"<strong>{escape(str(told['answer']))}</strong>",
         f"<div>{settings}</div>" if settings else "",
+        *(f'<p class="{one["severity"]}">{escape(one["message"])}</p>' for one in told["findings"]),
         table_html(("setting", "runs", "speed with it", "remark"), rows),
     ]
     return f'<div class="jaxgpu-tune">{STYLE}{"".join(parts)}</div>'

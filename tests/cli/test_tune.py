@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -115,3 +117,24 @@ def test_bisect_of_flags_takes_them_as_they_are_written(tmp_path: Path) -> None:
     none, _, answer = bisected(tmp_path, "--flags", flags, "--nan", "--folder", "none", status=1)
     assert none == []
     assert "do not show it" in answer
+
+
+@pytest.mark.slow
+def test_ctrl_c_gives_the_answer_so_far_and_a_later_start_goes_on(tmp_path: Path) -> None:
+    words = ["tune", "--only", "--budget", "4m", "--seconds", "0.3", "--try-env", "FAST=1", *program()]
+    code = "import sys\nfrom jaxgpu_tune.cli import main\nmain(sys.argv[1:])"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, env=clean_environ(), stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    lines = [child.stderr.readline() for _ in range(2)]
+    child.send_signal(signal.SIGINT)
+    rest = child.communicate(timeout=60)[1]
+    assert child.returncode == 130
+    assert "every finished run is kept" in rest
+    before = json.loads((tmp_path / "tuned.json").read_text())["trials"]
+    assert len(before) >= len(lines)
+    done = typed(tmp_path, *words[:-4], "--json", *words[-4:])
+    told = json.loads(done.stdout)
+    assert told["trials"][: len(before)] == before
+    assert told["path"] == "tuned.toml"

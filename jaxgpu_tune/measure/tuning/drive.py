@@ -40,6 +40,10 @@ class Runner(Protocol):
         """What came of it."""
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What should be known of the machine's times."""
+
+    @property
     def sure(self) -> bool:
         """Whether wrong numbers need no second run of the program as it is to be called that."""
 

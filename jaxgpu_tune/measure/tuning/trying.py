@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
@@ -10,8 +11,11 @@ from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from ...knowledge.search import autotuning
-from ..compare import CACHES
+from ...model import Finding
+from ..compare import CACHES, GPU_LOOK
 from ..endings import losses, numbers
+from ..gpu_state import GpuState
+from ..processes import Process
 from ..runs import Asked, Limits, Outcome, run_watched
 from ..search.values import Config, Step, Trial
 from .space import Space
@@ -54,6 +58,9 @@ class Processes:
     def __init__(self, space: Space, how: How) -> None:
         self.space, self.how = space, how
         self.references: list[tuple[float, ...]] = []
+        self._gpus = GpuState(space.observation.environ)
+        self._busy = self._gpus.busy()
+        self._looked = 0.0
 
     def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs."""
@@ -61,9 +68,25 @@ class Processes:
         shutil.rmtree(folder, ignore_errors=True)  # of a start that was killed
         asked = Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
         outcome = run_watched(
-            self.how.command, folder=folder, environ=self._environ(step), asked=asked, limits=Limits(limit)
+            self.how.command,
+            folder=folder,
+            environ=self._environ(step),
+            asked=asked,
+            limits=Limits(limit),
+            seen=self._look,
         )
         return self.trial(step, outcome)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What made the machine's times less sure: a GPU that was busy before, or slowed down meanwhile."""
+        return (*self._busy, *self._gpus.findings())
+
+    def _look(self, _processes: tuple[Process, ...]) -> None:
+        now = time.monotonic()
+        if now - self._looked >= GPU_LOOK:
+            self._looked = now
+            self._gpus.look()
 
     def trial(self, step: Step, outcome: Outcome) -> Trial:
         """The outcome as the search takes it."""

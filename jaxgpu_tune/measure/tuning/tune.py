@@ -96,7 +96,8 @@ def tune_with(
     """Search by any runner. ``limits``: the budget and the timeout of one run, in seconds."""
     journal = Journal(files.journal, told)
     budget, timeout = limits
-    return tuned(drive(space, run, journal, budget, tell, timeout), space, str(files.preset), told)
+    search = drive(space, run, journal, budget, tell, timeout)
+    return tuned(search, space, str(files.preset), told, run.findings)
 
 
 def how_it_stands(space: Space, how: How, files: Files) -> Tuned:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
-from ...model import Machine
+from ...model import Finding, Machine
 from ...values import jsonable
 from ..search.search import Contest, Search
 from ..search.values import NOTHING, Config, Move, Trial
@@ -70,7 +70,7 @@ class Tuned(NamedTuple):
         return dict(self.report)
 
 
-def tuned(search: Search, space: Space, path: str, about: Mapping[str, Any]) -> Tuned:
+def tuned(search: Search, space: Space, path: str, about: Mapping[str, Any], findings: Iterable[Finding] = ()) -> Tuned:
     """The answer as the search stands. ``path``: where the preset file goes; ``about``: what was searched, for the report."""
     contest = _won(search)
     config = contest.challenger if contest else NOTHING
@@ -88,9 +88,10 @@ def tuned(search: Search, space: Space, path: str, about: Mapping[str, Any]) -> 
         "settings": config_json(config),
         "removes": CLEAN in config,
         "hazards": [f"{hazard.code}: {hazard.message}" for hazard in space.struck(config)],
+        "findings": jsonable(tuple(findings)),
         "machine": _machine(space.observation.machine),
         "starts": [{"name": one.name, "settings": config_json(one.config)} for one in space.starts],
-        "contests": [_contest(one, space) for one in search.contests],
+        "contests": [_contest(one, space, search.trials) for one in search.contests],
         "did": jsonable(did),
         "left_out": jsonable(space.left_out),
         "best": _best(search, space),
@@ -185,8 +186,13 @@ def _of_move(search: Search, space: Space, move: Move, chosen: Config) -> Did:
     return Did(space.name(move.config), words, len(trials), effect, spread, move.config <= chosen, why)
 
 
-def _contest(contest: Contest, space: Space) -> dict[str, Any]:
+def _contest(contest: Contest, space: Space, trials: Iterable[Trial]) -> dict[str, Any]:
+    peaks = [(one.config, one.detail.get("peak_bytes")) for one in trials]
+    most = [
+        max((p for c, p in peaks if c == arm and p), default=None) for arm in (contest.reference, contest.challenger)
+    ]
     return {
+        "peak_bytes": most,
         "reference": space.name(contest.reference),
         "challenger": space.name(contest.challenger),
         "pairs": [list(pair) for pair in contest.pairs],
@@ -229,9 +235,12 @@ def _evidence(report: Mapping[str, Any]) -> list[str]:
     removed = (
         ["Measured without the XLA flags and NCCL variables that were set: unset them."] if report["removes"] else []
     )
+    slow, fast = next(one["peak_bytes"] for one in report["contests"] if one["won"])
+    memory = [f"Peak memory of a device: {slow / 2**30:.2f} and {fast / 2**30:.2f} GiB."] if slow and fast else []
     return [
         f"{_named(report['machine'])}: {report['answer']}.",
         f"{len(report['trials'])} runs; median times in the pairs: {_medians(report)}.",
+        *memory,
         *removed,
         *report["hazards"],
         *table,
