@@ -23,6 +23,8 @@ LARGE, FEW, EVIDENCE = (0.1, 0.4), 4, 2.0
 """Now and then one setting changes everything: few have an effect of this size, where it makes the runs so much likelier (logarithm)."""
 NOISES = (0.0015, 0.003, 0.006, 0.012, 0.025, 0.06)
 """Of one run's noise: the likeliest of these."""
+USUAL = 0.008
+"""What it mostly is; how likely another is falls with its factor to this, so that a few lucky runs do not pass for exact ones."""
 WORST = 0.1
 """What is slower than the first run by more than this is just slow; how slow teaches nothing about the others."""
 FAR, ROUNDS = 2.0, 2
@@ -140,7 +142,8 @@ def _likelihood(shared: Rows, values: list[float], noise: float) -> float:
     """The logarithm of the values' probability, but for a constant."""
     lower = _cholesky(shared, [noise] * len(values))
     white = _forward(lower, values)
-    return -sum(one * one for one in white) / 2 - sum(math.log(row[-1]) for row in lower)
+    usual = math.log(noise / USUAL) ** 2 / 2
+    return -sum(one * one for one in white) / 2 - sum(math.log(row[-1]) for row in lower) - usual
 
 
 def _cholesky(shared: Rows, spreads: list[float]) -> Rows:

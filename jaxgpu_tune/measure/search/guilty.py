@@ -6,7 +6,8 @@ One guilty part of n takes about 2 log n runs, several take about n more; every 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 __all__ = ["Found", "guilty"]
 
@@ -14,7 +15,8 @@ Part = TypeVar("Part")
 Parts = tuple[Part, ...]
 
 
-class Found(NamedTuple, Generic[Part]):
+@dataclass(frozen=True)
+class Found(Generic[Part]):
     """How far the answers lead.
 
     ``ask``: the parts to try next, None where nothing is left to ask; ``sets``: those found guilty so far, each minimal: with any
