@@ -60,7 +60,7 @@ class Workload(NamedTuple):
 
 
 COMPUTE, UNROLLED, CUT_FIRST = ("kind", "compute"), ("kind", "unrolled"), ("cut", "first")
-ONE, MANY_SETS = ("simulation", "single_gpu"), ("dreamerv3", "pgle-nsight", "jax-nccl", "jax-docs", "jax-toolbox-o1")
+ONE, MANY_SETS = ("simulation", "single_gpu"), ("dreamerv3", "pgle-nsight", "jax-nccl", "jax-docs")
 ON_ONE = ("dreamerv3", "jax-docs", "jax-toolbox", "pgle-nsight")
 TOOLBOX, SIMULATION = ("jax-toolbox",), ("simulation",)
 LAST = "cut along the last dimension"
