@@ -20,7 +20,7 @@ from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
-from .planning.request import Request, chosen_preset, is_off, make_request
+from .planning.request import Request, check_own, chosen_preset, is_off, make_request
 from .planning.settings.arguments import bad, texts
 
 TYPE_CHECKING = False
@@ -191,17 +191,20 @@ def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Find
     return checked(xla_flags, jaxlib)[0].findings
 
 
-def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Report, Reading]:
+def checked(
+    xla_flags: str | None = None, jaxlib: str | None = None, machine: Machine | None = None
+) -> tuple[Report, Reading]:
     """The plan that only mends what is set, with the findings of ``check``; and what XLA makes of the text as it stands.
 
-    The latter tells where the faults are, and what to write instead.
+    The latter tells where the faults are, and what to write instead. ``machine``: the one here, where it was looked at already.
     """
     from .planning.release.reading import reading
 
     given = dict(os.environ) if xla_flags is None else texts("flags", {"XLA_FLAGS": xla_flags})
-    request = make_request()
+    request = make_request()._replace(machine=machine)
     observation = _observe_fresh(request, given, jaxlib)
     report = on_this_disk(make_plan(request, observation, NOTHING))
+    report = with_findings(report, check_own(given))
     told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
     read = reading(observation, target_of(observation.machine), report.xla_flags)
     if read.ends and not any(f.severity == "error" for f in told):

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
-from .options import JAXLIB
+import sys
+
+from ..values import jsonable
+from .files import AS, meant_file, read_as, read_file
+from .options import JAXLIB, wrong_use
 from .output import exit_code, print_json, say
-from .parameters import JSON, Argument
+from .parameters import JSON, Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..planning.files.faults import Fault
+
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-PARAMETERS = (Argument("text", "[TEXT]...", many=True), JAXLIB, JSON)
+PARAMETERS = (
+    Argument("text", "[TEXT]...", many=True),
+    Option("files", "--file", "many", "Check the XLA_FLAGS inside this file instead; may be repeated.", "FILE"),
+    AS,
+    JAXLIB,
+    JSON,
+)
 EXAMPLES = (
     ("jaxgpu-tune check", "what is wrong with the XLA_FLAGS of this shell"),
     ("jaxgpu-tune check --jaxlib 0.11.2 -- '--xla_gpu_graph_level=0'", "a text of your own, for another jaxlib"),
+    ("jaxgpu-tune check --file train.sh --file Dockerfile", "what scripts and images set"),
 )
 
 
-def command(text: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
+def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json: bool) -> int:
     """Say what is wrong with TEXT as XLA_FLAGS (default: the environment's), and what to write instead.
 
     Shows where the fault is, what XLA makes of it (ends the process, or stops reading without a word), and the text
-    that says what was meant. Exit code 1 if XLA would end the process.
+    that says what was meant. Without TEXT the other variables that JAX, XLA, NCCL and CUDA read are checked as well. With --file,
+    what is wrong inside scripts, Dockerfiles, YAML, Python and the other files that `migrate` reads, each with its line.
+    Exit code 1 if XLA would end the process.
     """
     from ..api import checked
 
+    if files:
+        if text:
+            raise wrong_use("Give either TEXT or --file, not both.")
+        return _files(files, kind, jaxlib, as_json)
+    if hint := meant_file(text, "check"):
+        say(hint, sys.stderr)
     report, read = checked(" ".join(text) if text else None, jaxlib)
     if as_json:
         print_json(report.findings)
@@ -33,3 +57,27 @@ def command(text: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
         width = terminal_width()
         say("\n".join([*reading_lines(read, width), *findings_lines(report.findings, width)]) or "Nothing is wrong.")
     return exit_code(report.findings)
+
+
+def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json: bool) -> int:
+    found = _faults(names, kind, jaxlib)
+    if as_json:
+        print_json([{"file": name, "line": one.line, **jsonable(one.finding)} for name, one in found])
+    else:
+        from ..render.text import findings_lines, terminal_width
+
+        at = (one.finding._replace(message=f"{name}:{one.line}: {one.finding.message}") for name, one in found)
+        say("\n".join(findings_lines(at, terminal_width())) or "Nothing is wrong.")
+    return exit_code(one.finding for _, one in found)
+
+
+def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, Fault]]:
+    from functools import cache, partial
+
+    from ..api import checked, detect, migrator
+    from ..planning.files.faults import faults
+
+    machine = detect()
+    check = cache(lambda flags: checked(flags, jaxlib, machine)[0].findings)
+    reader = partial(faults, check=check, migrate=migrator(jaxlib))
+    return [(name, one) for name in names for one in read_as(name, read_file(name), kind, reader)]

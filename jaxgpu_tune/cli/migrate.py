@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
+from .files import AS, meant_file, read_as, read_file
 from .options import wrong_use
 from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..model import Migration
     from ..planning.files.rewrite import Rewritten
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-KINDS_OF = {
-    "sh": "shell",
-    "docker": "dockerfile",
-    "yaml": "yaml",
-    "python": "python",
-    "notebook": "notebook",
-    "dotenv": "dotenv",
-    "json": "json",
-    "toml": "toml",
-    "lua": "lua",
-    "text": "text",
-}
-"""The words of ``--as``, and what the reader of files calls them."""
 PARAMETERS = (
     Argument("text", "[TEXT]...", many=True),
     Option("release", "--to", "text", "The jaxlib to write for; by default the installed one.", "VERSION"),
     Option("files", "--file", "many", "Print a patch of this file instead; may be repeated.", "FILE"),
-    Option("kind", "--as", "text", "What the files are, where their names do not tell.", choices=tuple(KINDS_OF)),
+    AS,
     JSON,
 )
 EXAMPLES = (
@@ -60,6 +46,8 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
         if text:
             raise wrong_use("Give either TEXT or --file, not both.")
         return _patch(files, release, kind, as_json)
+    if hint := meant_file(text, "migrate"):
+        say(hint, sys.stderr)
     found = migrate(" ".join(text) if text else os.environ.get("XLA_FLAGS", ""), release)
     if as_json:
         print_json(found)
@@ -71,10 +59,12 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
 
 def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_json: bool) -> int:
     from ..api import migrator
+    from ..planning.files.rewrite import rewrite
     from ..render.patch import unified
 
     restate = migrator(release)
-    done = [(name, text, _rewritten(name, text, kind, restate)) for name in files for text in [_read(name)]]
+    texts = {name: read_file(name) for name in files}
+    done = [(name, text, read_as(name, text, kind, partial(rewrite, migrate=restate))) for name, text in texts.items()]
     if as_json:
         print_json([_object(name, text, found) for name, text, found in done])
     else:
@@ -84,30 +74,6 @@ def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_jso
         for name, _, found in done:
             _tell(name, found)
     return FOUND if any(change.fatal for _, _, found in done for change in found.left) else 0
-
-
-def _rewritten(name: str, text: str, said: str | None, restate: Callable[[str], Migration]) -> Rewritten:
-    from ..planning.files.rewrite import kind_of, rewrite
-
-    kind = KINDS_OF[said] if said else kind_of(name, text)
-    if kind is None:
-        raise wrong_use(
-            f"--file {name!r}: its name does not tell what kind of file this is.", f"Say it: --as {'|'.join(KINDS_OF)}."
-        )
-    try:
-        return rewrite(text, kind, restate)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise wrong_use(f"--file {name!r} cannot be read as {kind}: {error}.") from error
-
-
-def _read(name: str) -> str:
-    if os.path.exists(name) and not os.path.isfile(name):
-        raise wrong_use(f"--file {name!r} cannot be read: it is no regular file, of which a patch could be made.")
-    try:
-        with open(name, encoding="utf-8", newline="") as file:
-            return file.read()
-    except (OSError, ValueError) as error:
-        raise wrong_use(f"--file {name!r} cannot be read: {error}.") from error
 
 
 def _tell(name: str, found: Rewritten) -> None:

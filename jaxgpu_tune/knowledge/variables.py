@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 __all__ = [
     "VariableSpec",
     "decides_code",
+    "families",
     "instead_of",
     "is_read",
     "is_setting",
+    "is_spelt",
     "misspelt",
     "program_of",
     "unread",
@@ -30,13 +32,17 @@ NEAR = 0.88
 
 
 class VariableSpec(Value):
-    """What one variable can read. ``values``: the words, or members of a list; ``lowest``, ``highest``: of a number."""
+    """What one variable can read. ``values``: the words, or members of a list; ``lowest``, ``highest``: of a number.
+
+    ``any_case``: the reader takes the words in any case.
+    """
 
     name: str
     reads: Literal["number", "list", "word"]
     values: tuple[str, ...] = ()
     lowest: int | None = None
     highest: int | None = None
+    any_case: bool = False
 
 
 def variable(name: str) -> VariableSpec | None:
@@ -47,6 +53,11 @@ def variable(name: str) -> VariableSpec | None:
 def is_read(name: str) -> bool:
     """Whether a library is known to read a variable of this name."""
     return any(name in names for names in _known().values())
+
+
+def is_spelt(name: str) -> bool:
+    """Whether a name is known in its family, whoever reads it."""
+    return any(name in names for names in families().values())
 
 
 def is_setting(name: str) -> bool:
@@ -81,10 +92,10 @@ def unread(name: str) -> str | None:
 
 def misspelt(name: str, beside: Iterable[str] = ()) -> str | None:
     """The variable that was probably meant by a name that nobody is known to read. ``beside``: names that are known too."""
-    prefix = next((prefix for prefix in _known() if name.upper().startswith(prefix)), "")
+    prefix = next((prefix for prefix in families() if name.upper().startswith(prefix)), "")
     if not prefix or not is_setting(name) or program_of(name):
         return None
-    known = _known()[prefix].union(beside)
+    known = families()[prefix].union(beside)
     if name in known:
         return None
     from difflib import get_close_matches
@@ -93,9 +104,20 @@ def misspelt(name: str, beside: Iterable[str] = ()) -> str | None:
 
 
 @cache
+def families() -> dict[str, frozenset[str]]:
+    """How names of each family are spelt, by their prefix: those that are read, and those that are only known."""
+    beside = _spelt("beside")
+    return {prefix: names | beside.get(prefix, frozenset()) for prefix, names in {**beside, **_known()}.items()}
+
+
+@cache
 def _known() -> dict[str, frozenset[str]]:
-    known: dict[str, str] = read_table("variables")["known"]
-    return {prefix: frozenset(prefix + name for name in names.split()) for prefix, names in known.items()}
+    return _spelt("known")
+
+
+def _spelt(table: str) -> dict[str, frozenset[str]]:
+    names: dict[str, str] = read_table("variables")[table]
+    return {prefix: frozenset(prefix + name for name in listed.split()) for prefix, listed in names.items()}
 
 
 @cache
@@ -105,7 +127,7 @@ def _specs() -> dict[str, VariableSpec]:
 
 
 def _of_entry(entry: dict[str, Any]) -> tuple[VariableSpec, ...]:
-    bounds = {key: entry[key] for key in ("lowest", "highest") if key in entry}
+    bounds = {key: entry[key] for key in ("lowest", "highest", "any_case") if key in entry}
     values = tuple(entry.get("values", ()))
     return tuple(
         VariableSpec(entry["prefix"] + name, entry["reads"], values, **bounds) for name in entry["names"].split()

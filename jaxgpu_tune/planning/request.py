@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Request", "check_switch", "chosen_preset", "is_off", "make_request", "raise_problems"]
+__all__ = ["Request", "check_own", "check_switch", "chosen_preset", "is_off", "make_request", "raise_problems"]
 
 MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
 """Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
@@ -130,8 +130,8 @@ def chosen_preset(environ: Mapping[str, str], preset: Any) -> tuple[Any, tuple[F
 
     try:
         compose(named)
-    except UnknownPreset as error:
-        raise UnknownPreset.of(one._replace(message=f"{PRESET}: {one.message}") for one in error.findings) from None
+    except (UnknownPreset, BadSetting) as error:
+        raise type(error).of(one._replace(message=f"{PRESET}: {one.message}") for one in error.findings) from None
     asked = str(getattr(preset, "value", preset))
     message = f"{PRESET}={named} takes the place of {asked!r}, which the program asks for."
     note = Finding("preset-overruled", "note", message)
@@ -148,6 +148,15 @@ def check_switch(environ: Mapping[str, str]) -> Iterable[Finding]:
     if _switch(environ) not in (*OFF, *ON):
         message = f"{SWITCH}={environ[SWITCH]!r} says neither on nor off, so it counts as on."
         yield Finding("bad-switch", "warning", message, f"To have nothing applied write {SWITCH}=off; else unset it.")
+
+
+def check_own(environ: Mapping[str, str]) -> Iterable[Finding]:
+    """What is wrong with the values of this library's own variables: the switch, and the preset that one names."""
+    yield from check_switch(environ)
+    try:
+        chosen_preset(environ, "auto")
+    except (UnknownPreset, BadSetting) as error:
+        yield from error.findings
 
 
 def _switch(environ: Mapping[str, str]) -> str:

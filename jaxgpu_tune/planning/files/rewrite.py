@@ -12,7 +12,7 @@ from ...values import Value
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
 from .mapped import HOLE, Edit, Mapped, Site, joined, line_of
 
-__all__ = ["KINDS", "Change", "Rewritten", "kind_of", "rewrite"]
+__all__ = ["KINDS", "Change", "Rewritten", "kind_of", "rewrite", "sites_of", "tokens_of"]
 
 BYTE_ORDER_MARK = "\ufeff"
 """Windows' editors begin files with it, and every reader skips it."""
@@ -83,7 +83,7 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
         found = rewrite(text.removeprefix(BYTE_ORDER_MARK), kind, migrate)
         return found._replace(text=f"{BYTE_ORDER_MARK}{found.text}")
     work = _Work(text, migrate)
-    sites = list(_sites(text, kind))
+    sites = list(sites_of(text, kind))
     for site in sites:
         work.site(site)
     if kind == "python":
@@ -93,7 +93,7 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
     return Rewritten(work.edited(), changes, left)
 
 
-def _sites(text: str, kind: str) -> Iterator[Site]:
+def sites_of(text: str, kind: str) -> Iterator[Site]:
     home = "shell" if kind in SHELLS else "assigned" if kind in ASSIGNED else kind
     module = import_module(f".{home}", __package__)
     yield from getattr(module, f"{kind}_sites")(text)
@@ -128,7 +128,7 @@ class _Work:
         whole, places = joined(site.pieces)
         if site.unsure:
             self._leave_place(site)
-        for token in _tokens(whole):
+        for token in tokens_of(whole):
             if token.text.startswith("-"):
                 if whole[: token.start].endswith(HOLE):
                     self._glued(token, places[token.start : token.end])
@@ -275,7 +275,7 @@ class _Work:
         return self._known[flag]
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> Iterator[Token]:
     """XLA's arguments in a text that may hold holes, and words that are no flags, each with its place."""
     at = 0
     while at < len(text):

@@ -34,6 +34,10 @@ TOLD = (
 """The variables that are told as inherited whether or not anything is decided about them (R21), and that hazards see."""
 
 
+FAMILIES = ("CUDA_", "TF_", "JAXGPU_")
+"""Families of variables of which the others are held against the names that are known."""
+
+
 def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], target: Target) -> Stream:
     """Everything that is set already and matters: XLA flags, variables of XLA, NCCL and CUDA, options, names in ``wanted``."""
     yield from _taken_out(observation, flags)
@@ -113,6 +117,7 @@ def _variables(observation: Observation, wanted: frozenset[str], target: Target)
     yield from adapt((item for item in gone if isinstance(item, Setting)), "existing", target)
     passed_over = {"XLA_FLAGS", *(item.name for item in gone if isinstance(item, Decision))}
     told = sorted(name for name in environ if name in wanted or name.startswith(TOLD))
+    yield from _misnamed((name for name in environ if name.startswith(FAMILIES) and name not in told), target)
     if not told:
         return
     from ...knowledge.variables import is_setting
@@ -121,6 +126,15 @@ def _variables(observation: Observation, wanted: frozenset[str], target: Target)
         if name not in passed_over and is_setting(name):
             setting = Setting("env", name, environ[name], "set already", ENVIRONMENT)
             yield from adapt((setting,), "existing", target)
+
+
+def _misnamed(names: Iterable[str], target: Target) -> Stream:
+    """Of variables about which nothing else is said: whether one is close to a name that is read."""
+    others = sorted(names)
+    if others:
+        from ..settings.variables import name_finding
+
+        yield from filter(None, (name_finding(name, target.jax_release) for name in others))
 
 
 def _options(observation: Observation, target: Target) -> Stream:

@@ -214,7 +214,8 @@ def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
         yield Problem(Finding("bad-variable", "error", checked.problem, hint), BadSetting)
     else:
         if checked.note:
-            yield Finding("variable-repaired", "warning", checked.note, checked.hint)
+            code = "doubtful-variable" if checked.value == setting.value else "variable-repaired"
+            yield Finding(code, "warning", checked.note, checked.hint)
         yield Wish("env", setting.name, checked.value, origin, setting.reason, setting.source)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...knowledge import options
-from ...knowledge.variables import VariableSpec, instead_of, misspelt, unread, variable
+from ...knowledge.variables import VariableSpec, instead_of, is_spelt, misspelt, unread, variable
 from ...model import Finding
 from ..base.stray import unwrapped
 from . import memory
@@ -18,7 +18,9 @@ from .memory import Checked
 __all__ = ["check", "name_finding"]
 
 READ_AS_IT_STANDS, SCHEDULERS = ("NCCL_", "XLA_", "CUDA_", "TF_"), "CUDA_VISIBLE_DEVICES"
+OWN = "JAXGPU_TUNE"
 ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
+DEVICE, NO_DEVICES = r"[ \t\n\v\f\r]*[+-]?[0-9]|GPU-|MIG-", "NoDevFiles"
 NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
 
 
@@ -29,10 +31,24 @@ def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Ch
         found = check(name, plain, jaxlib, unified)
         wrong = f"{name}={value!r} is read with what stands around the value; {found.value!r} is used."
         return found if found.problem else found._replace(note=wrong)
+    if name == SCHEDULERS:
+        return _devices(value)
     spec = variable(name)
     if spec is None or value is None or not value.strip():
         return memory.check(name, value, jaxlib, unified)
     return {"number": _number, "list": _list, "word": _word}[spec.reads](spec, value)
+
+
+def _devices(value: str | None) -> Checked:
+    """CUDA_VISIBLE_DEVICES: the list ends at the first member that can name no device; it stays, since others mean it."""
+    members = (value or "").split(",") if value and value.strip() and value != NO_DEVICES else []
+    wrong = next((member for member in members if not re.match(DEVICE, member)), None)
+    if wrong is None:
+        return Checked(value)
+    note = f"{SCHEDULERS}={value!r}: {wrong!r} names no device, and CUDA reads no further: it and those behind it are not visible."
+    return Checked(
+        value, note=note, hint="Allowed: numbers such as 0,1, or names GPU-… or MIG-… as nvidia-smi -L lists them."
+    )
 
 
 def name_finding(name: str, jax: str | None) -> Finding | None:
@@ -44,6 +60,9 @@ def name_finding(name: str, jax: str | None) -> Finding | None:
         spec = options.option(option, jax)
         return None if spec is None or spec.env else _without_reader(name, jax)
     meant = misspelt(name, [known.upper() for known in options.names(jax)] if name.startswith("JAX_") else ())
+    if name.startswith(OWN) and not is_spelt(name):
+        hint = f"Did you mean {meant}?" if meant else f"Its variables are {OWN}, {OWN}_PRESET and {OWN}_MACHINE."
+        return Finding("unknown-variable", "warning", f"jaxgpu_tune reads no variable {name}.", hint)
     if meant is not None:
         message = f"No library is known to read {name}; {meant} is one that is read."
         return Finding("unknown-variable", "warning", message, f"Did you mean {meant}?")
@@ -96,7 +115,7 @@ def _list(spec: VariableSpec, value: str) -> Checked:
 
 
 def _word(spec: VariableSpec, value: str) -> Checked:
-    if value in spec.values:
+    if value in spec.values or (spec.any_case and value.upper() in spec.values):
         return Checked(value)
     if value.upper() in spec.values:
         note = f"{spec.name}={value!r} is written {value.upper()}, which is used."

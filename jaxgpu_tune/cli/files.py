@@ -1,0 +1,67 @@
+"""The files that a command line names, as text of a kind that is known."""
+
+from __future__ import annotations
+
+import os
+
+from .options import wrong_use
+from .parameters import Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
+
+
+__all__ = ["AS", "meant_file", "read_as", "read_file"]
+
+KINDS_OF = {
+    "sh": "shell",
+    "docker": "dockerfile",
+    "yaml": "yaml",
+    "python": "python",
+    "notebook": "notebook",
+    "dotenv": "dotenv",
+    "json": "json",
+    "toml": "toml",
+    "lua": "lua",
+    "text": "text",
+}
+"""The words of ``--as``, and what the reader of files calls them."""
+AS = Option("kind", "--as", "text", "What the files are, where their names do not tell.", choices=tuple(KINDS_OF))
+
+
+def read_file(name: str) -> str:
+    """The file's text as it stands. Raises BadSetting where it cannot be read."""
+    if os.path.exists(name) and not os.path.isfile(name):
+        raise wrong_use(f"--file {name!r} cannot be read: it is no regular file.")
+    try:
+        with open(name, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise wrong_use(f"--file {name!r} cannot be read: {error}.") from error
+
+
+def read_as(name: str, text: str, said: str | None, reader: Callable[[str, str], Result]) -> Result:
+    """What ``reader`` makes of the text as the kind that is said, or that the name tells. Raises BadSetting."""
+    from ..planning.files.rewrite import kind_of
+
+    kind = KINDS_OF[said] if said else kind_of(name, text)
+    if kind is None:
+        raise wrong_use(
+            f"--file {name!r}: its name does not tell what kind of file this is.", f"Say it: --as {'|'.join(KINDS_OF)}."
+        )
+    try:
+        return reader(text, kind)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise wrong_use(f"--file {name!r} cannot be read as {kind}: {error}.") from error
+
+
+def meant_file(text: tuple[str, ...], command: str) -> str:
+    """The line for a TEXT that is the name of a file; empty for any other."""
+    names = [word for word in text if os.path.isfile(word)]
+    if not names or len(names) != len(text):
+        return ""
+    return f"{names[0]} is a file. To look at the XLA_FLAGS inside it: jaxgpu-tune {command} --file {' --file '.join(names)}"

@@ -1,0 +1,102 @@
+"""``check`` sees the environment whole, and the inside of files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from jaxgpu_tune.cli.group import group
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is set but a machine with jaxlib 0.11.2."""
+    for name in [n for n in os.environ if n.startswith(("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "TF_", "CUDA_"))]:
+        monkeypatch.delenv(name)
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps({"gpus": [], "jax": "0.11.2", "jaxlib": "0.11.2"}))
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(group, words, prog_name="jaxgpu-tune")
+
+
+WRONG = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE=flase": "Did you mean false?",
+    "XLA_PYTHON_CLIENT_PREALOCATE=false": "Did you mean XLA_PYTHON_CLIENT_PREALLOCATE?",
+    "CUDA_VISIBLE_DEVICE=0": "Did you mean CUDA_VISIBLE_DEVICES?",
+    "CUDA_VISIBLE_DEVICES=0,one": "'one' names no device",
+    "CUDA_DEVICE_MAX_CONNECTION=1": "Did you mean CUDA_DEVICE_MAX_CONNECTIONS?",
+    "CUDA_MODULE_LOADING=LAZZY": "Allowed: LAZY, EAGER",
+    "TF_FORCE_GPU_ALLOW_GROWT=1": "Did you mean TF_FORCE_GPU_ALLOW_GROWTH?",
+    "NCCL_DEBUG=INF": "Allowed: VERSION, WARN, INFO",
+    "NCCL_ALGOS=Ring": "Did you mean NCCL_ALGO?",
+    "JAX_PLATFORM=cpu": "Did you mean JAX_PLATFORMS?",
+    "JAXGPU_TUNE_PRESET=fspd": "Did you mean 'fsdp'?",
+    "JAXGPU_TUNE_PRESET=missing.toml": "missing.toml: cannot be read",
+    "JAXGPU_TUNE=disabled": "says neither on nor off",
+    "JAXGPU_TUNE_MACHNE=x.json": "Did you mean JAXGPU_TUNE_MACHINE?",
+    "JAXGPU_TUNE_COLOUR=x": "Its variables are JAXGPU_TUNE, JAXGPU_TUNE_PRESET and JAXGPU_TUNE_MACHINE.",
+}
+
+
+@pytest.mark.parametrize("setting", WRONG)
+def test_a_wrong_variable_of_any_family_is_told(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its value or its name."""
+    name, _, value = setting.partition("=")
+    monkeypatch.setenv(name, value)
+    said = call("check").output
+    assert WRONG[setting] in said and name in said
+
+
+FINE = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "True",
+    "CUDA_VISIBLE_DEVICES": "GPU-8932f937,GPU-1",
+    "CUDA_HOME": "/usr/local/cuda",
+    "CUDA_VERSION": "13.0.1",
+    "CUDA_CACHE_MAXSIZE": "4294967296",
+    "CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "TF_CPP_MAX_VLOG_LEVEL": "1",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "NCCL_DEBUG": "info",
+    "JAXGPU_TUNE_PRESET": "fsdp+reproducible",
+    "JAXGPU_TUNE": "on",
+}
+
+
+def test_what_images_and_schedulers_set_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in FINE.items():
+        monkeypatch.setenv(name, value)
+    result = call("check")
+    assert (result.output, result.exit_code) == ("Nothing is wrong.\n", 0)
+    for value in ("", "-1", "NoDevFiles", "0,1", "MIG-1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+        assert call("check").output == "Nothing is wrong.\n"
+
+
+def test_files_are_checked_with_their_lines(tmp_path: Path) -> None:
+    script, good = tmp_path / "train.sh", tmp_path / "good.sh"
+    script.write_text("#!/bin/sh\nexport XLA_FLAGS=--xla_gpu_graph_level=0\n")
+    good.write_text("export XLA_FLAGS=--xla_gpu_autotune_level=2\n")
+    result = call("check", "--file", str(script), "--file", str(good))
+    assert result.exit_code == 1 and f"{script}:2: --xla_gpu_graph_level=0 is not for" in result.output
+    told = json.loads(call("check", "--json", "--file", str(script)).stdout)
+    assert [(one["file"], one["line"], one["code"]) for one in told] == [(str(script), 2, "flag-translated")]
+    assert call("check", "--file", str(good)).output == "Nothing is wrong.\n"
+    assert call("check", "--file", str(good), "--xla_dump_to=x").exit_code == 2
+    assert call("check", "--file", str(tmp_path / "no.sh")).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["check", "migrate"])
+def test_a_file_without_its_option_is_told(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "train.sh"
+    file.write_text("--xla_gpu_autotune_level=2\n")
+    hint = f"jaxgpu-tune {command} --file {file}"
+    assert hint in call(command, str(file)).stderr and hint not in call(command, "--xla_dump_to=x").stderr
