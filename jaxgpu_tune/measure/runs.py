@@ -35,6 +35,8 @@ OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
 PATH = Path(__file__).resolve().parent / "observer" / "path"
 """What goes first on PYTHONPATH."""
 LOOK = 0.1
+LEFT_ALONE = 10.0
+"""Seconds that the others get to end by themselves once a rank has died of an exception."""
 OTHERS = 3.0
 """Seconds that the other ranks get to be done once rank 0 is."""
 MOST_OUTPUT, TAIL = 20_000_000, 20_000
@@ -192,10 +194,10 @@ def _start(words: tuple[str, ...], environ: dict[str, str], output: Path | None)
 
 
 def _wait(child: subprocess.Popen[bytes], place: Path, asked: Asked, limits: Limits, seen: Seen | None) -> str:
-    """Why the waiting is over: "exit", "complete", "timeout" or "stall"."""
+    """Why the waiting is over: "exit", "complete", "lost" (a rank died, for which the others would wait for ever), "timeout" or "stall"."""
     begin = moved = time.monotonic()
     last: Any = None
-    complete = 0.0
+    complete = lost = 0.0
     while child.poll() is None:
         processes, now = read_processes(place / "observed"), time.monotonic()
         if seen is not None:
@@ -206,6 +208,9 @@ def _wait(child: subprocess.Popen[bytes], place: Path, asked: Asked, limits: Lim
             return "timeout"
         if limits.stall is not None and leading(processes) and now - moved > limits.stall:
             return "stall"
+        lost = (lost or now) if _lost(processes) else 0.0
+        if lost and now - lost > LEFT_ALONE:
+            return "lost"
         if not asked.whole and _is_complete(processes, place, asked):
             complete = complete or now
             if now - complete > OTHERS or all(one.state == DONE for one in processes if one.steps):
@@ -223,6 +228,10 @@ def _progress(processes: tuple[Process, ...], place: Path) -> Any:
     output = place / "output.txt"
     written = output.stat().st_size if output.exists() else 0
     return written, tuple((one.steps, len(one.compilations), one.state) for one in processes)
+
+
+def _lost(processes: tuple[Process, ...]) -> bool:
+    return any(one.rank is not None and one.ended and one.error for one in processes)
 
 
 def _is_complete(processes: tuple[Process, ...], place: Path, asked: Asked) -> bool:
@@ -278,7 +287,7 @@ def _status(why: str, code: int | None, text: str, error: str | None, seconds: f
     if why in ("timeout", "stall"):
         what = "it was not done" if why == "timeout" else "nothing moved any more"
         return "hang", f"{what} after {seconds:.0f} s, so it was ended"
-    return ending(code, text, error)
+    return ending(1 if why == "lost" else code, text, error)
 
 
 def _ends_in_nan(found: Sequence[float]) -> bool:

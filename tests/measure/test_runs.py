@@ -158,6 +158,15 @@ def test_of_two_ranks_the_first_ones_word_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_one_dying_rank_ends_all(tmp_path: Path) -> None:
+    """The others would wait for it for ever; its exception is the cause."""
+    dies = "import jax; jax.jit(lambda x: x)(1); raise KeyError('lost')"
+    script = 'RANK=1 $0 -c "$1" & RANK=0 $0 -c "import jax, time; jax.jit(lambda x: x)(1); time.sleep(300)"; wait'
+    outcome = watched(tmp_path, "sh", "-c", script, sys.executable, dies)
+    assert outcome.status == "died" and "KeyError: 'lost'" in outcome.cause
+
+
+@pytest.mark.slow
 def test_a_program_that_never_becomes_steady_is_told(tmp_path: Path) -> None:
     """Each step compiles anew."""
     outcome = watched(tmp_path, *python("plain", "60", "1", "recompile"))
