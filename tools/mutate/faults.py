@@ -117,7 +117,7 @@ def _of(node: ast.AST, place: _Places) -> Iterator[Fault]:
         yield from _constant(node, place)
     elif isinstance(node, ast.comprehension):
         yield from (Fault(*place.of(test), f"not ({place.text(test)})") for test in node.ifs)
-    elif isinstance(node, (ast.Expr, ast.AugAssign, ast.Raise, ast.Return)):
+    elif isinstance(node, (ast.Expr, ast.AugAssign, ast.Raise)) or (isinstance(node, ast.Return) and node.value):
         yield Fault(*place.of(node), "return None" if isinstance(node, ast.Return) else "pass")
 
 
