@@ -22,7 +22,7 @@ from .planning.merging.inherit import inherit, read_flags, unlisted_flags
 from .planning.merging.merge import merge
 from .planning.release.adapt import adapt, mistakes
 from .planning.release.target import Target, target_of
-from .planning.request import Request, check_switch, raise_problems
+from .planning.request import Request, check_switch, is_off, raise_problems
 from .planning.select import advised, asked_fraction, compose, facts_of, nothing_set, select, stated_fraction
 from .planning.settings.arguments import CACHE_OPTION, DATA_DIR
 from .values import Value
@@ -62,7 +62,12 @@ def plan_here(request: Request, observation: Observation) -> Report:
 
         request = recalled(request, observation.layers)
     report = with_findings(probed_plan(request, observation), check_switch(observation.environ))
-    return on_this_disk(report, described=request.machine is not None)
+    report = on_this_disk(report, described=request.machine is not None)
+    if not is_off(observation.environ):
+        return report
+    from .planning.findings.conditional import conditional
+
+    return conditional(report)
 
 
 def on_this_disk(report: Report, *, described: bool = False) -> Report:

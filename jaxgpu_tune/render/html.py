@@ -8,7 +8,7 @@ from html import escape
 from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
 from .parts import by_owner, change, grouped, in_force, label, machine_line, sorted_findings
-from .verdict import headline, worth
+from .verdict import headline, off, worth
 
 __all__ = ["STYLE", "code_html", "finding_html", "render_html", "table_html", "value_html"]
 
@@ -33,23 +33,26 @@ line-height:inherit;border:none;border-bottom:1px solid color-mix(in srgb,curren
 def render_html(report: Report) -> str:
     """The report as one ``<div>`` with its own style; only the colours of severities are fixed, the rest is inherited."""
     report = without_secrets(report)
-    findings = sorted_findings(report.findings)
+    findings, would = sorted_findings(report.findings), off(report)
     parts = [
         STYLE,
         f"<strong>{escape(headline(report))}</strong> {escape(worth(report))}",
         *map(finding_html, (f for f in findings if f.severity != "note")),
-        *(_changes(heading, decisions) for heading, decisions in by_owner(report).items()),
+        *(_changes(heading, decisions, would) for heading, decisions in by_owner(report, would=would).items()),
         _folded("Reasons", table_html(("setting", "value", "status", "reason"), map(_decision, in_force(report)))),
         _folded("Notes", "".join(finding_html(f) for f in findings if f.severity == "note")),
         _folded("Nothing emitted for", table_html(("setting", "status", "reason"), _others(report))),
-        _folded("Environment", table_html(("variable", "value"), _environ(report))),
+        _folded(
+            "Environment as it would be" if would else "Environment",
+            table_html(("variable", "value"), _environ(report)),
+        ),
         _folded("Machine", escape(machine_line(report.machine))),
     ]
     return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
 
 
-def _changes(heading: str, decisions: Iterable[Decision]) -> str:
-    return f"<div>{escape(heading)}<br>{'<br>'.join(code_html(change(decision)) for decision in decisions)}</div>"
+def _changes(heading: str, decisions: Iterable[Decision], would: bool) -> str:
+    return f"<div>{escape(heading)}<br>{'<br>'.join(code_html(change(decision, would=would)) for decision in decisions)}</div>"
 
 
 def finding_html(finding: Finding) -> str:

@@ -48,15 +48,15 @@ def in_force(report: Report) -> list[Decision]:
     return [d for d in report.decisions if d.status in IN_FORCE or d.status in ("dropped", "late")]
 
 
-def by_owner(report: Report) -> dict[str, list[Decision]]:
+def by_owner(report: Report, *, would: bool = False) -> dict[str, list[Decision]]:
     """What changes, by who wants it: the preset, the call, and what was set already and does not stay as it was.
 
-    What a preset would set in another release's words is no change here.
+    What a preset would set in another release's words is no change here. ``would``: nothing of it was done.
     """
     groups: dict[str, list[Decision]] = {}
     for decision in report.decisions:
         if decision.status in ("set", "merged") or (decision.status in CHANGED and not _is_presets(decision)):
-            groups.setdefault(_owner(decision), []).append(decision)
+            groups.setdefault(_owner(decision, would=would), []).append(decision)
     return groups
 
 
@@ -64,20 +64,27 @@ def _is_presets(decision: Decision) -> bool:
     return decision.source.startswith("preset ")
 
 
-def _owner(decision: Decision) -> str:
+def _owner(decision: Decision, *, would: bool) -> str:
     if _is_presets(decision):
-        return f"Set by {decision.source}:"
+        return f"{'Would be set' if would else 'Set'} by {decision.source}:"
     return f"Asked for ({decision.source}):" if decision.source.startswith("argument ") else "Of what was set already:"
 
 
-def change(decision: Decision) -> str:
-    """One change as one types it: ``--xla_flag=value``, or the name and what became of it."""
+def change(decision: Decision, *, would: bool = False) -> str:
+    """One change as one types it: ``--xla_flag=value``, or the name and what became of it, or ``would`` have."""
     name, value = label(decision), decision.value
     if decision.status == "set" or (decision.status == "merged" and value is not None):
         return f"{name}={value}"
     if decision.status == "translated":
-        return f"{name}: now {value}" if value else f"{name}: taken out, nothing replaces it here"
-    return f"{name}: {decision.status}" + (f" ({value})" if value else "")
+        gone = "would be taken out" if would else "taken out"
+        return (
+            f"{name}: {'would be' if would else 'now'} {value}"
+            if value
+            else f"{name}: {gone}, nothing replaces it here"
+        )
+    return f"{name}: {'would be ' if would and decision.status != 'late' else ''}{decision.status}" + (
+        f" ({value})" if value else ""
+    )
 
 
 def grouped(report: Report) -> dict[str, list[Decision]]:

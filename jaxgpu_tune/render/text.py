@@ -8,7 +8,7 @@ from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
 from .parts import by_owner, change, grouped, in_force, label, machine_line, sorted_findings
 from .table import hanging, table, wrapped
-from .verdict import headline, worth
+from .verdict import headline, off, worth
 
 __all__ = ["findings_lines", "findings_text", "render_details", "render_text", "terminal_width"]
 
@@ -47,9 +47,9 @@ def render_details(report: Report, width: int | None = None) -> str:
     sections = [
         [line for text in top for line in hanging(text, columns)],
         findings_lines(report.findings, columns),
-        _section("Settings", _decision_lines(in_force(report), columns)),
+        _section("Settings that would hold" if off(report) else "Settings", _decision_lines(in_force(report), columns)),
         _section("Nothing emitted for", _group_lines(grouped(report), columns)),
-        _section("Environment", _environ_lines(report)),
+        _section("Environment as it would be" if off(report) else "Environment", _environ_lines(report)),
         _section("Machine", wrapped(machine_line(report.machine), columns, "  ")),
     ]
     return "\n".join(line for section in sections for line in section)
@@ -58,8 +58,9 @@ def render_details(report: Report, width: int | None = None) -> str:
 def _change_lines(report: Report, width: int) -> list[str]:
     """What changes, a line each: by the preset, by the call, of what was set already; long lists are counted."""
     lines: list[str] = []
-    for heading, decisions in by_owner(report).items():
-        shown = [f"  {change(decision)}" for decision in decisions[:LISTED]]
+    would = off(report)
+    for heading, decisions in by_owner(report, would=would).items():
+        shown = [f"  {change(decision, would=would)}" for decision in decisions[:LISTED]]
         rest = len(decisions) - len(shown)
         lines += [heading, *(line if len(line) <= width else f"{line[: width - 1]}…" for line in shown)]
         lines += [f"  and {rest} more"] if rest else []

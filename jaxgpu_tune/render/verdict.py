@@ -9,7 +9,7 @@ from ..model import Machine, Report
 from ..planning.request import is_off
 from .parts import by_owner
 
-__all__ = ["headline", "worth"]
+__all__ = ["headline", "off", "worth"]
 
 DONE = {
     "set": "{} set",
@@ -20,6 +20,15 @@ DONE = {
     "late": "{} too late",
 }
 """How the headline counts what became of settings, in its order."""
+WOULD = {
+    "set": "{} would be set",
+    "merged": "{} would be merged with yours",
+    "translated": "{} of yours would be translated",
+    "dropped": "{} of yours would be dropped",
+    "removed": "{} would be removed",
+    "late": "{} too late",
+}
+"""The same under JAXGPU_TUNE=off."""
 MOST = 3
 """Workloads that are named; the others are told by the preset's page."""
 
@@ -28,7 +37,9 @@ def headline(report: Report) -> str:
     """Such as ``fsdp: applied; 6 settings set, 2 of yours translated``."""
     counted: list[str] = [d.status for owned in by_owner(report).values() for d in owned]
     counts = {status: counted.count(status) for status in DONE}
-    parts = [words.format(count) for status, words in DONE.items() if (count := counts[status])]
+    parts = [
+        words.format(count) for status, words in (WOULD if off(report) else DONE).items() if (count := counts[status])
+    ]
     told = ", ".join(parts) or _nothing(report)
     return f"{report.preset}: {_state(report)}; {told}."
 
@@ -51,18 +62,21 @@ def worth(report: Report) -> str:
     return f"Nothing of it was measured by this project; compare it on your program: jaxgpu-tune compare none {report.preset} -- COMMAND."
 
 
+def off(report: Report) -> bool:
+    """Whether the report tells what would be done: JAXGPU_TUNE was off."""
+    return not report.applied and is_off(report.inputs.get("environ", {}))
+
+
 def _state(report: Report) -> str:
     if report.applied:
         return "applied"
-    return (
-        "not applied, since JAXGPU_TUNE is off" if is_off(report.inputs.get("environ", {})) else "planned, not applied"
-    )
+    return "not applied, since JAXGPU_TUNE is off" if off(report) else "planned, not applied"
 
 
 def _nothing(report: Report) -> str:
     if report.machine.gpus == () and not report.machine.plugins:
         return "there is no NVIDIA GPU here, so nothing is set"
-    return "nothing is set"
+    return "nothing would be set" if off(report) else "nothing is set"
 
 
 def _is_here(gain: Gain, machine: Machine) -> bool:
