@@ -7,7 +7,7 @@ from html import escape
 
 from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
-from .parts import by_owner, change, grouped, in_force, label, machine_line, sorted_findings
+from .parts import by_owner, change, grouped, in_force, label, machine_line, outcome, sorted_findings
 from .verdict import headline, off, worth
 
 __all__ = ["STYLE", "code_html", "finding_html", "render_html", "table_html", "value_html"]
@@ -39,7 +39,10 @@ def render_html(report: Report) -> str:
         f"<strong>{escape(headline(report))}</strong> {escape(worth(report))}",
         *map(finding_html, (f for f in findings if f.severity != "note")),
         *(_changes(heading, decisions, would) for heading, decisions in by_owner(report, would=would).items()),
-        _folded("Reasons", table_html(("setting", "value", "status", "reason"), map(_decision, in_force(report)))),
+        _folded(
+            "Reasons",
+            table_html(("setting", "value", "status", "reason"), (_decision(d, would) for d in in_force(report))),
+        ),
         _folded("Notes", "".join(finding_html(f) for f in findings if f.severity == "note")),
         _folded("Nothing emitted for", table_html(("setting", "status", "reason"), _others(report))),
         _folded(
@@ -62,9 +65,10 @@ def finding_html(finding: Finding) -> str:
     return f'<p class="{finding.severity}"><b>{finding.severity}</b> {message} <code>{escape(finding.code)}</code>{hint}</p>'
 
 
-def _decision(decision: Decision) -> tuple[str, ...]:
+def _decision(decision: Decision, would: bool) -> tuple[str, ...]:
     source = f" <em>({escape(decision.source)})</em>" if decision.source else ""
-    return code_html(label(decision)), value_html(decision.value), decision.status, escape(decision.reason) + source
+    status = outcome(decision, would=would)
+    return code_html(label(decision)), value_html(decision.value), status, escape(decision.reason) + source
 
 
 def _others(report: Report) -> Iterable[tuple[str, ...]]:

@@ -20,6 +20,7 @@ __all__ = [
     "label",
     "machine_facts",
     "machine_line",
+    "outcome",
     "size_text",
     "sorted_findings",
 ]
@@ -82,9 +83,13 @@ def change(decision: Decision, *, would: bool = False) -> str:
             if value
             else f"{name}: {gone}, nothing replaces it here"
         )
-    return f"{name}: {'would be ' if would and decision.status != 'late' else ''}{decision.status}" + (
-        f" ({value})" if value else ""
-    )
+    return f"{name}: {outcome(decision, would=would)}" + (f" ({value})" if value else "")
+
+
+def outcome(decision: Decision, *, would: bool) -> str:
+    """What became of a setting, or ``would`` have."""
+    acted = decision.status in CHANGED - {"late"} or decision.status in ("set", "merged")
+    return f"would be {decision.status}" if would and acted else decision.status
 
 
 def grouped(report: Report) -> dict[str, list[Decision]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
-from .parts import by_owner, change, grouped, in_force, label, machine_line, sorted_findings
+from .parts import by_owner, change, grouped, in_force, label, machine_line, outcome, sorted_findings
 from .table import hanging, table, wrapped
 from .verdict import headline, off, worth
 
@@ -47,7 +47,10 @@ def render_details(report: Report, width: int | None = None) -> str:
     sections = [
         [line for text in top for line in hanging(text, columns)],
         findings_lines(report.findings, columns),
-        _section("Settings that would hold" if off(report) else "Settings", _decision_lines(in_force(report), columns)),
+        _section(
+            "Settings that would hold" if off(report) else "Settings",
+            _decision_lines(in_force(report), columns, off(report)),
+        ),
         _section("Nothing emitted for", _group_lines(grouped(report), columns)),
         _section("Environment as it would be" if off(report) else "Environment", _environ_lines(report)),
         _section("Machine", wrapped(machine_line(report.machine), columns, "  ")),
@@ -106,17 +109,17 @@ def _section(heading: str, lines: list[str]) -> list[str]:
     return [heading, *lines] if lines else []
 
 
-def _decision_lines(decisions: list[Decision], width: int) -> list[str]:
+def _decision_lines(decisions: list[Decision], width: int, would: bool) -> list[str]:
     if not decisions:
         return []
     if width < WIDE:
-        return [line for decision in decisions for line in _stacked(decision, width)]
-    rows = [(label(d), _value(d), d.status, _why(d)) for d in decisions]
+        return [line for decision in decisions for line in _stacked(decision, width, would)]
+    rows = [(label(d), _value(d), outcome(d, would=would), _why(d)) for d in decisions]
     return table([("setting", "value", "status", "reason"), *rows], width, indent="  ")
 
 
-def _stacked(decision: Decision, width: int) -> list[str]:
-    head = f"{label(decision)} = {_value(decision)} ({decision.status})"
+def _stacked(decision: Decision, width: int, would: bool) -> list[str]:
+    head = f"{label(decision)} = {_value(decision)} ({outcome(decision, would=would)})"
     return [*wrapped(head, width, "  "), *wrapped(_why(decision), width, "      ")]
 
 
