@@ -77,7 +77,7 @@ def _findings(report: Report, mended: Report, trial: Started | None) -> tuple[Fi
 
     around = None if os.environ.get(MACHINE_FILE) else surroundings(os.environ)
     advice = (finding for finding in report.findings if finding.code == "advice")
-    found = (*diagnose(report.machine, os.environ, around, trial), *graver(mended.findings), *advice)
+    found = (*graver((*diagnose(report.machine, os.environ, around, trial), *mended.findings)), *advice)
     return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
 
 

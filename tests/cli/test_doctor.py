@@ -53,3 +53,30 @@ def test_what_this_library_set_is_not_mended(flags: str, mended: list[str], monk
     environ = jaxgpu_tune.environ("fsdp", base=base)
     assert "JAXGPU_TUNE_STATE" in environ
     assert doctor(monkeypatch, environ)[0] == mended
+
+
+MACHINES = Path(__file__).resolve().parents[1] / "machines"
+
+
+@pytest.mark.parametrize("file", [*sorted(MACHINES.glob("*.json")), None], ids=lambda file: file and file.stem)
+def test_the_headline_says_what_the_findings_say(file: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors: it counts them, and the exit code is 1. None: nothing keeps JAX from the GPU."""
+    for name in [name for name in os.environ if name.startswith(("XLA_", "JAX"))]:
+        monkeypatch.delenv(name)
+    if file:
+        monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
+    told, screen = (CliRunner().invoke(group, ["doctor", *more]) for more in (["--json"], []))
+    errors = sum(one["severity"] == "error" for one in json.loads(told.stdout)["findings"])
+    begins = f"about to die here: {errors} reason" if errors else "Nothing keeps JAX from the GPU here."
+    assert begins in screen.stdout.splitlines()[0] and screen.exit_code == bool(errors)
+
+
+def test_a_library_that_is_too_old_or_new_is_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX fails or runs on the CPU with it."""
+    codes = set()
+    for name in ("h100_cudnn_9_5", "v100_cudnn_9_24"):
+        monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(MACHINES / f"{name}.json"))
+        told = json.loads(CliRunner().invoke(group, ["doctor", "--json"]).stdout)
+        codes |= {one["code"] for one in told["findings"] if one["severity"] == "error"}
+        assert told["ok"] is False
+    assert {"cuda-library-too-old", "cuda-library-too-new"} <= codes

@@ -19,6 +19,7 @@ LEAST_SHARED_MEMORY_BYTES = 512 * 2**20
 USUAL_CUDA = "/usr/local/cuda"
 GRAVE = frozenset(
     {
+        "cuda-library-too-new",
         "no-jaxlib",
         "version-skew",
         "jit-disabled",

@@ -173,7 +173,7 @@ def _libraries(machine: Machine, cuda: int) -> Iterator[Finding]:
             hint = _pip(name, least, too_new)
             if "torch" in installed:
                 hint = f"PyTorch {installed['torch']} asks for the one that is here: install JAX in an environment of its own ({hint})."
-            yield Finding("cuda-library-too-old", "warning", message, hint)
+            yield Finding("cuda-library-too-old", "error", message, hint)
     for name, one in too_new.items():
         if name in installed and numbers(installed[name]) >= numbers(one.since):
             message = f"{name} {installed[name]}: from {one.since} on it has no code for GPUs below compute capability {one.least}, such as {_older_gpu(machine, one.least)}: {one.does} (source: {one.source})"
