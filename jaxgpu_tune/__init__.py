@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .measure.calling import profile
     from .measure.comparison import Comparison
     from .measure.marks import step, steps
+    from .measure.profile import Profile
     from .measure.tuning.tuned import Tuned
     from .proof.verification import Verification
     from .searching import tune
@@ -56,6 +57,7 @@ __all__ = [
     "Migration",
     "Preset",
     "ProbeFailed",
+    "Profile",
     "Report",
     "TooEarly",
     "TooLate",
@@ -86,6 +88,7 @@ __version__ = "0.1.0"
 
 _WHEN_ASKED = {
     "Comparison": ".measure.comparison",
+    "Profile": ".measure.profile",
     "Tuned": ".measure.tuning.tuned",
     "compare": ".comparing",
     "configured": ".decorator",

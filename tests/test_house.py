@@ -68,6 +68,7 @@ SURFACE = {
     *("UnknownArgument", "UnknownFlag", "UnknownPreset"),
     *(
         "Comparison",
+        "Profile",
         "Decision",
         "Explanation",
         "Finding",

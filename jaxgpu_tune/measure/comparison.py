@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import median
+from typing import Any, Literal
 
 from ..model import NOTHING, Finding
 from ..values import Value, jsonable
-from .statistics import Verdict
+from .statistics import Verdict, Word
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from .statistics import Word
-
-    Clock = Literal["marks", "calls", "trace", "metric", "whole", "blocks", ""]
+Clock = Literal["marks", "calls", "trace", "metric", "whole", "blocks", ""]
 
 
 __all__ = ["Comparison", "Trial", "Variant"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..knowledge.advice import Advice
 from ..model import NOTHING
@@ -12,11 +13,6 @@ from .trace.collectives import Collective
 from .trace.kernels import Kernel
 from .trace.memory import Memory
 from .trace.reduction import GpuStep, Reduction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["SKEW", "Host", "Profile", "Rank", "Watched"]
 

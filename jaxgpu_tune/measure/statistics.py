@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import Literal
 
 from ..values import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Word = Literal["faster", "slower", "no-difference", "failed"]
+Word = Literal["faster", "slower", "no-difference", "failed"]
 
 
 __all__ = ["LEAST", "PAIRS", "Verdict", "coverage", "futile", "order", "ratios", "verdict"]
