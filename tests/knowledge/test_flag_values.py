@@ -165,7 +165,7 @@ def test_changes_are_not_mixed_with_names() -> None:
 
 
 def test_members_with_a_number_and_a_type() -> None:
-    one = spec("list", **MEMBERS, suffix="bytes", types=("F32", "8"))
+    one = spec("list", **MEMBERS, suffix="bytes", types=("F32", "8"), ignored="-_")
     assert read(one, "ONE:64:f32,-TWO:1") == (("ONE", 64, "F32"), ("TWO", 1))
     assert read(one, "ONE:64:8:anything") == (("ONE", 64, "8"),)
     assert all(refused(one, text) for text in ("ONE:", "ONE:x", "ONE:1:F64", f"ONE:{2**63}", "FOUR:1"))
