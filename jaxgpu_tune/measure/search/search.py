@@ -28,6 +28,9 @@ CLEARLY = 0.02
 DOUBT = 2.0
 """A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
 
+NEW = 2
+"""Runs that a new combination may cost: it is compiled anew, which a pair of the last check is not."""
+
 
 class Contest(NamedTuple):
     """The fresh pairs of one claim: times of the reference and of the challenger, in milliseconds a step."""
@@ -93,9 +96,9 @@ class Search:
         start = self._start()
         if start is not None or not self._runs:
             return start if left >= 1 else None
-        if not self._closing and left >= self._reserve() + 1 and (config := self._change()) is not None:
+        if not self._closing and left >= self._reserve() + NEW and (config := self._change()) is not None:
             return Step(config, "toggle", self._programs(config))
-        if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + 1:
+        if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + NEW:
             config = self._doubtful()
             if config is not None:
                 return Step(config, "prune")
