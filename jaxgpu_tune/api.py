@@ -78,9 +78,14 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
     return session.set_up(request_of(chosen, arguments)._replace(who=_caller()), overruled)
 
 
-def configure_as(who: str, preset: str, **arguments: Unpack[Arguments]) -> Report:
-    """``configure()`` with what ``who`` was given by hand, which no variable overrides."""
-    return session.set_up(request_of(preset, arguments)._replace(who=who))
+def configure_as(who: str, preset: str, *, announced: bool = True, **arguments: Unpack[Arguments]) -> Report:
+    """``configure()`` with what ``who`` was given by hand, which no variable overrides; ``announced``: as for ``set_up``."""
+    return session.set_up(request_of(preset, arguments)._replace(who=who), announced=announced)
+
+
+def announce(report: Report) -> None:
+    """Tell a report's warnings and errors on the logger, where that was put off and it was not shown."""
+    writer.announce(report.findings, report.machine.processes)
 
 
 def plan(
@@ -181,9 +186,20 @@ def detect() -> Machine:
     return detect_machine(os.environ)
 
 
+class Presets(tuple[Preset, ...]):
+    """Presets by name; a table in notebooks."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from .render.html import presets_html
+
+        return presets_html(self)
+
+
 def presets() -> tuple[Preset, ...]:
     """Every preset that comes with the library, by name."""
-    return all_presets()
+    return Presets(all_presets())
 
 
 def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Finding, ...]:

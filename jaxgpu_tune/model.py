@@ -166,6 +166,11 @@ class Machine(Value):
 
         return machine_from_dict(data)
 
+    def _repr_html_(self) -> str:
+        from .render.html import machine_html
+
+        return machine_html(self)
+
 
 class Observation(Value):
     """All that was seen of the world before a decision: the only input of planning beside the arguments.

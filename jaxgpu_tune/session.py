@@ -57,12 +57,16 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def set_up(request: Request, notes: Iterable[Finding] = ()) -> Report:
-    """Plan the call on top of the earlier ones, and apply it to this process unless something forbids that."""
+def set_up(request: Request, notes: Iterable[Finding] = (), *, announced: bool = True) -> Report:
+    """Plan the call on top of the earlier ones, and apply it to this process unless something forbids that.
+
+    ``announced``: warnings and errors go to the logger; else who calls tells them.
+    """
     with _lock:
         writer.finish_writing()
         report = _set_up(request, tuple(notes))
-    writer.announce(report.findings, report.machine.processes)
+    if announced:
+        writer.announce(report.findings, report.machine.processes)
     return report
 
 

@@ -27,7 +27,7 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 INTERRUPTED = 130
 PARAMETERS = (
     Option("text", "--flags", "text", "Suspect the flags of this text (default: those of XLA_FLAGS).", "TEXT"),
-    Option("preset", "--preset", "text", "Suspect the settings of this preset.", "NAME|FILE"),
+    Option("preset", "--preset", "text", "Suspect the settings of this preset.", "NAME|FILE", completes="preset"),
     Option("old", "--from-jaxlib", "text", "Suspect the defaults that changed since this release.", "VERSION"),
     Option("fails", "--fails", "switch", "Look for what makes it fail in any way (this is the default)."),
     Option("nan", "--nan", "switch", "Look for what makes its numbers NaN or infinite."),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
-    Argument("text", "[TEXT]...", many=True),
+    Argument("text", "[TEXT]...", many=True, completes="flag"),
     Option("files", "--file", "many", "Check the XLA_FLAGS inside this file instead; may be repeated.", "FILE"),
     AS,
     JAXLIB,

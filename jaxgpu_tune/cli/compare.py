@@ -47,7 +47,7 @@ PARAMETERS = (
     Option("keep", "--keep", "text", "Keep what the runs wrote there.", "DIRECTORY"),
     *PLAN[1:],
     Option("as_json", "--json", "switch", "Print the result as JSON."),
-    Argument("names", "[VARIANT]...", many=True),
+    Argument("names", "[VARIANT]...", many=True, completes="variant"),
     Argument("program", "-- COMMAND...", many=True),
 )
 EXAMPLES = (

@@ -24,7 +24,7 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 NOT_SHOWN = ("JAXGPU_TUNE_STATE", "TF_CLI_", "TF_VAR_", "TF_TOKEN_")
 """What this library set is told by what is in force; the others are Terraform's, not TensorFlow's."""
 PARAMETERS = (
-    Argument("preset", "[PRESET]", default="auto"),
+    Argument("preset", "[PRESET]", default="auto", completes="preset"),
     Option("start", "--start", "switch", "Let a child process start JAX, and see where it runs (takes GPU memory)."),
     Option("seconds", "--seconds", "number", "How long that may take.", "N", default=60),
     JSON,

@@ -8,7 +8,7 @@ from .parameters import JSON, Argument
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-PARAMETERS = (Argument("names", "NAME", many=True), JAXLIB, JSON)
+PARAMETERS = (Argument("names", "NAME", many=True, completes="name"), JAXLIB, JSON)
 EXAMPLES = (
     ("jaxgpu-tune explain --xla_gpu_graph_level", "what it does, its traps, its life, what stands for it"),
     ("jaxgpu-tune explain XLA_PYTHON_CLIENT_MEM_FRACTION", "a variable"),

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from . import COMMANDS
 from .options import PLAN, plan_arguments
@@ -62,6 +63,18 @@ class Dashed(click.Command):
         return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
 
 
+class Words(click.Command):
+    """``[TEXT]…``: words of any form, those that begin with dashes included, which the shell completes, too."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """This command's options, and the names that its words may be."""
+        words = [one for one in self.params if isinstance(one, click.Argument)]
+        return [
+            *super().shell_complete(ctx, incomplete),
+            *(i for one in words for i in one.shell_complete(ctx, incomplete)),
+        ]
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
 @click.version_option(library_version())
 def group() -> None:
@@ -85,7 +98,7 @@ def _command(name: str, package: str) -> click.Command:
     arguments = [p for p in module.PARAMETERS if isinstance(p, Argument)]
     dashed = bool(arguments) and arguments[-1].name == PROGRAM and not arguments[0].required
     takes_anything = not dashed and any(p.many and not p.required for p in arguments)
-    return (Dashed if dashed else click.Command)(
+    return (Dashed if dashed else Words if takes_anything else click.Command)(
         name,
         callback=call,
         params=[_parameter(one) for one in module.PARAMETERS if not (dashed and one.name == PROGRAM)],
@@ -99,7 +112,7 @@ def _command(name: str, package: str) -> click.Command:
 def _parameter(given: Option | Argument) -> click.Parameter:
     if isinstance(given, Argument):
         many: dict[str, Any] = {"nargs": -1, "type": click.UNPROCESSED} if given.many else {"default": given.default}
-        return click.Argument([given.name], metavar=given.metavar, required=given.required, **many)
+        return click.Argument([given.name], metavar=given.metavar, required=given.required, **many, **_completed(given))
     spelled = f"{given.spelled}/--no-{given.spelled[2:]}" if given.kind == "on_off" else given.spelled
     more: dict[str, Any] = {"metavar": given.metavar} if given.metavar else {}
     if given.kind == "switch":
@@ -110,7 +123,22 @@ def _parameter(given: Option | Argument) -> click.Parameter:
         more |= {"type": click.Choice(given.choices), "show_default": given.default is not None}
     many_times = given.kind == "many"
     default = {} if many_times or given.kind == "switch" else {"default": given.default}
-    return click.Option([given.name, spelled], help=given.help, multiple=many_times, **default, **more)
+    return click.Option(
+        [given.name, spelled], help=given.help, multiple=many_times, **default, **more, **_completed(given)
+    )
+
+
+def _completed(given: Option | Argument) -> dict[str, Any]:
+    if not given.completes:
+        return {}
+
+    def complete(_ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        from .completion import offers
+
+        found = [CompletionItem(word) for word in offers(given.completes, begun)]
+        return found or [CompletionItem(begun, type="file")]
+
+    return {"shell_complete": complete}
 
 
 def _examples(examples: tuple[tuple[str, str], ...]) -> str:

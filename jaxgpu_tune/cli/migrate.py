@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
-    Argument("text", "[TEXT]...", many=True),
+    Argument("text", "[TEXT]...", many=True, completes="flag"),
     Option("release", "--to", "text", "The jaxlib to write for; by default the installed one.", "VERSION"),
     Option("files", "--file", "many", "Print a patch of this file instead; may be repeated.", "FILE"),
     AS,

@@ -23,17 +23,27 @@ _WHAT = {
     "config": "Set a jax.config option",
     "variable": "Older spelling of --env",
 }
+_KIND = {"variable": "env"}
 _PAIRED = frozenset(name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}"))
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
 PLAN: tuple[Option | Argument, ...] = (
-    Argument("preset", "[PRESET]", default="auto"),
+    Argument("preset", "[PRESET]", default="auto", completes="preset"),
     *(
         option
         for name, what in _WHAT.items()
         for option in (
-            Option(name, f"--{name}", "many", f"{what}; may be repeated.", "NAME=VALUE"),
-            Option(f"no_{name}", f"--no-{name}", "many", f"{what.replace('Set', 'Remove')}; may be repeated.", "NAME"),
+            Option(
+                name, f"--{name}", "many", f"{what}; may be repeated.", "NAME=VALUE", completes=_KIND.get(name, name)
+            ),
+            Option(
+                f"no_{name}",
+                f"--no-{name}",
+                "many",
+                f"{what.replace('Set', 'Remove')}; may be repeated.",
+                "NAME",
+                completes=_KIND.get(name, name),
+            ),
         )
     ),
     Option("memory_fraction", "--memory-fraction", "text", "Share of each GPU's memory.", "FRACTION|auto"),

@@ -19,6 +19,7 @@ class Option(Value):
 
     ``kind``: "text" and "number" (a whole one) take a value, one of ``choices`` if there are any; "many" may be
     repeated; a "switch" is True where it is given; "on_off" has a ``--no-`` form too and is None where neither is given.
+    ``completes``: what the shell offers for its value, as ``completion.offers`` calls it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Option(Value):
     metavar: str = ""
     choices: tuple[str, ...] = ()
     default: Any = None
+    completes: str = ""
 
     @property
     def absent(self) -> Any:
@@ -43,6 +45,7 @@ class Argument(Value):
     many: bool = False
     required: bool = False
     default: Any = None
+    completes: str = ""
 
     @property
     def absent(self) -> Any:

@@ -20,7 +20,7 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 PARAMETERS = (
-    Argument("preset", "PRESET", required=True),
+    Argument("preset", "PRESET", required=True, completes="preset"),
     *PLAN[1:],
     Option("pin", "--pin", "switch", "Let no configure() in COMMAND change anything; it reports."),
     Option("verbose", "-v", "switch", "Print the plan on stderr before the start."),

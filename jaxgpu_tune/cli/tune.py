@@ -41,7 +41,9 @@ PARAMETERS = (
         "FILE",
         default="tuned.toml",
     ),
-    Option("preset", "--preset", "many", "Begin at this preset, too; may be repeated.", "NAME|FILE"),
+    Option(
+        "preset", "--preset", "many", "Begin at this preset, too; may be repeated.", "NAME|FILE", completes="preset"
+    ),
     *SEARCHED,
     Option("only", "--only", "switch", "Try nothing but what --preset and --try-… name."),
     Option("kinds", "--kind", "many", "What the program is like; its candidates come first; may be repeated.", "KIND"),

@@ -174,7 +174,7 @@ def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
     for name in _extended(tables) if isinstance(extends, (str, list)) else ():
         if isinstance(name, str) and name not in known:
             near = "Several are a list of names." if "+" in name else closest(name, known)
-            yield f"extends = {name!r}: no such preset; allowed: {', '.join(known)}. {near}"
+            yield f"extends = {name!r}: no such preset; the nearest are {', '.join(nearest(name))}. {near}"
 
 
 def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
@@ -236,9 +236,16 @@ def _type_names(types: tuple[type, ...]) -> str:
     return " or ".join(words[one] for one in types)
 
 
+def nearest(name: str) -> list[str]:
+    """The three names of presets that are most like a name."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name.lower(), preset_names(), 3, 0.0)
+
+
 def _unknown(name: str) -> Finding:
     known = preset_names()
-    message = f"There is no preset {name!r}; the presets are {', '.join(known)}."
+    message = f"There is no preset {name!r}; the nearest are {', '.join(nearest(name))} (`jaxgpu-tune presets` lists all {len(known)})."
     hint = closest(name, known) or "For a preset of your own, give the path of its TOML file."
     return Finding("unknown-preset", "error", message, hint)
 

@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ..model import Decision, Finding, Report
+from ..model import Decision, Finding, Gpu, Machine, Preset, Report
 from ..planning.base.secrets import without_secrets
-from .parts import by_owner, change, grouped, in_force, label, machine_line, outcome, sorted_findings
+from .parts import (
+    by_owner,
+    change,
+    grouped,
+    in_force,
+    label,
+    machine_facts,
+    machine_line,
+    outcome,
+    size_text,
+    sorted_findings,
+)
 from .verdict import headline, off, worth
 
-__all__ = ["STYLE", "code_html", "finding_html", "render_html", "table_html", "value_html"]
+__all__ = [
+    "STYLE",
+    "code_html",
+    "finding_html",
+    "machine_html",
+    "presets_html",
+    "render_html",
+    "table_html",
+    "value_html",
+]
 
 STYLE = """<style>
 .jaxgpu-tune.jaxgpu-tune{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:80em}
@@ -52,6 +72,25 @@ def render_html(report: Report) -> str:
         _folded("Machine", escape(machine_line(report.machine))),
     ]
     return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
+
+
+def machine_html(machine: Machine) -> str:
+    """What was learned of a machine: a row for each GPU, then the other facts."""
+    gpus = table_html(("GPU", "name", "compute capability", "memory"), map(_gpu, machine.gpus or ()))
+    facts = machine_facts(machine)[bool(gpus) :]
+    return f'<div class="jaxgpu-tune">{STYLE}{gpus}{escape(", ".join(facts))}</div>'
+
+
+def _gpu(gpu: Gpu) -> tuple[str, ...]:
+    unknown = "<em>unknown</em>"
+    name, capability = escape(gpu.name or ""), escape(gpu.compute_capability or "")
+    return str(gpu.index), name or unknown, capability or unknown, size_text(gpu.memory_bytes)
+
+
+def presets_html(presets: Iterable[Preset]) -> str:
+    """A row for each preset: what it is called and for, and who answers for it."""
+    rows = ((code_html(preset.name), preset.kind, escape(preset.summary)) for preset in presets)
+    return f'<div class="jaxgpu-tune">{STYLE}{table_html(("preset", "kind", "summary"), rows)}</div>'
 
 
 def _changes(heading: str, decisions: Iterable[Decision], would: bool) -> str:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["CACHE", "FOUND", "PLANNED", "PROGRAM", "plan_of", "refuse", "root_of", "setup_of", "told"]
 
 FOUND = 1
-PRESET = Option("preset", "--preset", "text", "With what this preset sets.", "PRESET", default="auto")
+PRESET = Option(
+    "preset", "--preset", "text", "With what this preset sets.", "PRESET", default="auto", completes="preset"
+)
 PLANNED: tuple[Option | Argument, ...] = (PRESET, *(one for one in PLAN[1:] if one.name not in ("pgle", "machine")))
 PROGRAM = Argument("program", "-- COMMAND...", many=True, required=True)
 CACHE = Option("store", "--store", "text", "Where recordings are kept (default: this user's cache folder).", "FOLDER")
