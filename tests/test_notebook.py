@@ -1,0 +1,73 @@
+"""The magic in a real shell: a typo is a line or two in the magic's own words, a warning appears once; tables in notebooks."""
+
+from __future__ import annotations
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.notebook import configure_line
+from tests.child import told_warm
+from tests.fleet import machine
+
+SHELL = """
+import io, logging, sys, contextlib
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_line_magic("load_ext", "jaxgpu_tune")
+shell.run_line_magic("load_ext", "jaxgpu_tune")
+def said(cell):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        done = shell.run_cell(cell)
+    return [out.getvalue() + err.getvalue(), done.success]
+"""
+TYPOS = {
+    "fspd": "Did you mean 'fsdp'?",
+    "fsdp --memory-fracton 0.9": "--memory-fraction",
+    "fsdp --late wran": "--late wran is not valid",
+    "fsdp --prefer mine": "--prefer mine is not valid",
+    "fsdp --flag xla_gpu_autotune_levl=2": "Did you mean --xla_gpu_autotune_level?",
+    "fsdp 'unclosed": "No closing quotation",
+}
+WARNS = "auto --env CUDA_VISIBLE_DEVICE=1"
+
+
+def test_a_typo_is_at_most_three_lines() -> None:
+    pytest.importorskip("IPython")
+    code = f"import jax\n{SHELL}\ntell([said('%jaxgpu_tune ' + line) for line in {list(TYPOS)!r}])"
+    for (text, success), wanted in zip(told_warm(code), TYPOS.values(), strict=True):
+        lines = text.strip().splitlines()
+        assert len(lines) <= 3 and lines[0].startswith("UsageError: %jaxgpu_tune: "), text
+        assert wanted in text and not success and "Traceback" not in text
+
+
+def test_what_comes_too_late_is_told_in_the_magics_words() -> None:
+    pytest.importorskip("IPython")
+    code = f"import jax\njax.devices()\n{SHELL}\ntell(said('%jaxgpu_tune fsdp --flag xla_gpu_autotune_level=2'))"
+    text, success = told_warm(code)
+    assert "--late warn" in text and "late=" not in text and len(text.strip().splitlines()) <= 3 and not success
+
+
+@pytest.mark.parametrize("cell", [f"%jaxgpu_tune {WARNS}", f"r = %jaxgpu_tune {WARNS}", f"%jaxgpu_tune {WARNS};"])
+def test_a_warning_appears_once(cell: str) -> None:
+    """In the report where that is shown, else on the logger; not in the next cell again."""
+    pytest.importorskip("IPython")
+    text, after = told_warm(f"import jax\n{SHELL}\ntell([said({cell!r})[0], said('1')[0]])")
+    assert text.count("Did you mean CUDA_VISIBLE_DEVICES?") == 1 and "CUDA_VISIBLE" not in after
+
+
+def test_without_a_shell_the_error_is_the_calls_own() -> None:
+    with pytest.raises(jaxgpu_tune.UnknownPreset, match="Did you mean"):
+        configure_line("fspd")
+
+
+def test_values_are_tables_in_notebooks() -> None:
+    """Escaped, with a row for each GPU, preset and setting."""
+    here = machine()
+    strange = here._replace(gpus=tuple(gpu._replace(name="<b>H100</b>") for gpu in here.gpus or ()))
+    assert strange._repr_html_().count("&lt;b&gt;H100&lt;/b&gt;") == len(strange.gpus or ()) > 0
+    assert "no GPU" in here._replace(gpus=())._repr_html_()
+    presets = jaxgpu_tune.presets()
+    html = presets._repr_html_()  # type: ignore[attr-defined]
+    assert isinstance(presets, tuple) and all(f"<code>{one.name}</code>" in html for one in presets)
+    assert "<div" in jaxgpu_tune.Verification(())._repr_html_()
