@@ -172,6 +172,17 @@ def test_members_with_a_number_and_a_type() -> None:
     assert not refused(one, f"ONE:{2**63 - 1}") and not refused(one, f"ONE:{-(2**63)}")
 
 
+@given(st.sampled_from(MEMBERS["members"]), st.text("-_", min_size=1, max_size=3), st.data())
+def test_marks_count_where_a_parser_does_not_leave_them_out(member: str, marks: str, data: st.DataObject) -> None:
+    """Wherever in a member they stand; a number after the colon keeps its sign."""
+    place = data.draw(st.integers(0, len(member)))
+    marked = member[:place] + marks + member[place:]
+    for more in ({}, {"suffix": "bytes"}):
+        strict, lenient = (spec("list", **MEMBERS, ignored=ignored, **more) for ignored in ("", "-_"))
+        assert refused(strict, marked) and read(lenient, marked) == read(strict, member)
+    assert read(lenient, f"{marked}:-1") == ((member, -1),)
+
+
 def test_free_lists_and_maps() -> None:
     assert read(spec("list"), "a,b,a") == ("a", "b", "a") and read(spec("list"), "") == ("",)
     assert read(spec("list", separator=""), "a,b") == ("a,b",)

@@ -8,9 +8,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from jaxgpu_tune.measure import compare, runs
 from jaxgpu_tune.measure.compare import compare_programs
 from jaxgpu_tune.measure.comparison import Comparison, Trial
 from jaxgpu_tune.measure.protocol import Arm, Listener, Protocol
@@ -132,11 +134,20 @@ def test_ctrl_c_shows_what_is_there(compared: Callable[..., Comparison]) -> None
     assert found.verdict == "no-difference" and "interrupted" in str(found)
 
 
-def test_a_budget_ends_it_before_the_next_round(compared: Callable[..., Comparison]) -> None:
-    """It is not overdrawn by a round that could not end in time."""
-    slow = "sleep 0.3; " + SAY
-    found = compared(arm("a", "2", slow), arm("b", "1", slow), budget=1.5)
-    assert found.ended == "budget" and len(found.ratios) < 6 and found.verdict != "faster"
+@pytest.mark.parametrize(("budget", "rounds"), [(150.0, 0), (350.0, 1), (550.0, 2)])
+def test_a_budget_ends_it_before_the_next_round(
+    compared: Callable[..., Comparison], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: float, rounds: int
+) -> None:
+    """Before the first that could not end in time. A run adds 100 seconds to the clock here: the machine's own speed counts for little."""
+    begun = (tmp_path / "runs").rglob
+    late = SimpleNamespace(**vars(time))
+    late.monotonic = lambda: 100.0 * len(list(begun("output.txt"))) + time.monotonic()
+    monkeypatch.setattr(compare, "time", late)
+    monkeypatch.setattr(runs, "time", late)
+    heard = Heard()
+    found = compared(arm("a", "2"), arm("b", "1"), listener=heard, budget=budget)
+    assert found.ended == "budget" and len(found.ratios) == rounds and found.verdict != "faster"
+    assert heard.left[0] is None and all(left is None or left <= budget - 100 for left in heard.left)
 
 
 def test_without_steps_whole_runs_are_compared_and_said_to_be(compared: Callable[..., Comparison]) -> None:

@@ -70,15 +70,28 @@ def test_both_readers_tell_the_same_of_a_real_trace(tmp_path: Path) -> None:
     assert found["memory"]["temporary"] > 0 and found["memory"]["largest"]
 
 
+WRITTEN = (
+    ran("dot.1", 3, 1.5, correlation_id=-7, theoretical_occupancy_pct=62.5),
+    ran("dot.2", 2**32, 1, tf_op="jit(step)/dot"),
+    nccl("all-gather-start", 4, 0.25, gpu=1),
+    *called("step", 1),
+)
+"""Events of several planes and lines, negative and large numbers, fractions and texts."""
+
+
 def test_what_is_written_is_read() -> None:
-    """Events of several planes and lines, negative and large numbers, fractions and texts."""
-    events = [
-        ran("dot.1", 3, 1.5, correlation_id=-7, theoretical_occupancy_pct=62.5),
-        ran("dot.2", 2**32, 1, tf_op="jit(step)/dot"),
-        nccl("all-gather-start", 4, 0.25, gpu=1),
-        *called("step", 1),
-    ]
-    assert sorted(read_trace(xspace(events)).events) == sorted(events)
+    assert sorted(read_trace(xspace(WRITTEN)).events) == sorted(WRITTEN)
+
+
+def test_what_is_written_is_read_by_jax() -> None:
+    """Its reader is native code, which ends a process that it finds fault with."""
+    code = """
+        import sys, jax
+        from jaxgpu_tune.measure.trace.reading import read_trace
+        tell([list(event) for event in sorted(read_trace(bytes.fromhex(sys.argv[1])).events)])
+    """
+    found = told(dedent(code), argv=(xspace(WRITTEN).hex(),), JAX_PLATFORMS="cpu")
+    assert found == [list(event) for event in sorted(WRITTEN)]
 
 
 def test_a_zipped_file_is_read_alike(tmp_path: Path) -> None:

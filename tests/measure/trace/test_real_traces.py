@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,14 @@ from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
 from tests.child import ROOT
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
-FSDP = read_trace(TRACES / "fsdp-h200x2.xplane.pb.gz")
-"""Three layers, weights cut along their last dimension, jax 0.11.2, three steps of 7.1 ms."""
+
+
+@cache
+def fsdp() -> Trace:
+    """Three layers, weights cut along their last dimension, jax 0.11.2, three steps of 7.1 ms."""
+    return read_trace(TRACES / "fsdp-h200x2.xplane.pb.gz")
+
+
 TABLE = {
     "last": (25.7, 9.1, 43.5, 2.1),
     "last-fsdp": (19.5, 2.8, 44.2, 2.0),
@@ -44,9 +51,9 @@ def nccl(event: Event) -> bool:
 @pytest.mark.parametrize("gpu", range(2))
 def test_the_parts_of_an_fsdp_step_are_those_of_a_count_by_hand(gpu: int) -> None:
     """Unions of intervals: with any kernel, with any but NCCL's."""
-    found = reduce_trace(FSDP).gpus[gpu]
+    found = reduce_trace(fsdp()).gpus[gpu]
     start, end = found.edges[0], found.edges[-1]
-    events = [event for event in FSDP.on(found.gpu) if event.duration_ns]
+    events = [event for event in fsdp().on(found.gpu) if event.duration_ns]
     everything = union(((e.start_ns, e.end_ns) for e in events), start, end) / found.steps
     others = union(((e.start_ns, e.end_ns) for e in events if not nccl(e)), start, end) / found.steps
     communication = union(((e.start_ns, e.end_ns) for e in events if nccl(e)), start, end) / found.steps
@@ -59,7 +66,7 @@ def test_the_parts_of_an_fsdp_step_are_those_of_a_count_by_hand(gpu: int) -> Non
 
 def test_a_real_step_is_found_with_its_program() -> None:
     """Two whole steps of three, 7.1 ms each without the tracer, and what its collectives carry."""
-    found = reduce_trace(FSDP)
+    found = reduce_trace(fsdp())
     assert [(one.gpu, one.device, one.capability, one.steps) for one in found.gpus] == [
         ("/device:GPU:0", "NVIDIA H200", 9.0, 2),
         ("/device:GPU:1", "NVIDIA H200", 9.0, 2),
@@ -80,18 +87,18 @@ def test_a_real_step_is_found_with_its_program() -> None:
 
 def test_what_holds_its_memory_is_told() -> None:
     """Parameters and Adam's moments in float32, half of each here, and the batch; attention's weights are the largest temporary."""
-    memory = reduce_trace(FSDP).memory
+    memory = reduce_trace(fsdp()).memory
     assert memory is not None
     weights = 3 * 12 * 2048 * 2048 + 256 * 2048
     assert memory.arguments == pytest.approx(3 * weights * 4 // 2, rel=0.001)
     assert memory.largest[0].bytes == 32 * 1024 * 1024 * 4, "32 heads, 1024 tokens to 1024, float32"
     assert memory.largest[0].source == "examples/sharded_transformer.py:174"
-    assert "Memory of the step's program" in str(profile_of([Watched(reduction=reduce_trace(FSDP))]))
+    assert "Memory of the step's program" in str(profile_of([Watched(reduction=reduce_trace(fsdp()))]))
 
 
 def test_its_advice_is_to_cut_the_first_dimension_and_to_hide_gathers() -> None:
     """What was measured to gain on this very program."""
-    found = profile_of([Watched(step_s=0.0071, clock="calls", function="step", reduction=reduce_trace(FSDP))])
+    found = profile_of([Watched(step_s=0.0071, clock="calls", function="step", reduction=reduce_trace(fsdp()))])
     assert {"gathered-along-last-dimension", "gathers-exposed"} <= {advice.code for advice in found.advice}
 
 
@@ -132,8 +139,8 @@ def test_transposes_vanish_with_the_cut_along_the_first_dimension() -> None:
 
 def test_half_of_a_trace_still_has_its_steps() -> None:
     """Events of one GPU only, and none of the host: the same parts but for idle, whose causes the host tells."""
-    whole = reduce_trace(FSDP).gpus[0]
-    alone = Trace(tuple(FSDP.on(whole.gpu)), {whole.gpu: FSDP.planes[whole.gpu]}, FSDP.modules)
+    whole = reduce_trace(fsdp()).gpus[0]
+    alone = Trace(tuple(fsdp().on(whole.gpu)), {whole.gpu: fsdp().planes[whole.gpu]}, fsdp().modules)
     (found,) = reduce_trace(alone).gpus
     assert told(found) == pytest.approx(told(whole), rel=0.02)
 
