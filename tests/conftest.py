@@ -29,3 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and KEPT not in os.environ:
         os.environ[KEPT] = tempfile.mkdtemp(prefix="wheels-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(KEPT), ignore_errors=True))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What asks the net runs only where it is named: ``-m links``."""
+    if "links" not in config.getoption("-m"):
+        asking = [item for item in items if item.get_closest_marker("links")]
+        items[:] = [item for item in items if item not in asking]
+        config.hook.pytest_deselected(items=asking)

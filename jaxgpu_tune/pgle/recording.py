@@ -4,7 +4,7 @@ Nothing may run beside what is measured, so collectives are synchronous. The sch
 page: with nothing asynchronous it overlaps nothing, and it leaves in the program the names that it looks up later.
 With the scheduler off a collective is known only by its later name (``all-gather.4``), and none of them is found when
 the profile is used (tried on jaxlib 0.12.0.1 with the GPU compiler: of an FSDP step all ten were missing;
-https://github.com/NVIDIA/JAX-Toolbox/blob/main/rosetta/docs/PGLE.md). In a CUDA graph kernels have no names, hence no
+https://github.com/NVIDIA/JAX-Toolbox/blob/main/docs/PGLE.md). In a CUDA graph kernels have no names, hence no
 command buffers.
 """
 
