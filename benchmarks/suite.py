@@ -24,6 +24,7 @@ from benchmarks.kept import Kept
 from benchmarks.outcome import cause
 from benchmarks.variants import DEFAULT, bare_environ
 from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune.render.waiting import waiting
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPECTED, GRACE = 20.0, 10.0
@@ -79,8 +80,9 @@ class Suite:
         left = self._jobs()
         if not left:
             print(f"all of it is in {self.kept.path}")
-        for phase in phases(left):
-            self._run_phase(phase)
+        with waiting(f"measuring, {len(left)} runs in all", prints=True):
+            for phase in phases(left):
+                self._run_phase(phase)
         begun_alike = [run for run in self.kept.results["runs"] if run.get("flags", "") == self.given.flags]
         if still := pending(left, begun_alike, self.kept.machine()):
             print(f"stopped by the budget, {len(still)} of {len(left)} runs left", flush=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..measure.processes import Process, leading
 from ..measure.protocol import Listener
 from ..render.comparison import value_text
+from ..render.waiting import bar, is_watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,15 +23,11 @@ __all__ = ["listener"]
 @contextmanager
 def listener() -> Iterator[Listener]:
     """What is told of the runs: one line that moves, and a line for each run that is over."""
-    if not sys.stderr.isatty():
+    if not is_watched():
         yield Listener()
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Shown(bar, bar.add_task("starting"))
+    with bar() as line:
+        yield _Shown(line, line.add_task("starting"))
 
 
 class _Shown(Listener):

@@ -73,7 +73,10 @@ def _read(told: Mapping[str, Any]) -> Answer:
 
 def _ask(flags: list[str], plugins: Mapping[str, str], deadline: float) -> dict[str, Any]:
     found = {name: path for name, path in plugins.items() if path}
-    told = _run(json.dumps({"path": sys.path, "flags": flags, "plugins": found}), deadline)
+    from ..render.waiting import waiting
+
+    with waiting("Asking the installed jaxlib and CUDA plugin which flags they accept"):
+        told = _run(json.dumps({"path": sys.path, "flags": flags, "plugins": found}), deadline)
     try:
         answers = json.loads(told)
     except (ValueError, RecursionError):

@@ -49,7 +49,10 @@ def verify(off: bool) -> Verification:
         return Verification((), (_nothing_applied(off),))
     if phase() != "started":
         raise TooEarly.of([_not_started()])
-    found = _read_back(wanted, machine)
+    from ..render.waiting import waiting
+
+    with waiting("Reading back what took effect"):
+        found = _read_back(wanted, machine)
     if here and _is_strict(here[0]) and not found.ok:
         raise BadSetting.of(finding for finding in found.findings if finding.severity != "note")
     return found

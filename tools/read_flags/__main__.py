@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from jaxgpu_tune.render.waiting import waiting
+
 from . import merge
 from .wheels import DISTRIBUTIONS, Wheel, all_wheels, fetch
 
@@ -48,10 +50,10 @@ def _have(wheel: Wheel, cache: Path, progress: str) -> bool:
     if target.exists():
         return True
     start = time.monotonic()
-    print(progress, wheel.name, end=" ", flush=True)
-    problem = _read(wheel, target)
+    with waiting(f"{progress} {wheel.name}: fetching it and reading its flags"):
+        problem = _read(wheel, target)
     result = problem or f"{len(json.loads(target.read_text())['flags'])} flags"
-    print(f"{result}, {time.monotonic() - start:.0f} s", flush=True)
+    print(f"{progress} {wheel.name} {result}, {time.monotonic() - start:.0f} s", flush=True)
     return not problem
 
 
