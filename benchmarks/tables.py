@@ -57,24 +57,19 @@ def stale_texts(root: Path, measured: list[Outcome], traced: Iterable[steps.Trac
 
 
 def summary(measured: Iterable[Outcome]) -> str:
-    """README's table: each maintained preset on the programs it is for, by the most pairs that there are."""
-    best: dict[tuple[str, str, str], tuple[Outcome, Row]] = {}
+    """README's table: each maintained preset on the programs it is for, by the most pairs that there are on any release."""
+    best: dict[tuple[str, str], tuple[Outcome, Row]] = {}
     for outcome in measured:
         for workload, preset, row in _maintained(outcome):
-            key = (workload, preset, outcome.machine["jaxlib"])
-            if key not in best or row.pairs > best[key][1].pairs:
-                best[key] = (outcome, row)
+            if (workload, preset) not in best or row.pairs > best[workload, preset][1].pairs:
+                best[workload, preset] = (outcome, row)
     lines = ["| program | on | preset | default | with it | speed (smallest to largest) |", "|---|---|---|---|---|---|"]
-    for (workload, preset, jaxlib), (outcome, row) in sorted(best.items(), key=lambda item: _order(*item[0])):
-        where = f"{outcome.card(workload).replace('NVIDIA ', '')}, {jaxlib}"
+    for (workload, preset), (outcome, row) in sorted(best.items(), key=lambda item: list(WORKLOADS).index(item[0][0])):
+        where = f"{outcome.card(workload).replace('NVIDIA ', '')}, {outcome.machine['jaxlib']}"
         times = f"{row.default_ms:.2f} ms | {row.step_ms:.2f} ms"
         told = f"{speed_told(row)}{pairs_told(row)}"
         lines.append(f"| {WORKLOADS[workload].title} | {where} | `{preset}` | {times} | {told} |")
     return "\n".join(lines)
-
-
-def _order(workload: str, preset: str, jaxlib: str) -> tuple[str, int, str]:
-    return (jaxlib, list(WORKLOADS).index(workload), preset)
 
 
 def _maintained(outcome: Outcome) -> Iterator[tuple[str, str, Row]]:
