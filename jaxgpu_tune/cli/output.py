@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["exit_code", "finish", "library_version", "print_json", "say", "show", "tell"]
 
 FOUND, WRONG_USE = 1, 2
+OLDER = {"variable": "env"}
+"""Options that are called otherwise now, and work still."""
 STYLES = {
     r"^error\b.*?:": "bold red",
     r"^warning\b.*?:": "bold yellow",
@@ -37,6 +39,9 @@ def library_version() -> str:
 
 def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:
     """Call a command; its exit code, 2 where an argument is wrong, 1 for any other error of this library."""
+    for old, new in OLDER.items():
+        if given.get(old) or given.get(f"no_{old}"):
+            say(f"note: --{old} and --no-{old} are called --{new} and --no-{new} now; they work still.", sys.stderr)
     try:
         status = command(**given)
         sys.stdout.flush()

@@ -360,3 +360,12 @@ def test_migrate_reads_no_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "job.sh")
     result = call("migrate", "--to", "0.11.2", "--file", str(tmp_path / "job.sh"))
     assert result.exit_code == 2 and "no regular file" in result.output
+
+
+@pytest.mark.parametrize(("option", "value"), [("--variable", "NCCL_DEBUG=INFO"), ("--no-variable", "NCCL_DEBUG")])
+def test_an_older_spelling_works_with_a_note(option: str, value: str) -> None:
+    """Once, on stderr; the newer one gives the same without."""
+    old, new = (call("env", "fsdp", name, value) for name in (option, option.replace("variable", "env")))
+    note = "--variable and --no-variable are called --env and --no-env now"
+    assert (old.stdout, old.exit_code) == (new.stdout, new.exit_code)
+    assert old.stderr.count(note) == 1 and note not in new.stderr
