@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, UnknownFlag, UnknownPreset
+from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.base.conditions import Facts
@@ -152,3 +155,22 @@ def test_a_word_that_stands_for_many_lists_them() -> None:
     """The shortest first, the others counted."""
     with pytest.raises(jaxgpu_tune.UnknownFlag, match=r"Names that hold it: --xla_gpu_autotune_level, .* more\."):
         jaxgpu_tune.explain("autotune")
+
+
+@given(st.sampled_from(sorted(known.flags("0.11.2"))))
+def test_a_flag_is_told_as_this_build_has_it(name: str) -> None:
+    """Its type, default, members, and whether a single compilation takes it; the spans of releases that have it."""
+    spec = known.flags("0.11.2")[name]
+    found = explain(f"--{name}", target_of(Machine.from_dict({"jaxlib": "0.11.2"})), Facts("0.11.2"))
+    assert found is not None and found.kind == "xla_flag" and found.name == name
+    assert (found.type, found.default, found.values) == (spec.type, spec.default, spec.members)
+    assert found.compile_option is spec.compile_option
+    assert found.life == tuple(known.life(name)) and "jaxlib 0.11.2 has it" in found.here
+
+
+@given(st.sampled_from(("jax_enable_x64", "jax_debug_nans", "NCCL_DEBUG", "XLA_CLIENT_MEM_FRACTION")))
+def test_what_is_no_flag_has_no_facts_of_one(name: str) -> None:
+    """Options and variables have no type of a flag and are no options of a compilation."""
+    found = explain(name, target_of(Machine.from_dict({"jaxlib": "0.11.2", "jax": "0.11.2"})), Facts("0.11.2"))
+    assert found is not None and found.compile_option is None and found.type == "" and found.default is None
+    assert bool(found.life) is (found.kind == "jax_config")

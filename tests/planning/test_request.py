@@ -114,3 +114,12 @@ def test_the_variable_names_the_preset() -> None:
         assert chosen_preset({"JAXGPU_TUNE_PRESET": "debug"}, asked) == ("debug", ())
     with pytest.raises(UnknownPreset, match=r"^JAXGPU_TUNE_PRESET: "):
         chosen_preset({"JAXGPU_TUNE_PRESET": "debgu"}, "auto")
+
+
+@given(st.dictionaries(st.sampled_from(sorted({*Arguments.__annotations__} - {"machine"})), st.just("fsdp")))
+def test_what_lasts_is_what_is_not_of_one_call_alone(given_as: dict[str, str]) -> None:
+    """A later call need not say it again; how a call is made it says itself."""
+    request = make_request("auto", given_as)
+    assert {*request.lasting} == {*given_as} - {"prefer", "strict", "probe", "late", "machine"}
+    assert make_request("fsdp", given_as).lasting == {"preset": "fsdp", **request.lasting}
+    assert "machine" not in Request(arguments={"machine": "a", "late": "warn", "preset": "auto"}).lasting

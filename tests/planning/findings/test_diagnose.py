@@ -154,3 +154,31 @@ def test_secrets_are_known_by_their_form_and_by_the_variables_name() -> None:
 def test_what_a_bug_report_needs_stays(text: str) -> None:
     """Flags, versions, paths and addresses."""
     assert masked(text) == text
+
+
+@given(st.integers(0, 2**31), st.integers(0, 8))
+def test_little_shared_memory_matters_where_nccl_joins_gpus(size: int, count: int) -> None:
+    """Less than 512 MiB for two GPUs or more; one GPU needs none."""
+    for there in (size, 2**29 - 1, 2**29):
+        around = HERE._replace(shared_memory_bytes=there)
+        codes = told(machine(count=count, plugins=PLUGINS), around=around)
+        assert ("small-shared-memory" in codes) is (there < 512 * 2**20 and count > 1)
+
+
+@pytest.mark.parametrize("visible", [None, "", "-1", "7"])
+@pytest.mark.parametrize("around", [None, HERE, HERE._replace(device_nodes=False)])
+def test_a_variable_hides_gpus_only_where_some_may_be(visible: str | None, around: Surroundings | None) -> None:
+    """Of a host that has no device of NVIDIA's the variable says nothing; of one that is described alone it does."""
+    environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    may_be = around is None or around.device_nodes
+    expected = "gpus-hidden" if visible is not None and may_be else "no-gpu"
+    assert set(told(GOOD._replace(gpus=()), environ, around)) == {expected}
+    assert set(told(GOOD._replace(gpus=None), environ, around)) == {"driver-silent" if may_be else expected}
+
+
+@given(st.integers(-64, 255).filter(bool), st.text("ab ", max_size=5))
+def test_how_a_start_failed_is_told_by_its_number(status: int, said: str) -> None:
+    """A signal is a negative one."""
+    (found,) = diagnose(GOOD, {}, HERE, Started(1.0, status=status, said=said))
+    end = f"(signal {-status})" if status < 0 else f"(exit code {status})"
+    assert found.code == "start-fails" and end in found.message and found.message.endswith(said or "(none)")

@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jaxgpu_tune import Finding, Machine, plan
+from jaxgpu_tune.model import Observation
+from jaxgpu_tune.planning.findings.installs import misfits, shared_flags
+from tests.fleet import machine
 
 MACHINES = Path(__file__).resolve().parents[2] / "machines"
 CUDNN = "nvidia-cudnn-cu12"
@@ -104,3 +109,51 @@ def test_initialize_of_0_4_26_leaves_every_process_on_its_cpu() -> None:
     }
     assert "initialize-on-cpu" not in told(here._replace(**newer))
     assert "initialize-on-cpu" not in told(here, platform="cpu")
+
+
+OF_XLA = {"tensorflow": "tensorflow", "tensorflow-cpu": "tensorflow", "tf-nightly": "tensorflow", "torch-xla": "torch_xla"}  # fmt: skip
+
+
+@given(st.sets(st.sampled_from([*OF_XLA, "torch", "numpy"])), st.sets(st.sampled_from([*OF_XLA.values(), "torch"])))
+def test_every_other_xla_is_told_once(installed: set[str], imported: set[str]) -> None:
+    """A warning where it is imported, a note where it is installed only, nothing without flags."""
+    here = machine(libraries=dict.fromkeys(installed, "2.1"))
+    seen = Observation(here, modules=frozenset(imported))
+    found = list(shared_flags(seen, "--xla_x=1"))
+    both = {OF_XLA[name] for name in installed & set(OF_XLA)} | imported & set(OF_XLA.values())
+    expected = [("warning" if name in imported else "note", name in imported) for name in sorted(both)]
+    assert [(one.severity, "is imported here" in one.message) for one in found] == expected
+    assert {one.code for one in found} <= {"xla-flags-shared"} and not list(shared_flags(seen, ""))
+    for module, one in zip(sorted(both), found, strict=True):
+        names = [f"{name} 2.1" for name in installed & set(OF_XLA) if OF_XLA[name] == module] or [module]
+        assert one.message.startswith(tuple(names))
+
+
+@given(st.sampled_from(["0.4.30", "0.4.31", "0.8.0"]), st.sampled_from([None, "580.1"]), st.booleans())
+def test_a_plugin_without_a_gpu(jaxlib: str, driver: str | None, unknown: bool) -> None:
+    """Before 0.4.31 it raises; since then it matters only where no driver is; what is unknown is no fault."""
+    here = machine(count=0, jaxlib=jaxlib, driver=driver)
+    found = {one.code for one in misfits(here._replace(gpus=None if unknown else ()))}
+    old = jaxlib == "0.4.30"
+    assert found == (set() if unknown else {"plugin-without-gpu"} if old else set() if driver else {"no-driver"})
+    assert set(misfits(here, "cpu")) == set()
+
+
+@given(st.sampled_from(["12.2", "12.8", "13.0", "13.1"]), st.sampled_from([None, "570.1"]))
+def test_a_driver_serves_its_cuda_and_older_ones(serves: str, driver: str | None) -> None:
+    found = {one.code: one for one in misfits(machine(cuda_driver=serves, driver=driver))}
+    assert ("driver-too-old" in found) is (serves < "13")
+    if found:
+        one = found["driver-too-old"]
+        assert one.message.startswith(f"The driver {driver} serves" if driver else "The driver serves")
+        assert one.severity == "error" and "jax[cuda12]==0.11.2" in one.hint
+
+
+@given(st.booleans(), st.booleans(), st.sampled_from(["0.11.2", "0.11.1"]))
+def test_both_halves_of_a_plugin_are_of_jaxlibs_release(plugin: bool, pjrt: bool, version: str) -> None:
+    halves = {"jax-cuda13-plugin": version} if plugin else {}
+    halves |= {"jax-cuda13-pjrt": version} if pjrt else {}
+    found = {one.code for one in misfits(machine(plugins=halves))}
+    assert ("no-cuda-plugin" in found) is (not halves)
+    assert ("half-a-plugin" in found) is (plugin != pjrt)
+    assert ("plugin-unused" in found) is (plugin and version != "0.11.2")

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import plan
+from jaxgpu_tune.knowledge import flags as known
+from jaxgpu_tune.knowledge.flag_values import on_top
 from tests.fleet import codes, decision, machine
 
 LEVEL = "xla_gpu_autotune_level"
@@ -50,3 +52,28 @@ def test_what_is_set_already_and_a_preset_change_places(prefer: str, level: str,
     found = decision(report, LEVEL)
     loser = {"1": "3", "3": "1"}[level]
     assert found.status == status and f"{LEVEL}={loser}" in found.reason
+
+
+GRAPHS = "xla_gpu_enable_command_buffer"
+SPEC = known.flags("0.11.2")[GRAPHS]
+CHANGES = st.tuples(st.sampled_from("+-"), st.sampled_from(("FUSION", "CUBLAS", "WHILE", "CONDITIONAL")))
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=4))
+def test_changes_to_a_list_that_are_set_already_stay_as_they_are_written(changes: list[tuple[str, str]]) -> None:
+    """One after the other, since each changes what the one before it left; what they leave is the decision's value."""
+    texts = [f"--{GRAPHS}={sign}{member}" for sign, member in changes]
+    report = plan("single_gpu", machine=machine(count=1), environ={"XLA_FLAGS": " ".join(texts)})
+    left = {member.strip() for member in SPEC.effective.split(",")}
+    for sign, member in changes:
+        left = left | {member} if sign == "+" else left - {member}
+    assert report.xla_flags.split()[-1] == texts[-1] and set(report.xla_flags.split()) <= set(texts)
+    assert meant(report.xla_flags) == left
+
+
+def meant(text: str) -> set[str]:
+    """The members that the flags of a text leave, one after the other."""
+    found = SPEC.effective
+    for word in text.split():
+        found = on_top(SPEC, found, word.partition("=")[2])
+    return {member.strip() for member in found.split(",")}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import jaxgpu_tune
 from jaxgpu_tune.knowledge import flags as known
-from jaxgpu_tune.planning.release.target import Target
+from jaxgpu_tune.planning.release.target import ENDS_PROCESS, Target, target_of
 from tests.fleet import codes, decision, machine
 
 UNROLLING = "xla_gpu_enable_while_loop_unrolling"
@@ -56,3 +58,58 @@ def test_nothing_undefined_says_what_holds_without_it() -> None:
     found = [spec for release in known.releases() for spec in known.flags(release).values() if spec.undefined]
     assert len(found) > 10
     assert all(spec.effective is None for spec in found)
+
+
+RELEASES = (known.releases()[0], "0.4.31", "0.5.3", "0.8.1", known.releases()[-1])
+
+
+@given(st.sampled_from(RELEASES), st.sampled_from(RELEASES), st.data())
+def test_what_one_of_two_builds_refuses_both_together_refuse(one: str, other: str, data: st.DataObject) -> None:
+    """The worst of what either does comes of it."""
+    name = data.draw(st.sampled_from(sorted(set(known.flags(one)) & set(known.flags(other)))))
+    text = data.draw(st.sampled_from(("x", "1", "true", "", "-1", "99999999999999999999", " 2")))
+    both, each = Target((one, other)), (Target((one,)), Target((other,)))
+    assert (both.refusal(name, text) is None) is all(target.refusal(name, text) is None for target in each)
+    assert both.ends_process(name, text) is any(target.ends_process(name, text) for target in each)
+    assert both.is_default(name, text) is all(target.is_default(name, text) for target in each)
+    assert not any(target.ends_process(name, text) for target in each if target.refusal(name, text) is None)
+    assert both.is_taken_elsewhere(name, text) or all(target.refusal(name, text) for target in each)
+
+
+def test_a_value_ends_the_process_where_the_parser_says_so() -> None:
+    """An unknown flag does in any release, a flag without the value that it needs as well."""
+    target = Target((known.releases()[-1],))
+    assert target.ends_process("xla_gpu_autotune_level", "x") and not target.ends_process("xla_gpu_autotune_level", "1")
+    assert target.ends_process("xla_no_such", "1") and target.ends_process("xla_gpu_autotune_level", None)
+    assert not target.ends_process("xla_dump_hlo_as_text", None)
+    assert "needs a value" in str(target.refusal("xla_gpu_autotune_level", None))
+    assert Target(target.releases, refused=frozenset({"xla_dump_to"})).flag("xla_dump_to") is None
+    assert Target(()).flag("xla_dump_to") is None
+
+
+@given(st.integers(-3, 3), st.sampled_from(["", "+", " "]))
+def test_a_count_of_devices_is_at_least_one(count: int, before: str) -> None:
+    """With another XLA finds no device, and JAX does not start."""
+    target, name = Target((known.releases()[-1],)), "xla_force_host_platform_device_count"
+    refused = target.refusal(name, f"{before}{count}")
+    assert (refused is None) is (count >= 1)
+    assert refused is None or "whole numbers of at least 1" in refused
+    assert refused is None or target.outcome(name, f"{before}{count}") in ("JAX would find no device", ENDS_PROCESS)
+
+
+def test_a_build_that_is_in_no_table_is_both_its_neighbours() -> None:
+    """Which is told, as is a plugin of another release."""
+    found = target_of(machine(jaxlib="0.99.0"))
+    assert found.releases == (known.releases()[-1],) and found.label == "jaxlib 0.99.0"
+    assert {one.code for one in found.findings} == {"unknown-build"}
+    assert all(one.severity == "warning" and "0.99.0" in one.message for one in found.findings)
+    between = target_of(machine(jaxlib="0.8.0.5"))
+    assert len(between.releases) == 2 and all(" and ".join(between.releases) in one.message for one in between.findings)
+    here = machine(plugins={"jax-cuda13-plugin": "0.11.1", "jax-cuda13-pjrt": "0.11.1"})
+    skewed = target_of(here)
+    assert skewed.releases == ("0.11.2", "0.11.1") and [one.code for one in skewed.findings] == ["version-skew"]
+    assert skewed.findings[0].hint.endswith("'jax[cuda13]==0.11.2'")
+    assert target_of(machine(jaxlib="0.11.2")).findings == ()
+    nothing = target_of(jaxgpu_tune.Machine.from_dict({"gpus": []}))
+    assert nothing.releases == () and [one.code for one in nothing.findings] == ["no-jaxlib"]
+    assert nothing.label == "an unknown jaxlib" and nothing.jax_release is None
