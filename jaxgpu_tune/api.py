@@ -11,7 +11,8 @@ from . import session
 from .arguments import Arguments, Unpack
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
-from .host.detect import detect_machine, machine_of_file
+from .host.detect import detect_machine, machine_file, machine_of_file
+from .host.named import named_by, preset_files, written_out
 from .host.observe import observe
 from .host.processes import find_processes
 from .knowledge.presets import all_presets
@@ -20,7 +21,7 @@ from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
-from .planning.request import Request, check_own, chosen_preset, is_off, make_request
+from .planning.request import PRESET, Request, check_own, chosen_preset, is_off, make_request, preset_name
 from .planning.settings.arguments import bad, texts
 
 TYPE_CHECKING = False
@@ -74,7 +75,8 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
         >>> import jax
     """
     typed = preset == "auto" and session.is_typed(os.environ)
-    chosen, overruled = (preset, ()) if typed else chosen_preset(os.environ, preset)
+    files = preset_files(os.environ.get(PRESET, ""))
+    chosen, overruled = (preset, ()) if typed else chosen_preset(os.environ, preset, files)
     return session.set_up(request_of(chosen, arguments)._replace(who=_caller()), overruled)
 
 
@@ -108,8 +110,8 @@ def plan(
     Raises:
         UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
     """
-    request = request_of(preset, arguments)
     given = os.environ if environ is None else texts("environ", environ)
+    request = request_of(preset, arguments, given)
     return plan_here(request, _observe_fresh(request, given, jaxlib))
 
 
@@ -157,7 +159,7 @@ def fresh_environ(
     ``here``: the process runs on this machine, so that a plan for another jaxlib changes nothing either;
     ``jaxlib``: plan for that release instead of the installed one.
     """
-    request = request_of(preset, arguments)._replace(who=who)
+    request = request_of(preset, arguments, base)._replace(who=who)
     observation = _observe_fresh(request, base, jaxlib)
     report = plan_here(request, observation)
     why_not = (*(session.foreign(observation.machine, request) if here else ()), *session.held(base, report))
@@ -220,7 +222,7 @@ def checked(
     request = make_request()._replace(machine=machine)
     observation = _observe_fresh(request, given, jaxlib)
     report = on_this_disk(make_plan(request, observation, NOTHING))
-    report = with_findings(report, check_own(given))
+    report = with_findings(report, check_own(given, preset_files(given.get(PRESET, ""))))
     told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
     read = reading(observation, target_of(observation.machine), report.xla_flags)
     if read.ends and not any(f.severity == "error" for f in told):
@@ -305,7 +307,7 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
 
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
     """Everything known of a flag, variable, option or preset, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
-    from .planning.explain import closest, containing
+    from .planning.explain import closest, containing, plain_name
     from .planning.explain import explain as explain_name
     from .planning.select import facts_of
 
@@ -314,7 +316,8 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     request = make_request()
     machine = _observe_fresh(request, os.environ, jaxlib).machine
     target = target_of(machine)
-    found = explain_name(name, target, facts_of(machine, request), machine.gpus or ())
+    files = preset_files(plain_name(name))
+    found = explain_name(name, target, facts_of(machine, request), machine.gpus or (), files)
     if found is None:
         near, within = closest(name, target), containing(name, target)
         listed = f"{', '.join(within[:NAMED])}{f' and {len(within) - NAMED} more' if len(within) > NAMED else ''}"
@@ -341,16 +344,27 @@ for _function in (configure, plan, environ, compiler_options):
     spell_out(_function)
 
 
-def request_of(preset: Any, arguments: Mapping[str, Any]) -> Request:
-    """The call as a value; a machine file that is named is read."""
+def request_of(preset: Any, arguments: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Request:
+    """The call as a value, with all that it names in files: read here, so that planning reads nothing.
+
+    ``environ``: of the process that is planned for, if not this one.
+    """
+    around = os.environ if environ is None else environ
+    described = arguments.get("machine") is not None or machine_file(around) is not None
+    given, wrong = _with_machine(written_out(arguments, around, described=described))
+    return make_request(preset, given, wrong, named_by(preset_name(preset), given, described=described))
+
+
+def _with_machine(arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Finding, ...]]:
+    """The arguments with the machine of the file that is named, and what is wrong with that file."""
     path = arguments.get("machine")
     if not isinstance(path, (str, os.PathLike)):
-        return make_request(preset, arguments)
+        return arguments, ()
     try:
         machine = machine_of_file(os.fspath(path), f"machine={os.fspath(path)!r}")
     except BadSetting as error:
-        return make_request(preset, {**arguments, "machine": None}, error.findings)
-    return make_request(preset, {**arguments, "machine": machine})
+        return {**arguments, "machine": None}, error.findings
+    return {**arguments, "machine": machine}, ()
 
 
 def _caller() -> str:

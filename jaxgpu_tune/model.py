@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
+from .named import Named
 from .state import Layer
 from .values import Value, jsonable
 
@@ -179,7 +180,8 @@ class Observation(Value):
     earlier calls asked for, ``edits`` what the user changed after which of them, ``notes`` what was wrong with their record;
     ``jax_config`` the options of a live jax that differ from jax's defaults (None: jax is not imported);
     ``flag_file`` the text of the file XLA_FLAGS names; ``modules`` other users of the GPU that are imported here;
-    ``live``: this process is planned for, not a fresh one; ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA.
+    ``live``: this process is planned for, not a fresh one; ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA;
+    ``named``: what is at the paths that ``layers`` name.
     """
 
     machine: Machine
@@ -192,6 +194,7 @@ class Observation(Value):
     layers: tuple[Layer, ...] = ()
     edits: Mapping[str, int] = NOTHING
     notes: tuple[Finding, ...] = ()
+    named: Named = Named()
 
 
 class Migration(Value):

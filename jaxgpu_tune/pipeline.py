@@ -60,7 +60,7 @@ def plan_here(request: Request, observation: Observation) -> Report:
     if observation.layers:
         from .planning.layers import recalled
 
-        request = recalled(request, observation.layers)
+        request = recalled(request, observation.layers, observation.named)
     report = with_findings(probed_plan(request, observation), check_switch(observation.environ))
     report = on_this_disk(report, described=request.machine is not None)
     if not is_off(observation.environ):
@@ -245,7 +245,7 @@ def _found(draft: Draft, observation: Observation, *, looks_around: bool) -> Ite
 def composed(request: Request) -> tuple[Request, Preset]:
     """The request's preset; one that cannot be had is a problem of the request, told with its others."""
     try:
-        return request, compose(request.preset)
+        return request, compose(request.preset, request.named.presets)
     except (UnknownPreset, BadSetting) as wrong:
         found = (Problem(finding, type(wrong)) for finding in wrong.findings if request.preset)
         return request._replace(problems=(*request.problems, *found)), Preset(request.preset, "", "user")

@@ -22,8 +22,6 @@ from .state import Layer, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .host.late import Late
 
 
@@ -125,22 +123,12 @@ def layers_with(request: Request, former: tuple[Layer, ...], *, parents: bool = 
 
     ``parents``: the last may be one that another process has made, which a call that can be taken back must not be part of.
     """
-    arguments = _lasting(request)
+    arguments = request.lasting
     again = former and (former[-1].who, former[-1].arguments) == (request.who, arguments)
     if again and (parents or former[-1].number in _made):
         return former
     number = max([_used[0], *(layer.number for layer in former)]) + 1
     return (*_without_repeats(former), Layer(number, request.who, arguments))
-
-
-def _lasting(request: Request) -> dict[str, Any]:
-    """What goes on holding; a preset's file by its whole path, since later calls may be made in another folder."""
-    arguments = request.lasting
-    if "preset" in arguments:
-        name = str(arguments["preset"])
-        parts = [name] if os.path.isfile(name) else name.split("+")
-        arguments["preset"] = "+".join(os.path.abspath(part) if os.path.isfile(part) else part for part in parts)
-    return arguments
 
 
 def _without_repeats(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:

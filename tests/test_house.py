@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
 
 LAYERS = (
-    {"values", "errors", "model", "machine_file", "arguments", "state"},
+    {"values", "errors", "model", "machine_file", "arguments", "named", "state"},
     {"knowledge"},
     {"planning"},
     {"host", "render"},

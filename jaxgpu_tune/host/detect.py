@@ -13,7 +13,7 @@ from .packages import installed_versions
 from .phase import joined, phase
 from .processes import find_processes, own_devices
 
-__all__ = ["MACHINE_FILE", "detect_machine", "machine_of_file"]
+__all__ = ["MACHINE_FILE", "detect_machine", "machine_file", "machine_of_file"]
 
 MACHINE_FILE = "JAXGPU_TUNE_MACHINE"
 
@@ -24,7 +24,7 @@ def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
     ``live``: what this process has joined by jax.distributed.initialize() counts, too.
     The file that this process's own environment names counts also where another environment is planned for.
     """
-    path = environ.get(MACHINE_FILE) or os.environ.get(MACHINE_FILE)
+    path = machine_file(environ)
     if path:
         return machine_of_file(path, f"{MACHINE_FILE}={path!r}")
     found, packages, processes = (
@@ -46,6 +46,11 @@ def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
         phase=phase(),
         processes=processes._replace(local_device_ids=own),
     )
+
+
+def machine_file(environ: Mapping[str, str]) -> str | None:
+    """The file that describes another machine, as that environment names it, or else this process's own."""
+    return environ.get(MACHINE_FILE) or os.environ.get(MACHINE_FILE) or None
 
 
 def _is_wsl() -> bool | None:

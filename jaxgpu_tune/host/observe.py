@@ -10,8 +10,9 @@ from ..knowledge.pool import neighbours
 from ..model import Decision, Machine, Observation
 from ..state import State
 from .apply import changed_options, former_options
-from .detect import detect_machine
+from .detect import detect_machine, machine_file
 from .marker import MARKER, follow, state_text
+from .named import named_by_layers
 from .phase import live_config, phase
 
 TYPE_CHECKING = False
@@ -53,6 +54,7 @@ def observe(
         cuda_folders=cuda_folders(before),
         live=live,
         layers=layers,
+        named=named_by_layers(layers, described=machine is not None or machine_file(before) is not None),
         edits={**followed.state.edits, **{name.upper(): layers[-1].number for name in edited if layers}},
         notes=followed.findings,
     )

@@ -12,7 +12,7 @@ from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, preset_names
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
-from ..model import Explanation, Gpu, Preset, Setting, SettingKind
+from ..model import NOTHING, Explanation, Gpu, Preset, Setting, SettingKind
 from .base.conditions import Facts, all_met
 from .release.target import Target
 from .select import advised, compose, is_preset
@@ -22,21 +22,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from ..named import Files
 
-__all__ = ["closest", "containing", "explain", "numbered"]
+
+__all__ = ["closest", "containing", "explain", "numbered", "plain_name"]
 
 ARGUMENTS = Arguments.__annotations__
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -> Explanation | None:
+def explain(
+    name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = (), files: Files = NOTHING
+) -> Explanation | None:
     """What is known of a flag (with or without dashes), a variable, a jax.config option or presets; None: nothing is.
 
-    Raises UnknownPreset and BadSetting for names that can only be presets'.
+    ``files``: what each file of a preset holds that ``plain_name`` names. Raises UnknownPreset and BadSetting for names that can only be presets'.
     """
-    plain = name.strip().lstrip("-").split("=", 1)[0]
+    plain = plain_name(name)
     if is_preset(plain):
-        return _of_preset(compose(plain), facts)
+        return _of_preset(compose(plain, files), facts)
     if plain in ARGUMENTS or plain == "preset":
         return Explanation("argument", plain, does=_argument(plain), here=f"configure({plain}=…)")
     kind, plain = _kind_of(plain)
@@ -57,6 +61,11 @@ def explain(name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = ()) -
         hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
         **_build_facts(kind, plain, target),
     )
+
+
+def plain_name(name: str) -> str:
+    """A name without the dashes and the value that may have been copied with it."""
+    return name.strip().lstrip("-").split("=", 1)[0]
 
 
 def _argument(name: str) -> str:

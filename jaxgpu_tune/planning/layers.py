@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import BadSetting, UnknownPreset
 from ..model import Decision, Finding, Observation, Setting
+from ..named import Named
 from ..state import Layer
 from .base.secrets import shown_value
 from .base.wish import Wish
@@ -43,10 +44,10 @@ def earlier(layer: Layer) -> str:
     return layer.who if layer.who.startswith("jaxgpu-tune") else f"an earlier {layer.who}"
 
 
-def recalled(request: Request, layers: Iterable[Layer]) -> Request:
-    """The request with what earlier calls asked for under it, and notes where it says otherwise."""
+def recalled(request: Request, layers: Iterable[Layer], named: Named) -> Request:
+    """The request with what earlier calls asked for under it, and notes where it says otherwise. ``named``: what those name."""
     notes: list[Finding] = []
-    calls = [(layer, asked) for layer in layers if (asked := _request(layer, notes)) is not None]
+    calls = [(layer, asked) for layer in layers if (asked := _request(layer, named, notes)) is not None]
     settings = tuple(
         s._replace(reason=f"asked for by {earlier(layer)}", source=f"{earlier(layer)}, {s.source}", call=layer.number)
         for layer, asked in calls
@@ -62,16 +63,17 @@ def recalled(request: Request, layers: Iterable[Layer]) -> Request:
         earlier=settings,
         remembered={name: (earlier(layer), layer.number) for name, (_, layer) in left.items()},
         notes=(*request.notes, *notes),
+        named=request.named._replace(presets={**named.presets, **request.named.presets}),
     )
 
 
-def _request(layer: Layer, notes: list[Finding]) -> Request | None:
+def _request(layer: Layer, named: Named, notes: list[Finding]) -> Request | None:
     """What a call asked for; where it can no longer be had (a file that is gone, a name that is no more) that is told."""
     try:
-        asked = make_request(layer.arguments.get("preset", AUTO), _without_preset(layer.arguments))
+        asked = make_request(layer.arguments.get("preset", AUTO), _without_preset(layer.arguments), named=named)
         raise_problems(asked.problems)
         if asked.preset != AUTO:
-            compose(asked.preset)
+            compose(asked.preset, named.presets)
     except (BadSetting, UnknownPreset) as wrong:
         message = f"What {earlier(layer)} asked for can no longer be had here and is left out: {wrong}"
         notes.append(Finding("earlier-call-lost", "warning", message, "Ask for it again in this call."))
@@ -112,7 +114,7 @@ def _overruled(given: Given, own: Mapping[str, Any]) -> Iterator[Finding]:
 def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: list[Finding]) -> str:
     """The preset in force; one that is named takes the place of an earlier one, "auto" does not."""
     named = [(layer, asked.preset) for layer, asked in calls if asked.preset != AUTO]
-    if not named or _place(request.preset) == _place(named[-1][1]):
+    if not named or (request.named.place or request.preset) == named[-1][1]:
         return request.preset
     layer, former = named[-1]
     if request.preset == AUTO:
@@ -124,11 +126,6 @@ def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: lis
     hint = f"To have both say {former}+{os.path.basename(request.preset)}; to keep the first name none here."
     notes.append(Finding("preset-displaced", "warning", message, hint))
     return request.preset
-
-
-def _place(preset: str) -> str:
-    """A preset's name; of a file its whole path."""
-    return os.path.abspath(preset) if preset.endswith(".toml") else preset
 
 
 def explicit(
@@ -161,7 +158,8 @@ def struck(settings: Iterable[Setting], observation: Observation, target: Target
 
 def variables_asked(layers: Iterable[Layer], environ: Mapping[str, str]) -> frozenset[str]:
     """The variables that calls ask for, each by itself or as what carries a flag or an option; of a share of the memory those that are set."""
-    asked = recalled(make_request(), layers)
+    settings = [layer._replace(arguments=_without_preset(layer.arguments)) for layer in layers]
+    asked = recalled(make_request(), settings, Named())
     shares = FRACTION_NAMES if any(name in asked.remembered for name in SHARES) else ()
     return frozenset((*(name for name in shares if name in environ), *map(_carrier, asked.earlier)))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ..arguments import Arguments
 from ..errors import BadSetting, UnknownArgument, UnknownPreset
 from ..model import NOTHING, Finding, Machine, Setting
+from ..named import Named
 from ..values import Value, jsonable
 from .base.wish import Problem
 from .in_force import InForce
@@ -19,11 +20,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..named import Files
 
-__all__ = ["Request", "check_own", "check_switch", "chosen_preset", "is_off", "make_request", "raise_problems"]
+
+__all__ = [
+    "PRESET",
+    "Request",
+    "check_own",
+    "check_switch",
+    "chosen_preset",
+    "is_off",
+    "make_request",
+    "preset_name",
+    "raise_problems",
+]
 
 MOST = {"layer_bytes": 2**40, "processes_per_gpu": 100, "devices": 2**20}
 """Beyond these a number is a mistake of unit: a layer of 1 TiB, 100 processes on a GPU, a million GPUs."""
+NOWHERE = Named()
 OF_ONE_CALL = frozenset({"prefer", "strict", "probe", "late", "machine"})
 SWITCH, PRESET = "JAXGPU_TUNE", "JAXGPU_TUNE_PRESET"
 OFF, ON = ("off", "0", "false", "no"), ("", "on", "1", "true", "yes")
@@ -34,6 +48,7 @@ class Request(Value):
 
     ``who`` asks. ``earlier``: settings that earlier calls asked for; ``remembered``: the arguments that are theirs, with who and
     which call; ``notes``: what is to be said of that. ``held``: what is in force with it, once that is known.
+    ``named``: what is at the paths that it names.
     """
 
     preset: str = "auto"
@@ -56,11 +71,13 @@ class Request(Value):
     remembered: Mapping[str, tuple[str, int]] = NOTHING
     notes: tuple[Finding, ...] = ()
     held: InForce = InForce()
+    named: Named = NOWHERE
 
     @property
     def lasting(self) -> dict[str, Any]:
-        """The arguments that go on holding after the call, as they were given; none that say nothing."""
-        given = {name: value for name, value in self.arguments.items() if name not in OF_ONE_CALL}
+        """The arguments that go on holding after the call, a preset's file by its whole path; none that say nothing."""
+        whole = {"preset": self.named.place} if self.named.place else {}
+        given = {name: value for name, value in {**self.arguments, **whole}.items() if name not in OF_ONE_CALL}
         return {name: value for name, value in given.items() if (name, value) != ("preset", "auto")}
 
     @property
@@ -75,11 +92,15 @@ class Request(Value):
 
 
 def make_request(
-    preset: Any = "auto", arguments: Mapping[str, Any] = NOTHING, wrong: Iterable[Finding] = ()
+    preset: Any = "auto",
+    arguments: Mapping[str, Any] = NOTHING,
+    wrong: Iterable[Finding] = (),
+    named: Named = NOWHERE,
 ) -> Request:
     """The arguments of ``configure()`` as a value, with everything that is wrong with their own form.
 
     ``wrong``: what is known already to be wrong. What is wrong is left out of the value, so that the plan can tell what else is.
+    ``named``: what is at the paths that the call names.
     """
     problems = [*wrong]
     unknown = [Problem(_unknown(name), UnknownArgument) for name in arguments if name not in Arguments.__annotations__]
@@ -92,7 +113,7 @@ def make_request(
         *given_as.memory_settings(given["preallocate"], given["allocator"], problems),
         *given_as.cache_settings(given["compilation_cache"], problems),
         *given_as.graph_settings(given["cuda_graphs"], problems),
-        *given_as.pgle_settings(given["pgle"], problems),
+        *given_as.pgle_settings(given["pgle"], problems, named.profiles),
         *given_as.platform_settings(given["platform"], problems),
     )
     plain = {
@@ -104,11 +125,12 @@ def make_request(
     return Request(
         **plain,
         preset=name,
-        settings=tuple(map(given_as.expanded, settings)),
+        settings=settings,
         memory_fraction=None if wrong_fraction else given["memory_fraction"],
         machine=planned_for,
         arguments={"preset": name} | {k: jsonable(v) for k, v in given.items() if v is not None and k != "machine"},
         problems=(*unknown, *(Problem(finding, BadSetting) for finding in problems)),
+        named=named,
     )
 
 
@@ -121,15 +143,18 @@ def raise_problems(problems: Iterable[Problem]) -> None:
         raise (classes.pop() if len(classes) == 1 else mixed).of(problem.finding for problem in found)
 
 
-def chosen_preset(environ: Mapping[str, str], preset: Any) -> tuple[Any, tuple[Finding, ...]]:
-    """What JAXGPU_TUNE_PRESET names, else ``preset``, and a note where the one takes the other's place. Raises UnknownPreset."""
+def chosen_preset(environ: Mapping[str, str], preset: Any, files: Files = NOTHING) -> tuple[Any, tuple[Finding, ...]]:
+    """What JAXGPU_TUNE_PRESET names, else ``preset``, and a note where the one takes the other's place. Raises UnknownPreset.
+
+    ``files``: what each file holds that it names.
+    """
     named = environ.get(PRESET)
     if not named:
         return preset, ()
     from .select import compose
 
     try:
-        compose(named)
+        compose(named, files)
     except (UnknownPreset, BadSetting) as error:
         raise type(error).of(one._replace(message=f"{PRESET}: {one.message}") for one in error.findings) from None
     asked = str(getattr(preset, "value", preset))
@@ -150,11 +175,11 @@ def check_switch(environ: Mapping[str, str]) -> Iterable[Finding]:
         yield Finding("bad-switch", "warning", message, f"To have nothing applied write {SWITCH}=off; else unset it.")
 
 
-def check_own(environ: Mapping[str, str]) -> Iterable[Finding]:
+def check_own(environ: Mapping[str, str], files: Files = NOTHING) -> Iterable[Finding]:
     """What is wrong with the values of this library's own variables: the switch, and the preset that one names."""
     yield from check_switch(environ)
     try:
-        chosen_preset(environ, "auto")
+        chosen_preset(environ, "auto", files)
     except (UnknownPreset, BadSetting) as error:
         yield from error.findings
 
@@ -178,9 +203,15 @@ def _machine(given: Any, problems: list[Finding]) -> Machine | None:
         return None
 
 
+def preset_name(given: Any) -> str:
+    """The text of what is given as a preset; empty for what is none."""
+    known = isinstance(given, (str, os.PathLike)) and os.fspath(given)
+    return str(getattr(given, "value", known)) if known else ""
+
+
 def _preset(given: Any, problems: list[Finding]) -> str:
-    if isinstance(given, (str, os.PathLike)) and os.fspath(given):
-        return str(getattr(given, "value", os.fspath(given)))
+    if name := preset_name(given):
+        return name
     problems.append(bad("preset", given, "a preset's name, several joined by '+', or the path of a TOML file"))
     return ""
 

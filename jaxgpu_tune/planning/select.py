@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from ..errors import UnknownPreset
-from ..knowledge.presets import load_preset, load_preset_file, preset_names
-from ..model import Decision, Finding, Gpu, Machine, Observation, Preset, Setting
+from ..errors import BadSetting, UnknownPreset
+from ..knowledge.presets import load_preset, preset_names
+from ..model import NOTHING, Decision, Finding, Gpu, Machine, Observation, Preset, Setting
 from .base.conditions import Facts, Verdict, all_met, evaluate
 from .findings.hazards import withheld
 from .request import Request
 from .settings.arguments import THRESHOLD_FLAGS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..named import Files
+
 
 __all__ = [
     "advised",
     "asked_fraction",
     "compose",
     "facts_of",
+    "is_path",
     "is_preset",
     "job_devices",
     "nothing_set",
@@ -37,9 +43,12 @@ TRUSTED = ("maintained", "published", "user")
 """Kinds of presets, those that say most of where they come from first."""
 
 
-def compose(name: str) -> Preset:
-    """The presets of a name as one: joined by "+", left to right. Raises UnknownPreset, BadSetting."""
-    parts = [_load(part.strip()) for part in _parts(name)]
+def compose(name: str, files: Files = NOTHING) -> Preset:
+    """The presets of a name as one: joined by "+", left to right. Raises UnknownPreset, BadSetting.
+
+    ``files``: what each file holds that it names, or what is wrong with it.
+    """
+    parts = [_one(part.strip(), files) for part in ([name] if name in files else _parts(name))]
     fractions = [part.memory_fraction for part in parts if part.memory_fraction is not None]
     return Preset(
         name=name,
@@ -56,11 +65,11 @@ def compose(name: str) -> Preset:
 
 def is_preset(name: str) -> bool:
     """Whether a name can only be that of presets: one of ours, several joined by "+", or a file's path."""
-    return name in preset_names() or "+" in name or _is_path(name)
+    return name in preset_names() or "+" in name or is_path(name)
 
 
 def _parts(preset: str) -> list[str]:
-    parts = [preset] if os.path.isfile(preset) else preset.split("+")
+    parts = preset.split("+")
     if not all(part.strip() for part in parts):
         message, hint = (
             f"{preset!r}: a name is missing beside a '+'.",
@@ -70,11 +79,17 @@ def _parts(preset: str) -> list[str]:
     return parts
 
 
-def _load(name: str) -> Preset:
-    return load_preset_file(name) if _is_path(name) else load_preset(name)
+def _one(name: str, files: Files) -> Preset:
+    if not is_path(name):
+        return load_preset(name)
+    found = files.get(name) or (Finding("bad-preset-file", "error", f"{name}: was not read before planning."),)
+    if isinstance(found, Preset):
+        return found
+    raise BadSetting.of(found)
 
 
-def _is_path(name: str) -> bool:
+def is_path(name: str) -> bool:
+    """Whether a name is a file's: by its spelling, whatever lies in the folder."""
     return name.endswith(".toml") or os.sep in name
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, UnknownFlag, UnknownPreset
+from jaxgpu_tune.host.named import preset_files
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine
@@ -76,10 +77,11 @@ def test_presets_of_ones_own_and_joined_ones_are_explained(tmp_path: Path) -> No
     path = tmp_path / "mine.toml"
     path.write_text('evidence = ["Seen."]\n[[set]]\nflag = "xla_gpu_autotune_level"\nvalue = 3\n')
     target, facts = target_of(Machine.from_dict({"jaxlib": "0.11.2"})), Facts("0.11.2")
-    found = explain(str(path), target, facts)
+    files = preset_files(str(path))
+    found = explain(str(path), target, facts, files=files)
     assert found is not None and found.evidence == ("Seen.",)
     assert found.sets == ("--xla_gpu_autotune_level=3, anywhere; unmeasured",)
-    joined = explain(f"decode+{path}", target, facts)
+    joined = explain(f"decode+{path}", target, facts, files=files)
     decode = explain("decode", target, facts)
     assert joined is not None and decode is not None and joined.sets == decode.sets + found.sets
     flag = explain("--xla_gpu_enable_command_buffer=+WHILE", target, facts)

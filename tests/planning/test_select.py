@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import BadSetting, UnknownPreset, plan
-from jaxgpu_tune.model import Machine
+from jaxgpu_tune.host.named import preset_of
+from jaxgpu_tune.model import Finding, Machine, Preset
 from jaxgpu_tune.planning.request import Request
-from jaxgpu_tune.planning.select import compose, facts_of, is_preset
+from jaxgpu_tune.planning.select import compose, facts_of, is_path, is_preset
 from tests.fleet import GIB, codes, machine
 
 
@@ -29,9 +30,9 @@ def facts(here: Machine, **arguments: object) -> object:
 def test_a_later_presets_fraction_wins(tmp_path: Path) -> None:
     first = preset_file(tmp_path, "first.toml", "memory_fraction = 0.5\n")
     second = preset_file(tmp_path, "second.toml", "memory_fraction = 0.8\n")
-    assert compose(f"{first}+{second}").memory_fraction == 0.8
-    assert compose(f"{second}+{first}").memory_fraction == 0.5
-    assert compose(f"{first}+single_gpu").memory_fraction == 0.5
+    assert preset_of(f"{first}+{second}").memory_fraction == 0.8
+    assert preset_of(f"{second}+{first}").memory_fraction == 0.5
+    assert preset_of(f"{first}+single_gpu").memory_fraction == 0.5
     assert compose("single_gpu").memory_fraction is None
 
 
@@ -44,7 +45,7 @@ def test_mistakes_in_a_users_part_of_a_joined_preset_are_told(joined: str, tmp_p
         '[[set]]\nflag = "xla_gpu_autotune_levle"\nvalue = 2\nreason = "r"\nwhen = { devices = ">=99" }\n',
     )
     name = joined.format(mine)
-    assert compose(name).kind == "user"
+    assert preset_of(name).kind == "user"
     assert "unknown-flag" in codes(plan(name, machine=machine(), environ={}))
     with pytest.raises((BadSetting, ValueError)):
         plan(name, machine=machine(), environ={}, strict=True)
@@ -78,7 +79,29 @@ def test_what_can_only_be_a_presets_name() -> None:
 
 
 def test_the_file_of_a_name_with_a_plus_is_that_file(tmp_path: Path) -> None:
-    assert compose(preset_file(tmp_path, "a+b.toml", 'summary = "both"\n')).summary == "both"
+    assert preset_of(preset_file(tmp_path, "a+b.toml", 'summary = "both"\n')).summary == "both"
+
+
+def test_a_name_is_a_files_by_its_spelling_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lies in the folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("fsdp", "fsdp+reproducible", "reproducible"):
+        (tmp_path / name).write_text("no preset")
+    assert preset_of("fsdp+reproducible") == compose("fsdp+reproducible")
+    assert plan("fsdp+reproducible", machine=machine(), environ={}).preset == "fsdp+reproducible"
+    assert all(map(is_path, ("a.toml", "./fsdp", "/a/b"))) and not any(map(is_path, ("fsdp", "fsdp+reproducible")))
+
+
+def test_composing_reads_nothing(tmp_path: Path) -> None:
+    """A file that is there counts as its content that is handed in, and not without it."""
+    path = preset_file(tmp_path, "mine.toml", 'summary = "mine"\n')
+    with pytest.raises(BadSetting, match="not read"):
+        compose(path)
+    handed = Preset("other", "handed in", "user")
+    assert compose(f"fsdp+{path}", {path: handed}).summary.endswith("handed in")
+    wrong = (Finding("bad-preset-file", "error", "broken"), Finding("bad-preset-file", "error", "twice"))
+    with pytest.raises(BadSetting, match=r"(?s)broken.*twice"):
+        compose(path, {path: wrong})
 
 
 class TestJob:

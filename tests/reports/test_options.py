@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -226,16 +227,14 @@ tell([["cache-unwritable" in codes for codes in found], dict(items).get("{CACHE}
     assert status == "ignored"
 
 
-def test_R81_home_is_replaced_in_what_is_asked_for_and_told_in_what_is_inherited(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("HOME", "/home/me")
+def test_R81_home_is_replaced_in_what_is_asked_for_and_told_in_what_is_inherited() -> None:
+    """The home of the environment that is planned for."""
     for arguments in (
         {"compilation_cache": "$HOME/c"},
         {"jax_config": {CACHE: "~/c"}},
         {"env": {CACHE.upper(): "~/c"}},
     ):
-        assert planned(**arguments).jax_config[CACHE] == "/home/me/c"  # type: ignore[arg-type]
+        assert planned({"HOME": "/home/me"}, **arguments).jax_config[CACHE] == "/home/me/c"  # type: ignore[arg-type]
     assert "unexpanded-path" in codes(planned({CACHE.upper(): "$HOME/c"}))
 
 
@@ -287,12 +286,22 @@ def test_R78_expected_profiles_need_a_cache_and_are_not_made() -> None:
 
 
 def test_R79_a_profile_has_to_be_there(tmp_path: Path) -> None:
+    """On the machine here."""
+    here = partial(jaxgpu_tune.plan, environ={})
     for name in ("profile.pb", "profile.pbtxt", "profile.json"):
         with pytest.raises(jaxgpu_tune.BadSetting, match="ignores every other path"):
-            planned(pgle=tmp_path / name)
+            here(pgle=tmp_path / name)
     (tmp_path / "profile.pb").write_bytes(b"")
-    flags = planned(pgle=tmp_path / "profile.pb").xla_flags
-    assert flags == f"--xla_gpu_pgle_profile_file_or_directory_path={tmp_path / 'profile.pb'}"
+    for report in (here(pgle=tmp_path / "profile.pb"), planned(pgle=tmp_path / "profile.pb")):
+        assert report.xla_flags == f"--xla_gpu_pgle_profile_file_or_directory_path={tmp_path / 'profile.pb'}"
+
+
+def test_R79_a_profile_of_another_machine_need_not_be_here() -> None:
+    """Its name still has to be one that XLA reads."""
+    for name in ("/data/on/cluster.pb", "/data/on/cluster.pbtxt", "/data/profiles"):
+        assert planned(pgle=name).xla_flags == f"--xla_gpu_pgle_profile_file_or_directory_path={name}"
+    with pytest.raises(jaxgpu_tune.BadSetting, match="ignores every other path"):
+        planned(pgle="/data/on/cluster.json")
 
 
 @pytest.mark.parametrize("debug", ["jax_disable_jit", "jax_debug_nans"])

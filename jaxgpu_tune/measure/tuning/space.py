@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...host.named import preset_of
 from ...knowledge.search import Candidate, candidates, treatment
 from ...model import Observation, Preset, Setting
 from ...pipeline import make_plan
 from ...planning.base.conditions import all_met
 from ...planning.request import Request
-from ...planning.select import compose, facts_of
+from ...planning.select import facts_of
 from ..search.values import NOTHING, Atom, Config, Move, Risk, Start
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def space_of(
     ]
     starts = [Start(AS_IT_IS, NOTHING), *_clean_start(observation.environ, clean)]
     for name in presets:
-        config = _config(make_plan(request._replace(preset=name), observation, compose(name)))
+        config = _config(make_plan(request._replace(preset=name), observation, preset_of(name)))
         if config and config not in {one.config for one in starts}:
             starts.append(Start(name, config))
         elif not config:

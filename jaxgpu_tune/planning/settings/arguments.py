@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...errors import BadSetting
 from ...knowledge.tables import is_own
-from ...model import Finding, Setting
+from ...model import NOTHING, Finding, Setting
 from ..xla_flags.grammar import scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from ...named import Kind
 
 
 __all__ = [
@@ -164,14 +166,6 @@ def cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
         yield Setting("jax_config", CACHE_OPTION, os.fspath(cache), "asked for", "argument compilation_cache")
 
 
-def expanded(setting: Setting) -> Setting:
-    """The cache's directory with ``~`` and ``$HOME`` replaced, which jax does not do; an address such as gs://… stays."""
-    text = setting.value
-    if setting.name.lower() != CACHE_OPTION or not isinstance(text, (str, os.PathLike)) or "://" in os.fspath(text):
-        return setting
-    return setting._replace(value=os.path.expandvars(os.path.expanduser(os.fspath(text))))
-
-
 def graph_settings(graphs: Any, problems: list[Finding]) -> Iterable[Setting]:
     problems += booleans(cuda_graphs=graphs)
     if isinstance(graphs, bool):
@@ -179,7 +173,8 @@ def graph_settings(graphs: Any, problems: list[Finding]) -> Iterable[Setting]:
         yield Setting("xla_flag", CUDA_GRAPHS_FLAG, text, "asked for", "argument cuda_graphs")
 
 
-def pgle_settings(pgle: Any, problems: list[Finding]) -> Iterable[Setting]:
+def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kind] = NOTHING) -> Iterable[Setting]:
+    """``profiles``: what is at each path here; of one that is not in it, on another machine, the name alone is judged."""
     if pgle is None:
         return
     if pgle == "auto":
@@ -191,11 +186,18 @@ def pgle_settings(pgle: Any, problems: list[Finding]) -> Iterable[Setting]:
         problems.append(bad("pgle", pgle, "'auto', 'expect', or the path of a profile"))
     else:
         path = os.fspath(pgle)
-        if not os.path.isdir(path) and not (path.endswith(PROFILE_ENDINGS) and os.path.isfile(path)):
+        if not _can_be_profile(path, profiles.get(path)):
             wanted = f"'auto', 'expect', an existing {' or '.join(PROFILE_ENDINGS)} file, or a directory of them"
             problems.append(bad("pgle", os.fspath(pgle), f"{wanted} (XLA ignores every other path in silence)"))
             return
         yield Setting("xla_flag", PROFILE_FLAG, os.fspath(pgle), "asked for", "argument pgle")
+
+
+def _can_be_profile(path: str, found: Kind | None) -> bool:
+    """Whether XLA would read it: a folder, or a file by its ending."""
+    if found is None:
+        return path.endswith(PROFILE_ENDINGS) or not os.path.splitext(path)[1]
+    return found == "folder" or (found == "file" and path.endswith(PROFILE_ENDINGS))
 
 
 def platform_settings(platform: Any, problems: list[Finding]) -> Iterable[Setting]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.model import Finding, Setting
+from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.settings import arguments
 
 
@@ -141,20 +141,6 @@ def test_the_cache() -> None:
         assert of(arguments.cache_settings, wrong)[0] == [] and len(of(arguments.cache_settings, wrong)[1]) == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "meant"),
-    [("~/c", "/home/me/c"), ("$HOME/c", "/home/me/c"), ("gs://b/$HOME", "gs://b/$HOME"), ("/c", "/c"), (None, None)],
-)
-def test_the_caches_folder_is_written_out(
-    value: str | None, meant: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As an option and as its variable; nothing else is."""
-    monkeypatch.setenv("HOME", "/home/me")
-    for kind, name in (("jax_config", "jax_compilation_cache_dir"), ("env", "JAX_COMPILATION_CACHE_DIR")):
-        assert arguments.expanded(Setting(kind, name, value, "", "")).value == meant
-    assert arguments.expanded(Setting("env", "OTHER", "~/c", "", "")).value == "~/c"
-
-
 def test_cuda_graphs() -> None:
     assert of(arguments.graph_settings, False)[0] == [("xla_flag", "xla_gpu_enable_command_buffer", "")]
     assert of(arguments.graph_settings, True)[0] == [
@@ -170,16 +156,24 @@ def test_profiles(tmp_path: Path) -> None:
         ("jax_config", "jax_compilation_cache_expect_pgle", True),
         ("jax_config", "jax_enable_pgle", False),
     ]
-    for name in ("a.pb", "a.pbtxt"):
-        (tmp_path / name).write_bytes(b"")
-        assert of(arguments.pgle_settings, tmp_path / name)[0] == [
-            ("xla_flag", arguments.PROFILE_FLAG, str(tmp_path / name))
-        ]
-    assert of(arguments.pgle_settings, tmp_path)[0] == [("xla_flag", arguments.PROFILE_FLAG, str(tmp_path))]
-    (tmp_path / "a.txt").write_bytes(b"")
-    for wrong in (tmp_path / "a.txt", tmp_path / "b.pb", 3):
-        settings, problems = of(arguments.pgle_settings, wrong)
-        assert settings == [] and len(problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "sound"),
+    [
+        *(("/p/a.pb", found, found != "absent") for found in ("file", "folder", "absent", None)),
+        *(("/p/a.pbtxt", found, found != "absent") for found in ("file", "absent", None)),
+        *(("/p/a.txt", found, found == "folder") for found in ("file", "folder", "absent", None)),
+        *(("/p/a", found, found in ("folder", None)) for found in ("file", "folder", "absent", None)),
+    ],
+)
+def test_profiles_by_what_is_there(path: str, found: str | None, sound: bool) -> None:
+    """Of one on another machine (None) the name alone is judged: its ending, or none as a folder's."""
+    profiles = {} if found is None else {path: found}
+    settings, problems = of(lambda *given: arguments.pgle_settings(*given, profiles), Path(path))
+    assert settings == ([("xla_flag", arguments.PROFILE_FLAG, path)] if sound else [])
+    assert len(problems) == (not sound)
+    assert len(of(arguments.pgle_settings, 3)[1]) == 1
 
 
 def test_a_choice_names_the_nearest() -> None:

@@ -1,0 +1,35 @@
+"""What a call names in files, as values: read once before planning (``host/named.py``), so that planning reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+    from .model import Finding, Preset
+
+    Found: TypeAlias = "Preset | tuple[Finding, ...]"
+    Files: TypeAlias = Mapping[str, Found]
+    Kind: TypeAlias = Literal["file", "folder", "absent"]
+
+
+__all__ = ["Named"]
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class Named(Value):
+    """What was found at the paths that calls name. ``presets``: of each file of a preset what it holds, or what is wrong with it.
+
+    ``profiles``: of each profile what is there; one that is not in it is on another machine, so nobody looked.
+    ``place``: the call's preset with whole paths, as another folder knows it; empty: as it is spelled.
+    """
+
+    presets: Files = EMPTY
+    profiles: Mapping[str, Kind] = EMPTY
+    place: str = ""
