@@ -15,7 +15,7 @@ from ..state import Layer
 from .base.secrets import shown_value
 from .base.wish import Wish
 from .merging.merge import fields_of
-from .request import Request, make_request, raise_problems
+from .request import NOWHERE, Request, make_request, raise_problems
 from .select import compose
 from .settings.arguments import GUARD_OPTIONS
 from .settings.memory import FRACTION_NAMES
@@ -44,7 +44,7 @@ def earlier(layer: Layer) -> str:
     return layer.who if layer.who.startswith("jaxgpu-tune") else f"an earlier {layer.who}"
 
 
-def recalled(request: Request, layers: Iterable[Layer], named: Named) -> Request:
+def recalled(request: Request, layers: Iterable[Layer], named: Named = NOWHERE) -> Request:
     """The request with what earlier calls asked for under it, and notes where it says otherwise. ``named``: what those name."""
     notes: list[Finding] = []
     calls = [(layer, asked) for layer in layers if (asked := _request(layer, named, notes)) is not None]
@@ -159,7 +159,7 @@ def struck(settings: Iterable[Setting], observation: Observation, target: Target
 def variables_asked(layers: Iterable[Layer], environ: Mapping[str, str]) -> frozenset[str]:
     """The variables that calls ask for, each by itself or as what carries a flag or an option; of a share of the memory those that are set."""
     settings = [layer._replace(arguments=_without_preset(layer.arguments)) for layer in layers]
-    asked = recalled(make_request(), settings, Named())
+    asked = recalled(make_request(), settings)
     shares = FRACTION_NAMES if any(name in asked.remembered for name in SHARES) else ()
     return frozenset((*(name for name in shares if name in environ), *map(_carrier, asked.earlier)))
 
