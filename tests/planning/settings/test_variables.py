@@ -208,3 +208,13 @@ def test_names(name: str, code: str | None, told: str) -> None:
         assert found is None
     else:
         assert found is not None and found.code == code and told in f"{found.message} {found.hint}"
+
+
+@given(st.sampled_from(["JAXGPU_TUNE_PRESET", "JAXGPU_TUNE_MACHINE"]), st.integers(12, 17))
+def test_a_slip_in_a_name_of_our_own_names_the_right_one(name: str, place: int) -> None:
+    """A letter that is missing; what is near to none lists them all."""
+    assert name_finding(name, JAXLIB) is None and name_finding("JAXGPU_TUNE", JAXLIB) is None
+    found = name_finding(name[:place] + name[place + 1 :], JAXLIB)
+    assert found is not None and found.code == "unknown-variable" and found.hint == f"Did you mean {name}?"
+    other = name_finding("JAXGPU_TUNE_QQQQQQQQQQ", JAXLIB)
+    assert other is not None and other.hint.startswith("Its variables are JAXGPU_TUNE, JAXGPU_TUNE_PRESET and")
