@@ -73,7 +73,7 @@ def test_those_known_by_name_fit_the_code() -> None:
 def test_a_copy_notices_and_is_as_before() -> None:
     """A fault that its tests know, and none."""
     (one,) = (planted for planted in mutate._by_name() if planted.fault.text.startswith("TOLERANCE = 0.1"))
-    place, copy = one.path.relative_to(mutate.ROOT), Copy(mutate.ROOT)
+    place, copy = one.path.relative_to(mutate.ROOT), Copy(mutate.ROOT, patience=300)
     try:
         assert copy.notices(place, one.fault, one.tests)
         assert (copy.root / place).read_text() == one.path.read_text()

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from .faults import Fault
 
-_PATIENCE = 900  # seconds: a fault that makes a test wait for ever is noticed
 _FAILED = (1, 2)  # pytest's codes for failed tests and for modules that cannot be imported
 
 
 class Copy:
-    """What git knows of the repository, and its changes, in a folder of its own."""
+    """What git knows of the repository, and its changes, in a folder of its own. ``patience``: seconds; a fault that makes tests take longer is noticed."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, patience: float) -> None:
+        self._patience = patience
         self._folder = tempfile.TemporaryDirectory(prefix="mutants-")
         self.root = Path(self._folder.name)
         names = subprocess.run(
@@ -58,7 +58,7 @@ class Copy:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,
-            timeout=_PATIENCE,
+            timeout=self._patience,
         )
         return done.returncode
 
