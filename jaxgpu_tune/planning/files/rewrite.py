@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 
 from ...model import Migration
 from ...values import Value
@@ -94,11 +93,14 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
 
 
 def sites_of(text: str, kind: str) -> Iterator[Site]:
-    home = "shell" if kind in SHELLS else "assigned" if kind in ASSIGNED else kind
-    module = import_module(f".{home}", __package__)
-    yield from getattr(module, f"{kind}_sites")(text)
+    from . import assigned, notebook, python, shell, yaml
+
+    own = {"notebook": notebook, "python": python, "yaml": yaml}
+    home = {**dict.fromkeys(SHELLS, shell), **dict.fromkeys(ASSIGNED, assigned), **own}[kind]
+    find: Callable[[str], Iterator[Site]] = getattr(home, f"{kind}_sites")
+    yield from find(text)
     if kind in ("shell", "dockerfile"):
-        yield from _through_names(text, module.shell_sites, getattr(module, f"{kind}_sites")(text))
+        yield from _through_names(text, shell.shell_sites, find(text))
 
 
 def _through_names(text: str, find: Callable[[str, str], Iterator[Site]], sites: Iterable[Site]) -> Iterator[Site]:
