@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .api import compiler_options, detect, plan
-from .arms import CLEAN, NONE
+from .arms import CLEAN, NONE, NOTHING
 from .errors import BadSetting
 from .measure.calling import Caller
+from .measure.checks import STEP, check, is_above_zero
 from .measure.clock import percentile as nearest_rank
 from .measure.comparison import Comparison, Trial, Variant
 from .measure.statistics import PAIRS, Verdict, order, ratios, verdict
@@ -112,21 +113,15 @@ def compare(
 
 def _check(step: Any, variants: Any, pairs: Any, seconds: Any, percentile: Any) -> None:
     """Raises BadSetting with all that is wrong."""
-    wrong = []
-    if not callable(step):
-        wrong.append(f"step={step!r} is not valid; allowed: a function, such as jax.jit(train_step).")
-    if isinstance(variants, str) or not hasattr(variants, "__len__") or len(variants) < 2:
-        wrong.append(
-            f'variants={variants!r} is not valid; allowed: two or more, the reference first, such as ["none", "fsdp"].'
-        )
-    if not isinstance(pairs, int) or pairs < 1:
-        wrong.append(f"pairs={pairs!r} is not valid; allowed: whole numbers of at least 1.")
-    if not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
-        wrong.append(f"seconds={seconds!r} is not valid; allowed: numbers above 0.")
-    if percentile is not None and not (isinstance(percentile, (int, float)) and 0 < percentile < 100):
-        wrong.append(f"percentile={percentile!r} is not valid; allowed: a number between 0 and 100, such as 99.")
-    if wrong:
-        raise BadSetting.of([Finding("bad-argument", "error", message) for message in wrong])
+    several = not isinstance(variants, str) and hasattr(variants, "__len__") and len(variants) >= 2
+    is_percentile = percentile is None or (isinstance(percentile, (int, float)) and 0 < percentile < 100)
+    check(
+        ("step", step, callable(step), STEP),
+        ("variants", variants, several, 'two or more, the reference first, such as ["none", "fsdp"]'),
+        ("pairs", pairs, isinstance(pairs, int) and pairs >= 1, "whole numbers of at least 1"),
+        ("seconds", seconds, is_above_zero(seconds), "numbers above 0"),
+        ("percentile", percentile, is_percentile, "a number between 0 and 100, such as 99"),
+    )
 
 
 def _options(
@@ -143,8 +138,6 @@ def _options(
 
 
 def _per_compile(name: str, preset: str, wanted: dict[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    from .arms import NOTHING
-
     if preset == NONE and not wanted:
         return {}, ()
     chosen = NOTHING if preset == NONE else preset

@@ -14,11 +14,12 @@ from typing import Any
 
 from .api import plan
 from .comparing import Built, difference
-from .errors import BadSetting, JaxGpuTuneError
+from .errors import JaxGpuTuneError
 from .host.distributed import Store
 from .host.phase import Joined, joined
 from .knowledge.search import Candidate
 from .knowledge.tables import text_of
+from .measure.checks import STEP, check, is_above_zero, seconds_of
 from .measure.search.values import NOTHING, SAME, Config, Step, Trial
 from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
@@ -35,7 +36,6 @@ from .planning.request import make_request
 
 __all__ = ["candidates_of", "tune"]
 
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 KEPT = 2
 """So many compiled variants stay in memory, with their arguments: those of the check."""
 PATIENCE = 600.0
@@ -276,28 +276,23 @@ def _next() -> int:
 
 def _checked(step: Any, budget: Any, seconds: Any, tolerance: Any) -> float:
     """The budget in seconds. Raises BadSetting with all that is wrong."""
-    wrong = []
     limit = _seconds(budget)
-    if not callable(step):
-        wrong.append(f"step={step!r} is not valid; allowed: a function, such as jax.jit(train_step).")
-    if not 0 < limit < float("inf"):
-        wrong.append(
-            f'budget={budget!r} is not valid; allowed: seconds above 0, or a text such as "90s", "20m" or "1.5h".'
-        )
-    if not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
-        wrong.append(f"seconds={seconds!r} is not valid; allowed: numbers above 0.")
-    if not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
-        wrong.append(f"tolerance={tolerance!r} is not valid; allowed: a share such as 0.01.")
-    if wrong:
-        raise BadSetting.of([Finding("bad-argument", "error", message) for message in wrong])
+    allowed = 'seconds above 0, or a text such as "90s", "20m" or "1.5h"'
+    is_share = isinstance(tolerance, (int, float)) and 0 <= tolerance < 1
+    check(
+        ("step", step, callable(step), STEP),
+        ("budget", budget, is_above_zero(limit), allowed),
+        ("seconds", seconds, is_above_zero(seconds), "numbers above 0"),
+        ("tolerance", tolerance, is_share, "a share such as 0.01"),
+    )
     return limit
 
 
 def _seconds(budget: Any) -> float:
-    if isinstance(budget, str):
-        number, unit = (budget[:-1], budget[-1]) if budget[-1:] in UNITS else (budget, "s")
-        try:
-            return float(number) * UNITS[unit]
-        except ValueError:
-            return -1.0
-    return float(budget) if isinstance(budget, (int, float)) and not isinstance(budget, bool) else -1.0
+    """NaN for what is no duration."""
+    if isinstance(budget, bool) or not isinstance(budget, (int, float, str)):
+        return float("nan")
+    try:
+        return seconds_of(budget) if isinstance(budget, str) else float(budget)
+    except ValueError:
+        return float("nan")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 
-from .compare import duration
+from .amounts import check_regex, duration, share
 from .options import wrong_use
-from .output import print_json, say, show
+from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-INTERRUPTED = 130
 PARAMETERS = (
     Option("text", "--flags", "text", "Suspect the flags of this text (default: those of XLA_FLAGS).", "TEXT"),
     Option("preset", "--preset", "text", "Suspect the settings of this preset.", "NAME|FILE", completes="preset"),
@@ -92,11 +90,14 @@ def _symptom(given: dict[str, Any]) -> Symptom:
     if len(asked) > 1:
         raise wrong_use("Several symptoms are named.", "Give one of --fails, --nan, --slower, --exit and --output.")
     if given["slower"] is not None:
-        return Symptom("slower", _share(given["slower"]))
+        slower = share(given["slower"])
+        if not 0 < slower < 100:
+            raise wrong_use(f"--slower {given['slower']!r} is not valid; allowed: a share such as 5% or 0.05.")
+        return Symptom("slower", slower)
     if given["exit_with"] is not None:
         return Symptom("exit", given["exit_with"])
     if given["output"] is not None:
-        _check_regex("output", given["output"])
+        check_regex("--output", given["output"])
         return Symptom("output", given["output"])
     return Symptom("nan" if given["nan"] else "fails")
 
@@ -107,7 +108,7 @@ def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
     if not program[0]:
         raise wrong_use("The name of the command is empty.")
     for option in ("metric", "numbers"):
-        _check_regex(option, given[option])
+        check_regex(f"--{option}", given[option])
     return How(
         tuple(program),
         Path(given["folder"]).absolute(),
@@ -139,20 +140,3 @@ def _suspects(given: dict[str, Any]) -> Suspects:
     if given["preset"] is not None:
         return of_preset(space, given["preset"])
     return of_flags(space, os.environ.get("XLA_FLAGS", "") if given["text"] is None else given["text"])
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 100:
-        raise wrong_use(f"--slower {text!r} is not valid; allowed: a share such as 5% or 0.05.")
-    return value
-
-
-def _check_regex(option: str, text: str | None) -> None:
-    try:
-        re.compile(text or "")
-    except re.error as error:
-        raise wrong_use(f"--{option} {text!r} is not a regular expression: {error}.") from None

@@ -10,8 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from .amounts import duration, regex_problem
 from .options import PLAN, plan_arguments, wrong_use
-from .output import print_json, say, show
+from .output import INTERRUPTED, print_json, say, show
 from .parameters import Argument, Option
 
 TYPE_CHECKING = False
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     from ..measure.protocol import Arm, Protocol
 
 
-__all__ = ["EXAMPLES", "PARAMETERS", "command", "duration"]
+__all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-INTERRUPTED = 130
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 MEASURING = (
     Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
     Option("whole", "--whole", "switch", "Let each run finish, instead of ending it once it is measured."),
@@ -92,31 +91,11 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
     return 1 if found.reference.status != "ok" else 0
 
 
-def duration(text: str | None, option: str) -> float | None:
-    """Seconds for "90", "90s", "5m" or "1.5h". Raises BadSetting for anything else."""
-    if text is None:
-        return None
-    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
-    try:
-        found = float(number) * UNITS[unit]
-    except ValueError:
-        found = -1.0
-    if not 0 < found < float("inf"):
-        raise wrong_use(f"{option} {text!r} is no duration.", "Allowed: a number of seconds, or 90s, 20m, 1.5h.")
-    return found
-
-
 def _protocol(given: dict[str, Any]) -> Protocol:
-    import re
-
     from ..measure.protocol import Protocol
 
-    problems = []
-    try:
-        re.compile(given["metric"] or "")
-    except re.error as error:
-        problems.append(f"--metric {given['metric']!r} is no regular expression: {error}.")
-    share = _share(given["percentile"], problems)
+    problems = [*filter(None, [regex_problem("--metric", given["metric"])])]
+    percentile = _percentile(given["percentile"], problems)
     if given["pairs"] < 1:
         problems.append(f"--pairs {given['pairs']} is not valid; allowed: whole numbers of at least 1.")
     if given["higher_is_better"] and not given["metric"]:
@@ -129,14 +108,14 @@ def _protocol(given: dict[str, Any]) -> Protocol:
         whole=given["whole"],
         metric=given["metric"],
         higher_is_better=given["higher_is_better"],
-        percentile=share,
+        percentile=percentile,
         timeout=duration(given["timeout"], "--timeout"),
         budget=duration(given["budget"], "--budget"),
         caches=given["caches"],
     )
 
 
-def _share(text: str | None, problems: list[str]) -> float | None:
+def _percentile(text: str | None, problems: list[str]) -> float | None:
     if text is None:
         return None
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_code", "finish", "library_version", "print_json", "say", "show", "tell"]
 
-FOUND, WRONG_USE = 1, 2
+FOUND, WRONG_USE, INTERRUPTED = 1, 2, 130
 OLDER = {"variable": "env"}
 """Options that are called otherwise now, and work still."""
 STYLES = {

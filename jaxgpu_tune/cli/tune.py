@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 
-from .compare import duration
+from .amounts import check_regex, duration, share
 from .options import wrong_use
-from .output import print_json, say, show
+from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "SEARCHED", "command", "wanted_candidates"]
 
-INTERRUPTED = 130
 SEARCHED: tuple[Option, ...] = (
     Option("try_flag", "--try-flag", "many", "Try this XLA flag, too; may be repeated.", "NAME=VALUE"),
     Option("try_env", "--try-env", "many", "Try this environment variable, too; may be repeated.", "NAME=VALUE"),
@@ -116,7 +114,7 @@ def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
     if given["wall"] and given["metric"]:
         raise wrong_use("--wall and --metric are two clocks.", "Give one of them.")
     for option in ("metric", "numbers"):
-        _check_regex(option, given[option])
+        check_regex(f"--{option}", given[option])
     return How(
         tuple(program),
         files_of(given["out"]).folder.absolute(),
@@ -125,27 +123,17 @@ def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
         given["metric"],
         given["higher"],
         given["numbers"],
-        _share(given["tolerance"]),
+        _tolerance(given["tolerance"]),
         duration(given["timeout"], "--timeout"),
     )
-
-
-def _check_regex(option: str, text: str | None) -> None:
-    try:
-        re.compile(text or "")
-    except re.error as error:
-        raise wrong_use(f"--{option} {text!r} is not a regular expression: {error}.") from None
 
 
 def _seconds(option: str, text: str) -> float:
     return duration(text, option) or 0.0
 
 
-def _share(text: str) -> float:
-    try:
-        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = -1
+def _tolerance(text: str) -> float:
+    value = share(text)
     if not 0 <= value < 1:
         raise wrong_use(f"--tolerance {text!r} is not valid; allowed: a share such as 0.01, or 1%.")
     return value

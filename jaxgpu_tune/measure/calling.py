@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import BadSetting, JaxGpuTuneError
 from ..model import Finding
 from .assembly import profile_of
+from .checks import STEP, check, is_above_zero
 from .observer.tracing import idle
 from .profile import Host, Profile, Watched
 from .timeline import timeline_of
@@ -69,16 +70,11 @@ def profile(step: Callable[..., Any], *args: Any, traced: int = 6, seconds: floa
 
 def _check(step: Any, traced: Any, seconds: Any) -> None:
     """Raises BadSetting with all that is wrong."""
-    wrong = []
-    if not callable(step):
-        wrong.append(("step", step, "a function, such as jax.jit(train_step)"))
-    if not isinstance(traced, int) or traced < 3:
-        wrong.append(("traced", traced, "whole numbers of at least 3"))
-    if not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
-        wrong.append(("seconds", seconds, "numbers above 0"))
-    if wrong:
-        messages = (f"{name}={value!r} is not valid; allowed: {allowed}." for name, value, allowed in wrong)
-        raise BadSetting.of([Finding("bad-argument", "error", message) for message in messages])
+    check(
+        ("step", step, callable(step), STEP),
+        ("traced", traced, isinstance(traced, int) and traced >= 3, "whole numbers of at least 3"),
+        ("seconds", seconds, is_above_zero(seconds), "numbers above 0"),
+    )
 
 
 class Caller:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from ..proof.wire import varint
 from .profile import Cost, Latency, Profile
 
 __all__ = ["parse_binary", "print_binary"]
@@ -56,16 +57,16 @@ def _fields(data: bytes, offset: int = 0) -> Iterator[tuple[int, Any, int]]:
     at = 0
     try:
         while at < len(data):
-            tag, at = _varint(data, at)
+            tag, at = varint(data, at)
             value: Any
             if tag & 7 == _VARINT:
-                value, at = _varint(data, at)
+                value, at = varint(data, at)
             elif tag & 7 == _FIXED64:
                 value, at = struct.unpack_from("<d", data, at)[0], at + 8
             elif tag & 7 == _FIXED32:
                 value, at = struct.unpack_from("<f", data, at)[0], at + 4
             elif tag & 7 == _BYTES:
-                size, at = _varint(data, at)
+                size, at = varint(data, at)
                 value, at = data[at : at + size], at + size
                 if size:
                     data[at - 1]  # there, or IndexError
@@ -74,17 +75,6 @@ def _fields(data: bytes, offset: int = 0) -> Iterator[tuple[int, Any, int]]:
             yield tag >> 3, value, offset + at
     except (IndexError, struct.error):
         raise ValueError(f"byte {offset + len(data)}: the bytes break off") from None
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
 
 
 def _text(value: object, at: int) -> str:

@@ -76,10 +76,6 @@ class Profile(NamedTuple):
         lines = sorted(repr(tuple(entry)) for entry in (*self.costs, *self.latencies))
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
-    def unbound(self) -> Profile:
-        """The same costs for any program that has such instructions."""
-        return self._replace(costs=tuple(cost._replace(fingerprint="") for cost in self.costs))
-
     def sorted(self) -> Profile:
         """By name, so that two files of one content are one text."""
         return Profile(tuple(sorted(self.costs)), tuple(sorted(self.latencies)))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Raw: TypeAlias = int | bytes
 
 
-__all__ = ["Field", "Schema", "decode", "entries", "schema_of", "sub_message", "zeros"]
+__all__ = ["Field", "Schema", "decode", "entries", "schema_of", "sub_message", "varint", "zeros"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _DOUBLE, _FLOAT, _BOOL, _STRING, _MESSAGE, _BYTES_TYPE, _ENUM = 1, 2, 8, 9, 11, 12, 14

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.compare import duration
-from jaxgpu_tune.errors import BadSetting
 from tests.child import clean_environ
 
 COMPARE = (sys.executable, "-m", "jaxgpu_tune", "compare")
@@ -95,11 +93,3 @@ def processes() -> list[str]:
         if words[0] == b"sleep":
             found.append(b" ".join(words).decode())
     return found
-
-
-def test_durations() -> None:
-    """With a unit or in seconds; nothing else, and nothing that is not positive."""
-    assert [duration(text, "--budget") for text in ("90", "90s", "1.5h", None)] == [90.0, 90.0, 5400.0, None]
-    for text in ("", "m", "-1", "nan", "1d"):
-        with pytest.raises(BadSetting, match="--budget"):
-            duration(text, "--budget")

@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 from ...model import Finding
-from ..compare import duration
+from ..amounts import duration
 from ..options import plan_arguments
-from ..output import print_json, show
+from ..output import FOUND, print_json, show
 from ..parameters import JSON, Argument, Option
-from .shared import FOUND, PLANNED, PROGRAM, refuse
+from .shared import PLANNED, PROGRAM, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

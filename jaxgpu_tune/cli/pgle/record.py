@@ -6,10 +6,10 @@ import sys
 import tempfile
 
 from ...model import Finding
-from ..output import say, tell
+from ..output import FOUND, say, tell
 from ..parameters import JSON, Option
 from .convert import PERCENTILE
-from .shared import CACHE, FOUND, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of, told
+from .shared import CACHE, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

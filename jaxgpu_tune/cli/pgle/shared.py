@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["CACHE", "FOUND", "PLANNED", "PROGRAM", "plan_of", "refuse", "root_of", "setup_of", "told"]
+__all__ = ["CACHE", "PLANNED", "PROGRAM", "plan_of", "refuse", "root_of", "setup_of", "told"]
 
-FOUND = 1
 PRESET = Option(
     "preset", "--preset", "text", "With what this preset sets.", "PRESET", default="auto", completes="preset"
 )

@@ -1,0 +1,34 @@
+"""The arguments of the measuring functions, checked alike: all problems of a call are told at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import BadSetting
+from ..model import Finding
+
+__all__ = ["STEP", "check", "is_above_zero", "seconds_of"]
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+STEP = "a function, such as jax.jit(train_step)"
+"""What is allowed as the function to measure."""
+
+
+def check(*arguments: tuple[str, Any, bool, str]) -> None:
+    """Raises BadSetting with all that is wrong. Of each argument: its name, its value, whether it is valid, what is allowed."""
+    wrong = [
+        f"{name}={value!r} is not valid; allowed: {allowed}." for name, value, valid, allowed in arguments if not valid
+    ]
+    if wrong:
+        raise BadSetting.of([Finding("bad-argument", "error", message) for message in wrong])
+
+
+def is_above_zero(value: Any) -> bool:
+    """Whether it is a finite number above 0."""
+    return isinstance(value, (int, float)) and 0 < value < float("inf")
+
+
+def seconds_of(text: str) -> float:
+    """Seconds for "90", "90s", "5m" or "1.5h". Raises ValueError for what is no number."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
+    return float(number) * UNITS[unit]
