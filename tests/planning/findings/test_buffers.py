@@ -1,0 +1,52 @@
+"""What NCCL needs for XLA's own buffers: each thing that is missing is told, on several GPUs, and nothing that is unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxgpu_tune.planning.base.conditions import Facts
+from jaxgpu_tune.planning.base.wish import Wish
+from jaxgpu_tune.planning.findings.buffers import check_buffers
+from tests.fleet import machine
+
+USER, NVLS = "xla_gpu_enable_nccl_user_buffers", "NCCL_NVLS_ENABLE"
+SYMMETRIC = "xla_gpu_experimental_enable_nccl_symmetric_buffers"
+COLLECTIVES = "xla_enable_nccl_symmetric_buffers_for_collectives"
+POOL = "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"
+
+
+def told(values: dict[str, Any], capability: str | None, devices: int | None, **here: Any) -> dict[str, str]:
+    """Code -> message."""
+    wishes = [
+        Wish("xla_flag" if name[0] == "x" else "env", name, it, "argument", "", "") for name, it in values.items()
+    ]
+    facts = Facts(compute_capabilities=None if capability is None else (capability,), devices=devices)
+    found = list(check_buffers(wishes, machine(**here), facts))
+    assert all(one.severity == "warning" and one.hint for one in found)
+    return {one.code: one.message for one in found}
+
+
+@given(
+    st.dictionaries(st.sampled_from([USER, SYMMETRIC, COLLECTIVES]), st.sampled_from(["true", "1", "false", "0", ""])),
+    st.sampled_from([None, "8.9", "9.0", "10.0"]),
+    st.sampled_from([None, 0, 1, 2, 8]),
+    st.sampled_from([None, "2.18.5", "2.19", "2.26.9", "2.27"]),
+    st.sampled_from(["0.10.9", "0.11.0"]),
+    st.fixed_dictionaries({}, optional={POOL: st.sampled_from(["0", "512"]), NVLS: st.sampled_from(["0", "1"])}),
+)
+def test_each_thing_that_is_missing_is_told(
+    values: dict[str, str], capability: Any, devices: Any, nccl: Any, jaxlib: str, more: dict[str, str]
+) -> None:
+    found = told({**values, **more}, capability, devices, nccl=nccl, jaxlib=jaxlib)
+    on = {name for name, it in values.items() if it in ("true", "1")} if (devices or 0) > 1 else set()
+    user, symmetric = USER in on, on - {USER}
+    assert ("buffers-without-pool" in found) is (user and jaxlib == "0.10.9" and more.get(POOL) != "512")
+    assert ("nccl-too-old" in found) is (
+        (user and nccl == "2.18.5") or (bool(symmetric) and nccl in ("2.18.5", "2.19", "2.26.9"))
+    )
+    asked = user or (more.get(NVLS) == "1" and (devices or 0) > 1)
+    assert ("no-nvls" in found) is (asked and capability == "8.9")
+    assert "have 8.9:" in found.get("no-nvls", "have 8.9:")

@@ -1,0 +1,143 @@
+"""The pool that variables give, and what is wrong with it: by size, by release, by who else is on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxgpu_tune.model import Finding, Machine, Processes
+from jaxgpu_tune.planning.base.conditions import Facts
+from jaxgpu_tune.planning.base.wish import Wish
+from jaxgpu_tune.planning.findings.pool import check_gpus, check_pool, pool_in
+from tests.fleet import machine
+
+NEW, OLD = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
+PREALLOCATE, ALLOCATOR = "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_ALLOCATOR"
+SECOND = "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"
+USER = "xla_gpu_enable_nccl_user_buffers"
+GIB = 2**30
+FRACTIONS = st.sampled_from([None, "", "0", "x", "-1", "0.2", "0.5", "0.8", "0.95", "1", "1.5", "nan", "inf"])
+
+
+def told(environ: dict[str, str], devices: int = 2, flags: dict[str, str] | None = None, **here: Any) -> dict[str, Finding]:  # fmt: skip
+    """Code -> finding, of the settings in force."""
+    wishes = [Wish("env", name, value, "existing", "", "") for name, value in environ.items()]
+    wishes += [Wish("xla_flag", name, value, "existing", "", "") for name, value in (flags or {}).items()]
+    return {one.code: one for one in check_pool(wishes, machine(**here), Facts(devices=devices))}
+
+
+@given(FRACTIONS, FRACTIONS, st.sampled_from([None, "false", "False", "0", "true"]), st.sampled_from([None, "platform", "cuda_async"]))  # fmt: skip
+def test_the_share_that_is_taken_at_the_start(new: Any, old: Any, preallocate: Any, allocator: Any) -> None:
+    """The old name's fraction before the new one's; what no reader takes counts as not set; none where nothing is taken."""
+    stated = {NEW: new, OLD: old, PREALLOCATE: preallocate, ALLOCATOR: allocator}
+    environ = {name: value for name, value in stated.items() if value is not None}
+    pool = pool_in(environ, "0.11.2")
+    text = old or new or ""
+    fraction = float(text) if text in ("0.2", "0.5", "0.8", "0.95", "1") else 0.75
+    assert pool.fraction == fraction and pool.allocator == (allocator or "default")
+    nothing = pool.per_array or preallocate in ("false", "False", "0")
+    assert pool.share == (0.0 if nothing else fraction)
+    assert dict(pool.stated) == {name: value for name, value in environ.items() if value}
+    assert not pool_in({**environ, ALLOCATOR: "cuda_async"}, "0.11.2").per_array
+
+
+@given(st.sampled_from(["0.2", "0.5", "0.8", "0.9", "0.91", "0.95", "0.99", "1"]), st.sampled_from([NEW, OLD]), st.sampled_from([None, 2, 8, 80]))  # fmt: skip
+def test_a_high_fraction_leaves_too_little(text: str, name: str, size: int | None) -> None:
+    """For the libraries beside the pool; the default is nobody's statement."""
+    here = machine(count=2)
+    gpus = tuple(gpu._replace(memory_bytes=size and size * GIB) for gpu in here.gpus or ())
+    wishes = [Wish("env", name, text, "existing", "", "")]
+    found = [one.code for one in check_pool(wishes, here._replace(gpus=gpus), Facts(devices=2))]
+    left = (size or 10**9) * (1 - float(text))
+    assert ("memory-fraction-high" in found) is (float(text) > 0.95 or left < 1)
+    assert "memory-fraction-high" not in told({})
+
+
+@given(st.integers(0, 4096), st.sampled_from(["0.10.2", "0.11.2"]), st.sampled_from(["0.5", "0.98"]))
+def test_a_second_pool_is_a_multiple_of_512_mib_and_fits(size: int, jaxlib: str, fraction: str) -> None:
+    """Before 0.11.0 beside the first."""
+    found = [
+        one
+        for one in check_pool(
+            [Wish("env", SECOND, str(size), "existing", "", ""), Wish("env", NEW, fraction, "existing", "", "")],
+            machine(jaxlib=jaxlib),
+            Facts(devices=2),
+        )
+        if one.code == "collective-pool-size"
+    ]
+    uneven = [one for one in found if one.severity == "note"]
+    assert bool(uneven) is (size % 512 != 0)
+    assert not uneven or uneven[0].hint == f"Say {(size + 511) // 512 * 512}."
+    full = size > 0 and jaxlib == "0.10.2" and size * 2**20 > 80 * GIB * (1 - float(fraction))
+    assert ("warning" in {one.severity for one in found}) is full
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(("fraction", "second", "on"), [("0.9", "512", ""), ("0.9", "", "true"), ("0.5", "512", "true"), ("0.9", "", "false")])  # fmt: skip
+def test_what_is_registered_lies_beside_a_large_fraction(devices: int, fraction: str, second: str, on: str) -> None:
+    environ = {NEW: fraction, **({SECOND: second} if second else {})}
+    found = told(environ, devices, {USER: on} if on else {}).get("registered-buffers-outside")
+    causes = [f"--{USER}"] * (on == "true") + [f"{SECOND}=512"] * bool(second)
+    assert (found is not None) is (devices > 1 and fraction == "0.9" and bool(causes))
+    assert found is None or (found.severity == "warning" and found.message.startswith(" and ".join(causes)))
+
+
+def test_a_pool_that_is_not_there_makes_its_settings_idle() -> None:
+    alone = told({ALLOCATOR: "platform", PREALLOCATE: "true"})["memory-settings-idle"].message
+    both = told({ALLOCATOR: "platform", PREALLOCATE: "true", NEW: "0.5"})["memory-settings-idle"].message
+    if "alone is in force" in alone:
+        assert f"{PREALLOCATE}=true means nothing" in alone and f"{NEW}=0.5 mean nothing" in both
+    else:
+        assert f"{PREALLOCATE}=true counts" in alone and f"{NEW}=0.5 count." in both
+    assert "memory-settings-idle" not in told({ALLOCATOR: "cuda_async", NEW: "0.5"})
+
+
+def of_gpus(here: Machine, environ: dict[str, str] | None = None, processes: int = 1) -> dict[str, Finding]:
+    """Code -> finding, of the GPUs that the pool is taken from."""
+    return {one.code: one for one in check_gpus(pool_in(environ or {}, here.jaxlib), here, processes)}
+
+
+@given(
+    st.lists(st.sampled_from([None, 0, GIB - 1, GIB, 40 * GIB, 60 * GIB, 80 * GIB]), min_size=1, max_size=3),
+    st.sampled_from(["imported", "started"]),
+    st.sampled_from([None, (0,)]),
+    st.sampled_from([1, 2]),
+)
+def test_gpus_that_others_hold(free: list[int | None], phase: Any, ids: Any, local: int) -> None:
+    """Full below 1 GiB, an error; occupied below the share of 75 %; only this process's own count, and none once it has started."""
+    here = machine(count=len(free), phase=phase)
+    gpus = tuple(gpu._replace(free_bytes=left) for gpu, left in zip(here.gpus or (), free, strict=True))
+    found = of_gpus(here._replace(gpus=gpus, processes=Processes(local_count=local, local_device_ids=ids)))
+    seen = [] if phase == "started" or (ids is None and local > 1) else free if ids is None else free[:1]
+    full = [index for index, left in enumerate(seen) if left is not None and left < GIB]
+    occupied = [index for index, left in enumerate(seen) if left is not None and GIB <= left < 60 * GIB]
+    expected = {code for code, which in (("gpu-full", full), ("gpu-occupied", occupied)) if which}
+    assert set(found) == expected
+    assert not full or found["gpu-full"].message.startswith(f"GPU {', '.join(map(str, full))} has less")
+    assert not full or found["gpu-full"].severity == "error"
+    if occupied:
+        least = min(seen[index] or 0 for index in occupied) / (80 * GIB)
+        assert found["gpu-occupied"].message.startswith(f"GPU {', '.join(map(str, occupied))} has {least:.0%} of")
+        assert f"memory_fraction={int(least * 95) / 100:g} fits" in found["gpu-occupied"].hint
+
+
+@given(st.lists(st.sampled_from(["", "GPU-1", "GPU-2"]), min_size=1, max_size=4))
+def test_gpus_that_give_one_uuid(uuids: list[str]) -> None:
+    here = machine(count=len(uuids))
+    gpus = tuple(gpu._replace(uuid=uuid or None) for gpu, uuid in zip(here.gpus or (), uuids, strict=True))
+    twice = {uuid for uuid in uuids if uuid and uuids.count(uuid) > 1}
+    found = [one for one in check_gpus(pool_in({}, "0.11.2"), here._replace(gpus=gpus)) if "uuid" in one.code]
+    assert len(found) == len(twice) and all(any(f"({uuid})" in one.message for uuid in twice) for one in found)
+
+
+@given(st.sampled_from(["0.3", "0.5", "0.6"]), st.integers(1, 3), st.booleans())
+def test_memory_that_is_the_hosts_own(fraction: str, processes: int, integrated: bool) -> None:
+    """Half of it is left to the host's programs, whoever takes it."""
+    here = machine(count=1)
+    capability = "12.1" if integrated else "9.0"
+    gpus = tuple(gpu._replace(compute_capability=capability) for gpu in here.gpus or ())
+    found = of_gpus(here._replace(gpus=gpus), {NEW: fraction}, processes)
+    assert ("host-memory-taken" in found) is (integrated and float(fraction) * processes > 0.5)
