@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,6 +33,11 @@ class Planted(NamedTuple):
     path: Path
     fault: Fault
     tests: tuple[str, ...]
+
+    @property
+    def lasting(self) -> str:
+        """What it is, whichever its line."""
+        return f"{self.path.relative_to(PACKAGE)}: {self.fault.told(self.path.read_text()).partition(': ')[2]}"
 
     @property
     def told(self) -> str:
@@ -84,7 +90,7 @@ def _by_name() -> list[Planted]:
 
 
 def _sample(words: argparse.Namespace) -> list[Planted]:
-    """Drawn by chance from all faults of each part, the same ones each time."""
+    """Drawn by chance from all faults of each part: the same ones each time, whatever changes elsewhere in the code."""
     found = []
     for part in words.parts:
         every = [
@@ -93,10 +99,18 @@ def _sample(words: argparse.Namespace) -> list[Planted]:
             if words.only in str(path.relative_to(PACKAGE))
             for fault in faults_of(path.read_text())
         ]
-        random.Random(f"{part} {words.seed}").shuffle(every)  # noqa: S311  the same each time
+        seen: Counter[str] = Counter()
+        drawn = {one: _draw(words.seed, one.lasting, seen) for one in every}
+        every.sort(key=drawn.__getitem__)
         sound = (one for one in every if one.fault.is_sound(one.path.read_text()) and not _changes_nothing(one))
         found += sorted(islice(sound, words.sample or None))
     return found
+
+
+def _draw(seed: str, lasting: str, seen: Counter[str]) -> bytes:
+    """Its place in the draw; the same again in one file has another."""
+    seen[lasting] += 1
+    return sha256(f"{seed} {seen[lasting]} {lasting}".encode()).digest()
 
 
 def _nearest(part: str, path: Path, near: bool) -> tuple[str, ...]:

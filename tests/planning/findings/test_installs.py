@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import Finding, Machine, plan
+from jaxgpu_tune.knowledge import installs as known
+from jaxgpu_tune.knowledge.versions import version_key
 from jaxgpu_tune.model import Observation
 from jaxgpu_tune.planning.findings.installs import misfits, shared_flags
 from tests.fleet import machine
@@ -157,3 +159,23 @@ def test_both_halves_of_a_plugin_are_of_jaxlibs_release(plugin: bool, pjrt: bool
     assert ("no-cuda-plugin" in found) is (not halves)
     assert ("half-a-plugin" in found) is (plugin != pjrt)
     assert ("plugin-unused" in found) is (plugin and version != "0.11.2")
+
+
+@given(st.sampled_from([None, "", "0.11.2"]), st.sampled_from([None, "0.11.1", "0.11.2", "0.11.3", "0.7.0"]))
+def test_jax_is_imported_with_the_jaxlib_that_it_allows(jax: str | None, jaxlib: str | None) -> None:
+    """Not with a newer one, nor with one that is older than it says; jax 0.11.2 asks for 0.11.1."""
+    least = known.least_jaxlib("0.11.2")
+    found = list(misfits(machine(count=0)._replace(jax=jax, jaxlib=jaxlib, plugins={})))
+    both = jax and jaxlib
+    new = bool(both) and jaxlib == "0.11.3"
+    old = bool(both) and least is not None and version_key(str(jaxlib)) < version_key(least)
+    assert [one.code for one in found] == ["jaxlib-too-new"] * new + ["jaxlib-too-old"] * old
+    assert {one.severity for one in found} <= {"error"}
+
+
+@given(st.booleans(), st.sampled_from(["", "cpu", "rocm"]))
+def test_amds_plugins_are_a_note(there: bool, platforms: str) -> None:
+    plugins = {"jax-rocm7-plugin": "0.11.2", "jax-rocm7-pjrt": "0.11.2"} if there else {}
+    found = list(misfits(machine(count=0, plugins=plugins), platforms))
+    assert [(one.code, one.severity) for one in found] == [("rocm", "note")] * there
+    assert all(one.message.startswith("jax-rocm7-pjrt 0.11.2 is installed") for one in found)
