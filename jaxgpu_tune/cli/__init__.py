@@ -10,27 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-__all__ = ["COMMANDS", "main"]
-
-COMMANDS = (
-    "plan",
-    "run",
-    "profile",
-    "compare",
-    "tune",
-    "bisect",
-    "env",
-    "check",
-    "explain",
-    "flags",
-    "diff",
-    "migrate",
-    "presets",
-    "doctor",
-    "detect",
-    "pgle",
-)
-"""In the order of the help; each is the module of its name."""
+__all__ = ["main"]
 
 IN_A_HURRY = ("env", "check")
 """Started by every shell and job, so they do without click where they can."""

@@ -9,13 +9,31 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from . import COMMANDS
 from .options import PLAN, plan_arguments
 from .output import finish, library_version
 from .parameters import Argument, Option
 
-__all__ = ["group", "magic"]
+__all__ = ["COMMANDS", "group", "magic"]
 
+COMMANDS = (
+    "plan",
+    "run",
+    "profile",
+    "compare",
+    "tune",
+    "bisect",
+    "env",
+    "check",
+    "explain",
+    "flags",
+    "diff",
+    "migrate",
+    "presets",
+    "doctor",
+    "detect",
+    "pgle",
+)
+"""In the order of the help; each is the module of its name."""
 COMPLETION = """\b
 Completion of commands and options, for bash (zsh and fish alike):
   eval "$(_JAXGPU_TUNE_COMPLETE=bash_source jaxgpu-tune)"

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from ..model import Gpu
-from ..values import Value
+from .found import Found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +19,6 @@ __all__ = ["Found", "find_gpus", "has_device_node"]
 
 NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 """One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's (R51)."""
-
-
-class Found(Value):
-    """What NVML said: the GPUs this process may use (None: it could not be asked), the driver and its newest CUDA."""
-
-    gpus: tuple[Gpu, ...] | None
-    driver: str | None = None
-    cuda_driver: str | None = None
 
 
 def has_device_node() -> bool:

@@ -9,7 +9,7 @@ from ..errors import BadSetting
 from ..knowledge.presets import load_preset_file
 from ..model import Preset
 from ..named import Named
-from ..planning.select import compose, is_path
+from ..planning.composing import compose, is_path
 from ..planning.settings.arguments import CACHE_OPTION
 
 TYPE_CHECKING = False

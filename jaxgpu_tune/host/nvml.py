@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..model import Gpu
-from .gpus import Found
+from .found import Found
 from .visible import Device, visible
 
 TYPE_CHECKING = False

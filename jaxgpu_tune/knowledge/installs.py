@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAULT",
+    "NVCC",
     "Dropped",
     "Fault",
     "compiles_serially",
@@ -32,6 +33,8 @@ __all__ = [
 FAULT = "fault "
 """With this, and the fault's code, begins the source of a setting that avoids one."""
 
+NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
+"""The wheel that brings the compiler (ptxas) of each CUDA."""
 LISTED_FROM = (10, 0)
 """From which compute capability on the tables say which compiler knows it; every CUDA 12 knows those below."""
 

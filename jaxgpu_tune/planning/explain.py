@@ -14,8 +14,9 @@ from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
 from ..model import NOTHING, Explanation, Gpu, Preset, Setting, SettingKind
 from .base.conditions import Facts, all_met
+from .composing import compose, is_preset
 from .release.target import Target
-from .select import advised, compose, is_preset
+from .select import advised
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

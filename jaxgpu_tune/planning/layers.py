@@ -14,9 +14,9 @@ from ..named import Named
 from ..state import Layer
 from .base.secrets import shown_value
 from .base.wish import Wish
+from .composing import compose
 from .merging.merge import fields_of
 from .request import NOWHERE, Request, make_request, raise_problems
-from .select import compose
 from .settings.arguments import GUARD_OPTIONS
 from .settings.memory import FRACTION_NAMES
 

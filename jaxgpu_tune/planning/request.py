@@ -11,6 +11,7 @@ from ..model import NOTHING, Finding, Machine, Setting
 from ..named import Named
 from ..values import Value, jsonable
 from .base.wish import Problem
+from .composing import compose
 from .in_force import InForce
 from .settings import arguments as given_as
 from .settings.arguments import bad, booleans, choice
@@ -151,8 +152,6 @@ def chosen_preset(environ: Mapping[str, str], preset: Any, files: Files = NOTHIN
     named = environ.get(PRESET)
     if not named:
         return preset, ()
-    from .select import compose
-
     try:
         compose(named, files)
     except (UnknownPreset, BadSetting) as error:

@@ -15,8 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import jaxgpu_tune
-from jaxgpu_tune.cli import COMMANDS
-from jaxgpu_tune.cli.group import group
+from jaxgpu_tune.cli.group import COMMANDS, group
 
 ROOT = Path(__file__).resolve().parents[2]
 H100 = {"name": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0", "memory_bytes": 85899345920, "count": 8}

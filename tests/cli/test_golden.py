@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from jaxgpu_tune.cli import COMMANDS
-from jaxgpu_tune.cli.group import group
+from jaxgpu_tune.cli.group import COMMANDS, group
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.cli import COMMANDS, IN_A_HURRY
-from jaxgpu_tune.cli.group import group
+from jaxgpu_tune.cli import IN_A_HURRY
+from jaxgpu_tune.cli.group import COMMANDS, group
 from jaxgpu_tune.cli.parameters import Option
 from jaxgpu_tune.cli.plain import read
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from jaxgpu_tune import BadSetting, UnknownPreset, plan
 from jaxgpu_tune.host.named import preset_of
 from jaxgpu_tune.model import Finding, Machine, Preset
+from jaxgpu_tune.planning.composing import compose, is_path, is_preset
 from jaxgpu_tune.planning.request import Request
-from jaxgpu_tune.planning.select import compose, facts_of, is_path, is_preset
+from jaxgpu_tune.planning.select import facts_of
 from tests.fleet import GIB, codes, machine
 
 

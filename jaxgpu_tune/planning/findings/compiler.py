@@ -8,19 +8,18 @@ from ...knowledge import installs as known
 from ...model import Finding, Machine
 from ..base.wish import Wish
 from ..settings.arguments import DATA_DIR
-from .installs import NVCC
 
 __all__ = ["from_wheels", "overwritten_folder", "ptxas_of_path", "slow_compiles"]
 
 
 def from_wheels(machine: Machine) -> str | None:
     """The installed wheel that brings CUDA's compiler, with its version; None without one."""
-    return next((f"{name} {v}" for name, v in (machine.libraries or {}).items() if name in NVCC.values()), None)
+    return next((f"{name} {v}" for name, v in (machine.libraries or {}).items() if name in known.NVCC.values()), None)
 
 
 def slow_compiles(machine: Machine, cuda: int) -> Iterator[Finding]:
     """Where ptxas is newer than the driver, old releases of XLA compile one kernel after the other."""
-    name, driver = NVCC.get(cuda, ""), machine.cuda_driver
+    name, driver = known.NVCC.get(cuda, ""), machine.cuda_driver
     ptxas = (machine.libraries or {}).get(name)
     if not (machine.jaxlib and ptxas and driver) or not known.compiles_serially(machine.jaxlib, ptxas, driver):
         return

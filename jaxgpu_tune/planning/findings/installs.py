@@ -9,10 +9,9 @@ from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
 
-__all__ = ["NVCC", "misfits", "shadowed", "shared_flags"]
+__all__ = ["misfits", "shadowed", "shared_flags"]
 
 PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
-NVCC = {12: "nvidia-cuda-nvcc-cu12", 13: "nvidia-cuda-nvcc"}
 """NVIDIA's wheel that brings ptxas and libdevice, by the CUDA of the plugin."""
 ROCM = "jax-rocm"
 CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
@@ -52,7 +51,7 @@ def misfits(machine: Machine, platforms: str = "") -> Iterator[Finding]:
         yield from _driver(machine, cuda)
         yield from _gpus(machine, cuda)
         yield from _libraries(machine, cuda)
-        if NVCC.get(cuda) in (machine.libraries or {}):
+        if known.NVCC.get(cuda) in (machine.libraries or {}):
             from .compiler import slow_compiles
 
             yield from slow_compiles(machine, cuda)
@@ -137,7 +136,7 @@ def _driver(machine: Machine, cuda: int) -> Iterator[Finding]:
 
 
 def _gpus(machine: Machine, cuda: int) -> Iterator[Finding]:
-    nvcc = (machine.libraries or {}).get(NVCC.get(cuda, ""))
+    nvcc = (machine.libraries or {}).get(known.NVCC.get(cuda, ""))
     least = known.needs_of(cuda)["least"]
     each = [(g.name or "a GPU", g.compute_capability) for g in machine.gpus or () if g.compute_capability]
     old = sorted({name for name, capability in each if numbers(capability) < numbers(least)})
@@ -146,9 +145,9 @@ def _gpus(machine: Machine, cuda: int) -> Iterator[Finding]:
         message = f"CUDA {cuda} needs compute capability {least}, which {', '.join(old)} has not."
         yield Finding("gpu-too-old", "error", message, _instead_of_old(each, least))
     if new:
-        compiler = f"{NVCC[cuda]} {nvcc}" if nvcc else f"CUDA {cuda}"
+        compiler = f"{known.NVCC[cuda]} {nvcc}" if nvcc else f"CUDA {cuda}"
         message = f"{', '.join(new)} is newer than the compiler of {compiler}: the first operation can end the process."
-        hint = "pip install -U 'jax[cuda13]'" if cuda == 12 else f"pip install -U {NVCC.get(cuda, 'jax')}"
+        hint = "pip install -U 'jax[cuda13]'" if cuda == 12 else f"pip install -U {known.NVCC.get(cuda, 'jax')}"
         yield Finding("gpu-too-new", "error", message, hint)
 
 
