@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from .amounts import check_regex, duration, share
+from .measuring import METRIC, SECONDS, check_regex, how_of, share
 from .options import wrong_use
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..measure.search.values import Trial
     from ..measure.tuning.bisect import Symptom
     from ..measure.tuning.suspects import Suspects
-    from ..measure.tuning.trying import How
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -33,12 +32,9 @@ PARAMETERS = (
     Option("exit_with", "--exit", "number", "Look for what makes it exit with this code.", "N"),
     Option("output", "--output", "text", "Look for what makes its output match this.", "REGEX"),
     Option("folder", "--folder", "text", "Where the runs are kept.", "DIRECTORY", default="bisect.runs"),
-    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
+    SECONDS,
     Option("whole", "--whole", "switch", "Let each run finish, and go by its whole time."),
-    Option(
-        "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"
-    ),
-    Option("higher", "--higher-is-better", "switch", "More of the metric is better."),
+    *METRIC,
     Option("numbers", "--numbers", "text", "The numbers that --nan looks at (default: each loss).", "REGEX"),
     Option("timeout", "--timeout", "text", "A run that takes longer hangs.", "5m"),
     JSON,
@@ -62,7 +58,8 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """
     from ..measure.tuning.bisect import bisect_command
 
-    symptom, how = _symptom(given), _how(program, given)
+    symptom = _symptom(given)
+    how = how_of(program, given, Path(given["folder"]), wall=given["whole"])
     suspects = _suspects(given)
     say(f"{len(suspects.parts)} suspects; looking for: {symptom.sentence}", sys.stderr)
     try:
@@ -100,25 +97,6 @@ def _symptom(given: dict[str, Any]) -> Symptom:
         check_regex("--output", given["output"])
         return Symptom("output", given["output"])
     return Symptom("nan" if given["nan"] else "fails")
-
-
-def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
-    from ..measure.tuning.trying import How
-
-    if not program[0]:
-        raise wrong_use("The name of the command is empty.")
-    for option in ("metric", "numbers"):
-        check_regex(f"--{option}", given[option])
-    return How(
-        tuple(program),
-        Path(given["folder"]).absolute(),
-        duration(given["seconds"], "--seconds") or 3.0,
-        "wall" if given["whole"] else "metric" if given["metric"] else "steps",
-        given["metric"],
-        given["higher"],
-        given["numbers"],
-        timeout=duration(given["timeout"], "--timeout"),
-    )
 
 
 def _suspects(given: dict[str, Any]) -> Suspects:

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .amounts import duration, regex_problem
+from .measuring import BUDGET, SECONDS, TIMEOUT, duration, regex_problem
 from .options import PLAN, plan_arguments, wrong_use
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import Argument, Option
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 MEASURING = (
-    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
+    SECONDS,
     Option("whole", "--whole", "switch", "Let each run finish, instead of ending it once it is measured."),
     Option("metric", "--metric", "text", "Compare a number that the program prints: its pattern.", "REGEX"),
     Option("higher_is_better", "--higher-is-better", "switch", "More of the metric is better."),
     Option("percentile", "--percentile", "text", "Compare this percentile of the steps' times.", "P"),
-    Option("timeout", "--timeout", "text", "Give a run up after that long.", "90s|5m"),
-    Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m"),
+    TIMEOUT,
+    BUDGET,
     Option(
         "caches", "--caches", "text", "Compile anew in each run, or keep it.", choices=("cold", "warm"), default="cold"
     ),

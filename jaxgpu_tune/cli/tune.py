@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .amounts import check_regex, duration, share
+from .measuring import METRIC, SECONDS, duration, how_of, share
 from .options import wrong_use
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
@@ -45,12 +45,9 @@ PARAMETERS = (
     *SEARCHED,
     Option("only", "--only", "switch", "Try nothing but what --preset and --try-… name."),
     Option("kinds", "--kind", "many", "What the program is like; its candidates come first; may be repeated.", "KIND"),
-    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
+    SECONDS,
     Option("timeout", "--timeout", "text", "The longest that a run may take.", "5m"),
-    Option(
-        "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"
-    ),
-    Option("higher", "--higher-is-better", "switch", "More of the metric is better."),
+    *METRIC,
     Option("wall", "--wall", "switch", "Go by the time of the whole run, start and compilation included."),
     Option("numbers", "--numbers", "text", "Numbers that must stay right (default: each loss).", "REGEX"),
     Option("tolerance", "--tolerance", "text", "By how much they may differ, relative.", "SHARE", default="0.01"),
@@ -79,7 +76,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     request, how, files = _request(given), _how(program, given), files_of(given["out"])
     wanted = Wanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
-    budget = _seconds("--budget", given["budget"])
+    budget = duration(given["budget"], "--budget") or 0.0
     try:
         found = tune_command(space, how, files, budget, _progress(space))
     except KeyboardInterrupt:
@@ -106,30 +103,12 @@ def _request(given: dict[str, Any]) -> Request:
 
 
 def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
-    from ..measure.tuning.trying import How
     from ..measure.tuning.tune import files_of
 
-    if not program[0]:
-        raise wrong_use("The name of the command is empty.")
     if given["wall"] and given["metric"]:
         raise wrong_use("--wall and --metric are two clocks.", "Give one of them.")
-    for option in ("metric", "numbers"):
-        check_regex(f"--{option}", given[option])
-    return How(
-        tuple(program),
-        files_of(given["out"]).folder.absolute(),
-        _seconds("--seconds", given["seconds"]),
-        "wall" if given["wall"] else "metric" if given["metric"] else "steps",
-        given["metric"],
-        given["higher"],
-        given["numbers"],
-        _tolerance(given["tolerance"]),
-        duration(given["timeout"], "--timeout"),
-    )
-
-
-def _seconds(option: str, text: str) -> float:
-    return duration(text, option) or 0.0
+    how = how_of(program, given, files_of(given["out"]).folder, wall=given["wall"])
+    return how._replace(tolerance=_tolerance(given["tolerance"]))
 
 
 def _tolerance(text: str) -> float:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from ...model import Finding
-from ..amounts import duration
+from ..measuring import BUDGET, SECONDS, TIMEOUT, duration
 from ..options import plan_arguments
 from ..output import FOUND, print_json, show
 from ..parameters import JSON, Argument, Option
@@ -26,9 +26,9 @@ PARAMETERS = (
     Argument("file", "[FILE]"),
     *PLANNED,
     Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6),
-    Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3"),
-    Option("timeout", "--timeout", "text", "Give a run up after that long.", "90s|5m"),
-    Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m"),
+    SECONDS,
+    TIMEOUT,
+    BUDGET,
     JSON,
     PROGRAM,
 )

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from jaxgpu_tune.cli.amounts import check_regex, duration, share
+from jaxgpu_tune.cli.measuring import check_regex, duration, share
 from jaxgpu_tune.errors import BadSetting
 
 

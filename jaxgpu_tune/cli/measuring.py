@@ -1,0 +1,87 @@
+"""What the commands that run a program again and again have in common: options, and how durations, shares and patterns are read."""
+
+from __future__ import annotations
+
+import re
+
+from ..measure.checks import is_above_zero, seconds_of
+from .options import wrong_use
+from .parameters import Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from ..measure.tuning.trying import How
+
+
+__all__ = ["BUDGET", "METRIC", "SECONDS", "TIMEOUT", "check_regex", "duration", "how_of", "regex_problem", "share"]
+
+SECONDS = Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3")
+TIMEOUT = Option("timeout", "--timeout", "text", "Give a run up after that long.", "90s|5m")
+BUDGET = Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m")
+METRIC = (
+    Option(
+        "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"
+    ),
+    Option("higher", "--higher-is-better", "switch", "More of the metric is better."),
+)
+"""Of a search: what it goes by."""
+
+
+def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path, *, wall: bool) -> How:
+    """How a search runs and judges the program; ``wall``: by the time of the whole run. Raises BadSetting for what cannot be meant."""
+    from ..measure.tuning.trying import How
+
+    if not program[0]:
+        raise wrong_use("The name of the command is empty.")
+    for option in ("metric", "numbers"):
+        check_regex(f"--{option}", given[option])
+    return How(
+        tuple(program),
+        folder.absolute(),
+        duration(given["seconds"], "--seconds") or 3.0,
+        "wall" if wall else "metric" if given["metric"] else "steps",
+        given["metric"],
+        given["higher"],
+        given["numbers"],
+        timeout=duration(given["timeout"], "--timeout"),
+    )
+
+
+def duration(text: str | None, option: str) -> float | None:
+    """Seconds for "90", "90s", "5m" or "1.5h". Raises BadSetting for anything else."""
+    if text is None:
+        return None
+    try:
+        found = seconds_of(text)
+    except ValueError:
+        found = -1.0
+    if not is_above_zero(found):
+        raise wrong_use(f"{option} {text!r} is no duration.", "Allowed: a number of seconds, or 90s, 20m, 1.5h.")
+    return found
+
+
+def share(text: str) -> float:
+    """0.05 for "5%" or "0.05"; NaN, which no bound admits, for what is no number."""
+    try:
+        return float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return float("nan")
+
+
+def regex_problem(option: str, text: str | None) -> str:
+    """What is wrong with a regular expression; empty where it can be used."""
+    try:
+        re.compile(text or "")
+    except re.error as error:
+        return f"{option} {text!r} is not a regular expression: {error}."
+    return ""
+
+
+def check_regex(option: str, text: str | None) -> None:
+    """Raises BadSetting for what is no regular expression."""
+    if problem := regex_problem(option, text):
+        raise wrong_use(problem)
