@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from .html import STYLE, finding_html, table_html
+from .html import boxed, finding_html, table_html
 from .parts import sorted_findings
 from .table import hanging, table
 from .text import findings_lines, terminal_width
@@ -55,14 +55,13 @@ def comparison_html(found: Comparison) -> str:
     """As one ``<div>`` with its own style."""
     rows = (tuple(map(escape, _reordered(_cells(found, variant)))) for variant in found.variants)
     parts = [
-        STYLE,
         f"<strong>{escape(_title(found))}</strong>",
         *map(finding_html, sorted_findings(found.findings)),
         table_html(_reordered(HEAD), rows),
         *(f"<p>{escape(text)}</p>" for text in _notes(found)),
         f"<code>{escape(found.command)}</code>" if found.command else "",
     ]
-    return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
+    return boxed(*parts)
 
 
 def value_text(value: float | None, clock: str) -> str:

@@ -22,9 +22,10 @@ from .parts import (
 from .verdict import headline, off, worth
 
 __all__ = [
-    "STYLE",
+    "boxed",
     "code_html",
     "finding_html",
+    "folded",
     "machine_html",
     "presets_html",
     "render_html",
@@ -55,30 +56,29 @@ def render_html(report: Report) -> str:
     report = without_secrets(report)
     findings, would = sorted_findings(report.findings), off(report)
     parts = [
-        STYLE,
         f"<strong>{escape(headline(report))}</strong> {escape(worth(report))}",
         *map(finding_html, (f for f in findings if f.severity != "note")),
         *(_changes(heading, decisions, would) for heading, decisions in by_owner(report, would=would).items()),
-        _folded(
+        folded(
             "Reasons",
             table_html(("setting", "value", "status", "reason"), (_decision(d, would) for d in in_force(report))),
         ),
-        _folded("Notes", "".join(finding_html(f) for f in findings if f.severity == "note")),
-        _folded("Nothing emitted for", table_html(("setting", "status", "reason"), _others(report))),
-        _folded(
+        folded("Notes", "".join(finding_html(f) for f in findings if f.severity == "note")),
+        folded("Nothing emitted for", table_html(("setting", "status", "reason"), _others(report))),
+        folded(
             "Environment as it would be" if would else "Environment",
             table_html(("variable", "value"), _environ(report)),
         ),
-        _folded("Machine", escape(machine_line(report.machine))),
+        folded("Machine", escape(machine_line(report.machine))),
     ]
-    return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
+    return boxed(*parts)
 
 
 def machine_html(machine: Machine) -> str:
     """What was learned of a machine: a row for each GPU, then the other facts."""
     gpus = table_html(("GPU", "name", "compute capability", "memory"), map(_gpu, machine.gpus or ()))
     facts = machine_facts(machine)[bool(gpus) :]
-    return f'<div class="jaxgpu-tune">{STYLE}{gpus}{escape(", ".join(facts))}</div>'
+    return boxed(gpus, escape(", ".join(facts)))
 
 
 def _gpu(gpu: Gpu) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _gpu(gpu: Gpu) -> tuple[str, ...]:
 def presets_html(presets: Iterable[Preset]) -> str:
     """A row for each preset: what it is called and for, and who answers for it."""
     rows = ((code_html(preset.name), preset.kind, escape(preset.summary)) for preset in presets)
-    return f'<div class="jaxgpu-tune">{STYLE}{table_html(("preset", "kind", "summary"), rows)}</div>'
+    return boxed(table_html(("preset", "kind", "summary"), rows))
 
 
 def _changes(heading: str, decisions: Iterable[Decision], would: bool) -> str:
@@ -136,7 +136,13 @@ def table_html(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
 
 
-def _folded(heading: str, content: str) -> str:
+def boxed(*parts: str) -> str:
+    """Pieces of HTML as one ``<div>`` with its own style."""
+    return f'<div class="jaxgpu-tune">{STYLE}{"".join(parts)}</div>'
+
+
+def folded(heading: str, content: str) -> str:
+    """Shown when its heading is clicked; empty without content."""
     return f"<details><summary>{heading}</summary>{content}</details>" if content else ""
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PART_NAMES",
+    "bytes_text",
     "collective_rows",
     "head_lines",
     "host_lines",
@@ -23,7 +24,6 @@ __all__ = [
     "part_remark",
     "profile_text",
     "rank_lines",
-    "size_text",
 ]
 
 PART_NAMES = {
@@ -139,7 +139,7 @@ def collective_rows(profile: Profile, most: int) -> list[tuple[str, ...]]:
 
 def _collective(one: Collective) -> tuple[str, ...]:
     speed = "" if one.gb_per_s is None else f"{one.gb_per_s:.0f}"
-    size = "" if one.bytes is None else size_text(one.bytes)
+    size = "" if one.bytes is None else bytes_text(one.bytes)
     return one.kind, f"{one.runs:.3g}", size, f"{one.ms:.2f}", f"{one.exposed_ms:.2f}", speed, one.source or one.scope
 
 
@@ -154,7 +154,7 @@ def kernel_rows(profile: Profile, most: int) -> list[tuple[str, ...]]:
     return [("kernels, the longest of each line", "a step", "ms", "line"), *rows]
 
 
-def size_text(size: float) -> str:
+def bytes_text(size: float) -> str:
     """Bytes with a unit of a thousand."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
@@ -195,16 +195,16 @@ def host_lines(profile: Profile) -> Iterable[str]:
             f"the step compiled {host.recompiled} times again" if host.recompiled else "none in the steady state"
         )
     if profile.peak_bytes:
-        limit = f" of {size_text(profile.limit_bytes)}" if profile.limit_bytes else ""
-        told.append(f"peak memory {size_text(profile.peak_bytes)}{limit}")
+        limit = f" of {bytes_text(profile.limit_bytes)}" if profile.limit_bytes else ""
+        told.append(f"peak memory {bytes_text(profile.peak_bytes)}{limit}")
     if told:
         yield f"Host: {'; '.join(told)}."
     memory = profile.memory
     if memory is not None:
         largest = ", ".join(
-            f"{size_text(one.bytes)} {one.op}{f' ({one.source})' if one.source else ''}" for one in memory.largest[:3]
+            f"{bytes_text(one.bytes)} {one.op}{f' ({one.source})' if one.source else ''}" for one in memory.largest[:3]
         )
-        held = f"arguments {size_text(memory.arguments)}, temporaries {size_text(memory.temporary)}, other results {size_text(memory.results)}"
+        held = f"arguments {bytes_text(memory.arguments)}, temporaries {bytes_text(memory.temporary)}, other results {bytes_text(memory.results)}"
         yield f"Memory of the step's program on one device: {held}; the largest temporaries: {largest or 'none'}."
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from html import escape
 
-from .html import STYLE, table_html
+from .html import boxed, folded, table_html
 from .profile import PART_NAMES, collective_rows, head_lines, host_lines, kernel_rows, part_remark, rank_lines
 
 TYPE_CHECKING = False
@@ -37,15 +37,15 @@ BAR = "display:flex;height:22px;max-width:60em;border-radius:3px;overflow:hidden
 
 def profile_html(profile: Profile) -> str:
     """One ``<div>`` with its own style: the parts as a bar and a table, collectives, kernels, advice."""
-    folded = [
-        _folded("What is communicated", _table(collective_rows(profile, ROWS))),
-        _folded("Kernels", _table(kernel_rows(profile, ROWS))),
+    tables = [
+        folded("What is communicated", _table(collective_rows(profile, ROWS))),
+        folded("Kernels", _table(kernel_rows(profile, ROWS))),
     ]
     heads = "<br>".join(
         f"<strong>{escape(line)}</strong>" if n == 0 else escape(line) for n, line in enumerate(head_lines(profile))
     )
     told = [f"<p>{escape(text)}</p>" for text in (*rank_lines(profile), *host_lines(profile), *profile.notes)]
-    return f'<div class="jaxgpu-tune">{STYLE}{heads}{_bar(profile)}{_parts(profile)}{"".join(map(_advice, profile.advice))}{"".join(folded)}{"".join(told)}</div>'
+    return boxed(heads, _bar(profile), _parts(profile), *map(_advice, profile.advice), *tables, *told)
 
 
 def profile_page(profile: Profile) -> str:
@@ -93,10 +93,6 @@ def _part_rows(profile: Profile, whole: float) -> Iterable[tuple[str, ...]]:
 
 def _table(rows: list[tuple[str, ...]]) -> str:
     return table_html(rows[0], [tuple(map(escape, row)) for row in rows[1:]]) if rows else ""
-
-
-def _folded(heading: str, content: str) -> str:
-    return f"<details><summary>{heading}</summary>{content}</details>" if content else ""
 
 
 def _advice(one: Advice) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from .html import STYLE, code_html, table_html
+from .html import boxed, code_html, table_html
 from .table import hanging, table
 from .text import terminal_width
 
@@ -64,7 +64,7 @@ def tuned_html(told: Told) -> str:
         *(f'<p class="{one["severity"]}">{escape(one["message"])}</p>' for one in told["findings"]),
         table_html(("setting", "runs", "speed with it", "remark"), rows),
     ]
-    return f'<div class="jaxgpu-tune">{STYLE}{"".join(parts)}</div>'
+    return boxed(*parts)
 
 
 def tuned_page(told: Told) -> str:

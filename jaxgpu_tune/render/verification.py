@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from .html import STYLE, code_html, finding_html, table_html, value_html
+from .html import boxed, code_html, finding_html, table_html, value_html
 from .parts import label, sorted_findings
 from .table import hanging, wrapped
 from .text import findings_lines, terminal_width
@@ -35,12 +35,11 @@ def render_verification_html(verification: Verification) -> str:
         for item in _sorted(verification)
     )
     parts = [
-        STYLE,
         f"<strong>{escape(_title(verification))}</strong>",
         *map(finding_html, sorted_findings(verification.findings)),
         table_html(("setting", "value", "status", "why"), rows),
     ]
-    return f'<div class="jaxgpu-tune">{"".join(parts)}</div>'
+    return boxed(*parts)
 
 
 def _title(verification: Verification) -> str:
