@@ -184,5 +184,5 @@ def _fields(setting: Setting, target: Target) -> frozenset[str]:
     name = setting.name.lower() if setting.name.startswith("JAX_") else setting.name
     if name == UMBRELLA:
         return frozenset(f"jax_config:{option}" for option in (name, *GUARD_OPTIONS))
-    kind: SettingKind = "jax_config" if name.startswith("jax_") and setting.kind != "xla_flag" else setting.kind
+    kind: SettingKind = "jax_config" if name.startswith("jax_") else setting.kind
     return fields_of(Wish(kind, name, setting.value, "request", "", ""), target)

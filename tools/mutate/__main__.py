@@ -116,8 +116,9 @@ def _draw(seed: str, lasting: str, seen: Counter[str]) -> bytes:
 def _nearest(part: str, path: Path, near: bool) -> tuple[str, ...]:
     """The test file of the module's own name, the tests of its folder, then (unless ``near``) those of the part."""
     place = path.relative_to(PACKAGE)
-    own = [Path("tests", place.parent, f"test_{place.stem}.py"), Path("tests", place.parent)]
-    there = [str(one) for one in own if (ROOT / one).exists()]
+    own, folder = Path("tests", place.parent, f"test_{place.stem}.py"), Path("tests", place.parent)
+    beside = " ".join(str(one.relative_to(ROOT)) for one in sorted((ROOT / folder).glob("test_*.py")))
+    there = [one for one in (str(own) if (ROOT / own).exists() else "", beside if near else str(folder)) if one]
     return tuple(dict.fromkeys(there if near and there else [*there, *PARTS["part"][part]]))
 
 

@@ -37,7 +37,7 @@ class Copy:
         subprocess.run(["tar", "-xf", "-"], cwd=self.root, input=packed.stdout, check=True)
 
     def notices(self, path: Path, fault: Fault, tests: Sequence[str]) -> bool:
-        """Whether a test fails while the fault is there: the nearest ones run first, and those further off where all of them pass."""
+        """Whether a test fails while the fault is there: the nearest ones run first, and those further off where all of them pass. Each of ``tests``: paths, with blanks between."""
         file = self.root / path
         sound = file.read_text()
         file.write_text(fault.planted(sound))
@@ -49,7 +49,18 @@ class Copy:
             file.write_text(sound)
 
     def _status(self, tests: str) -> int:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", tests]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-m",
+            "not slow",
+            "-p",
+            "no:cacheprovider",
+            *tests.split(),
+        ]
         environ = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": ""}
         done = subprocess.run(
             command,
