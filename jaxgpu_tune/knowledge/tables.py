@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from ..model import SettingKind
 
 
-__all__ = ["DATA", "closest", "is_own", "read_lines", "read_table", "read_toml", "setting_kind", "text_of"]
+__all__ = [
+    "DATA",
+    "closest",
+    "is_own",
+    "read_lines",
+    "read_table",
+    "read_toml",
+    "setting_kind",
+    "text_of",
+    "written",
+]
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
 KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
@@ -67,6 +77,11 @@ def text_of(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(text_of(member) for member in value)
     return str(value)
+
+
+def written(kind: str, name: str, value: object) -> str:
+    """A setting as a person writes it: a flag with its dashes."""
+    return f"{'--' if kind == 'xla_flag' else ''}{name}={value}"
 
 
 def is_own(variable: str) -> bool:

@@ -10,6 +10,7 @@ from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, preset_names
+from ..knowledge.tables import written
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
 from ..model import NOTHING, Explanation, Gpu, Preset, Setting, SettingKind
@@ -98,7 +99,7 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
 
 
 def _stated(setting: Setting) -> str:
-    return f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={_text(setting.value)}"
+    return written(setting.kind, setting.name, _text(setting.value))
 
 
 def _text(value: object) -> str:
@@ -199,8 +200,5 @@ def _build_facts(kind: SettingKind, name: str, target: Target) -> dict[str, Any]
 
 
 def _rule_text(rule: Any) -> str:
-    became = (
-        " ".join(f"{'--' if kind == 'xla_flag' else ''}{name}={value}" for kind, name, value in rule.targets)
-        or "nothing"
-    )
+    became = " ".join(written(*one) for one in rule.targets) or "nothing"
     return f"{rule.given} becomes {became}: {rule.intent}"

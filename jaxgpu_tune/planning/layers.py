@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import BadSetting, UnknownPreset
+from ..knowledge.tables import written
 from ..model import Decision, Finding, Observation, Setting
 from ..named import Named
 from ..state import Layer
@@ -151,8 +152,7 @@ def struck(settings: Iterable[Setting], observation: Observation, target: Target
             yield setting
             continue
         text = shown_value(setting.name, setting.value) if setting.kind == "env" else setting.value
-        shown = f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={text}"
-        message = f"{shown} ({setting.source}) was changed or taken out since: what stands there now holds."
+        message = f"{written(setting.kind, setting.name, text)} ({setting.source}) was changed or taken out since: what stands there now holds."
         yield Finding("request-edited", "warning", message, "Ask for it again to have it back.")
 
 

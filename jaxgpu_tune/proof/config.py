@@ -7,7 +7,7 @@ import sys
 from ..host.compilation_cache import FOLDER, folder_findings
 from ..host.phase import MISSING, option_value, plain
 from ..knowledge import options
-from .flags import text_of
+from .flags import shown
 from .verification import Verified
 from .wanted import Wanted
 
@@ -37,7 +37,7 @@ def verified_option(option: Wanted, jax_version: str | None, platform: str) -> V
         ("ignored", option.late) if option.late else _status(spec, wanted, (here, everywhere), platform)
     )
     return Verified(
-        "jax_config", option.name, option.text, *answer, text_of(here if everywhere == wanted else everywhere)
+        "jax_config", option.name, option.text, *answer, shown(here if everywhere == wanted else everywhere)
     )
 
 

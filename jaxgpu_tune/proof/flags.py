@@ -8,6 +8,7 @@ from functools import partial, reduce
 from ..knowledge.compile_surface import JAX_SETS, JAXLIB_SETS, PROCESS_WIDE
 from ..knowledge.flag_spec import FlagSpec
 from ..knowledge.flag_values import on_top
+from ..knowledge.tables import text_of
 from ..planning.release.compile_options import fields_written
 from ..planning.release.target import Target
 from ..values import Value
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Options = Mapping[str, Any]
 
 
-__all__ = ["PLATFORM_MISFIT", "Reading", "agree", "text_of", "verified_flag"]
+__all__ = ["PLATFORM_MISFIT", "Reading", "agree", "shown", "verified_flag"]
 
 JAXLIB_READS = "xla_force_host_platform_device_count"
 """The one process-wide flag that is not the plugin's: jaxlib's own CPU client reads it."""
@@ -52,7 +53,7 @@ def verified_flag(flag: Wanted, reading: Reading) -> Verified:
     """The flag with what became of it."""
     expected = _expected(flag, flag.values, reading.target)
     options = _options_of(flag.name, reading)
-    found = None if options is None or not expected else ", ".join(text_of(options[field]) for field in expected)
+    found = None if options is None or not expected else ", ".join(shown(options[field]) for field in expected)
     status, why = _status(flag, expected, reading, options)
     return Verified("xla_flag", flag.name, flag.text, status, why, found)
 
@@ -184,12 +185,8 @@ def _members(text: str) -> list[str]:
     return text.split(",") if text else []
 
 
-def text_of(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value that was read back, as one would write it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return ",".join(map(str, value))
     if isinstance(value, dict):
         return ",".join(f"{key}={item}" for key, item in value.items())
-    return str(value)
+    return text_of(value)

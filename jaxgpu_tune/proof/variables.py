@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .memory import Answer, Memory
 
 
-__all__ = ["Surroundings", "verified_variable"]
+__all__ = ["Signs", "verified_variable"]
 
 GPU_ONLY = ("XLA_PYTHON_CLIENT_", "XLA_CLIENT_", "NCCL_", "CUDA_", "TF_FORCE_UNIFIED_MEMORY", "TF_CUDA_")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -28,7 +28,7 @@ WHO_READS = {
 }
 
 
-class Surroundings(Value):
+class Signs(Value):
     """``environ``: as it is now; ``memory``: of each local GPU; ``nccl_log``: what NCCL has written, if it does."""
 
     platform: str
@@ -37,7 +37,7 @@ class Surroundings(Value):
     nccl_log: str
 
 
-def verified_variable(variable: Wanted, around: Surroundings) -> Verified:
+def verified_variable(variable: Wanted, around: Signs) -> Verified:
     """The variable with what became of it."""
     name, text = variable.name, variable.text
     if variable.late:
@@ -53,7 +53,7 @@ def verified_variable(variable: Wanted, around: Surroundings) -> Verified:
     return Verified("env", name, text, *_read_back(name, text, around))
 
 
-def _took_effect(variable: Wanted, around: Surroundings) -> str:
+def _took_effect(variable: Wanted, around: Signs) -> str:
     """Which of both values holds, where that can be told."""
     if variable.text is None or around.platform == "cpu":
         return ""
@@ -62,7 +62,7 @@ def _took_effect(variable: Wanted, around: Surroundings) -> str:
     return told.get(status, "")
 
 
-def _read_back(name: str, text: str, around: Surroundings) -> Answer:
+def _read_back(name: str, text: str, around: Signs) -> Answer:
     reader = READERS.get(name)
     if reader is not None:
         return reader(text, around)
@@ -76,7 +76,7 @@ def _read_back(name: str, text: str, around: Surroundings) -> Answer:
     return "unreadable", f"it still holds this; {owner}", None
 
 
-def _visible(text: str, around: Surroundings) -> Answer:
+def _visible(text: str, around: Signs) -> Answer:
     count, listed = len(around.memory), len([item for item in text.split(",") if item.strip()])
     return (
         ("effective" if count == listed else "unreadable"),
@@ -85,7 +85,7 @@ def _visible(text: str, around: Surroundings) -> Answer:
     )
 
 
-READERS: dict[str, Callable[[str, Surroundings], Answer]] = {
+READERS: dict[str, Callable[[str, Signs], Answer]] = {
     **dict.fromkeys(FRACTION_NAMES, lambda text, around: verified_fraction(text, around.memory)),
     PREALLOCATE: lambda text, around: verified_preallocation(text, around.memory),
     ALLOCATOR: lambda text, around: verified_allocator(text, around.memory),

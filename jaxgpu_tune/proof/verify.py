@@ -16,7 +16,7 @@ from ..planning.release.target import target_of
 from .config import GPU_NAMES, PLATFORMS, verified_option
 from .flags import PLATFORM_MISFIT, Reading, verified_flag
 from .memory import memory_of
-from .variables import Surroundings, verified_variable
+from .variables import Signs, verified_variable
 from .verification import PROVEN, Verification, Verified
 from .wanted import FLAGS, Wanted, applied_here, flag_values, left_by_parent
 from .xla_options import jax_options, parsed_options, plugin_options
@@ -62,14 +62,14 @@ def _read_back(wanted: Iterable[Wanted], machine: Machine) -> Verification:
     devices = sys.modules["jax"].local_devices()
     platform = devices[0].platform
     reading = _reading(devices, machine)
-    around = _surroundings(devices, machine)
+    around = _signs(devices, machine)
     items = tuple(_verified(one, reading, around, machine) for one in wanted)
     stray = platform == "cpu" and _is_for_gpus(machine)
     findings = (*([_on_cpu(machine)] if stray else []), *_findings(items, stray))
     return Verification(items, findings, platform, len(devices))
 
 
-def _verified(one: Wanted, reading: Reading, around: Surroundings, machine: Machine) -> Verified:
+def _verified(one: Wanted, reading: Reading, around: Signs, machine: Machine) -> Verified:
     if one.kind == "xla_flag":
         return verified_flag(one, reading)
     if one.kind == "env":
@@ -88,9 +88,9 @@ def _reading(devices: list[Any], machine: Machine) -> Reading:
     )
 
 
-def _surroundings(devices: list[Any], machine: Machine) -> Surroundings:
+def _signs(devices: list[Any], machine: Machine) -> Signs:
     totals = {number: gpu.memory_bytes for number, gpu in enumerate(machine.gpus or ())}
-    return Surroundings(
+    return Signs(
         platform=devices[0].platform,
         environ=dict(os.environ),
         memory=memory_of(devices, totals) if devices[0].platform != "cpu" else (),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jaxgpu_tune.proof.memory import Memory, verified_fraction
-from jaxgpu_tune.proof.variables import Surroundings, verified_variable
+from jaxgpu_tune.proof.variables import Signs, verified_variable
 from jaxgpu_tune.proof.wanted import Wanted
 
 MEASURED = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "verify-presets-h200x2.json").read_text())
@@ -20,7 +20,7 @@ def verified(name: str, value: str, case: str = "fraction 0.4", log: str = "", *
     """A variable, read back with the memory numbers of a case that was run."""
     stats = [one or {} for one in MEASURED["cases"][case]["memory"]]
     memory = tuple(Memory(total, one) for total, one in zip(TOTALS, stats, strict=True))
-    return verified_variable(Wanted("env", name, (value,)), Surroundings("gpu", {name: value, **environ}, memory, log))
+    return verified_variable(Wanted("env", name, (value,)), Signs("gpu", {name: value, **environ}, memory, log))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from ...knowledge.tables import written
+
 __all__ = [
     "NOTHING",
     "SAME",
@@ -36,7 +38,7 @@ class Atom(NamedTuple):
     value: str
 
     def __str__(self) -> str:
-        return f"--{self.name}={self.value}" if self.kind == "xla_flag" else f"{self.name}={self.value}"
+        return written(self.kind, self.name, self.value)
 
 
 Config = frozenset[Atom]

@@ -8,6 +8,7 @@ from ...knowledge.versions import matches, numbers
 from ...model import Finding, Machine
 from ..base.conditions import Facts
 from ..base.wish import Wish
+from ..in_force import is_on
 
 __all__ = ["check_buffers"]
 
@@ -22,27 +23,23 @@ NVLS_CAPABILITY = (9, 0)
 
 def check_buffers(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterator[Finding]:
     """What is missing for the buffers that are asked for, on several GPUs; what is unknown is not guessed at."""
-    values = {wish.name: wish.value for wish in wishes}
+    values = {wish.name: str(wish.value) for wish in wishes if wish.value is not None}
     if not facts.devices or facts.devices < 2:
         return
-    if _is_on(values.get(USER)):
+    if is_on(values.get(USER)):
         yield from _for_user_buffers(values, machine)
         yield from _too_old(USER, machine, NVLS_BUFFERS_SINCE)
     for name in SYMMETRIC:
-        if _is_on(values.get(name)):
+        if is_on(values.get(name)):
             yield from _too_old(name, machine, WINDOWS_SINCE)
     old = [one for one in facts.compute_capabilities or () if numbers(one) < NVLS_CAPABILITY]
-    if old and (_is_on(values.get(USER)) or values.get(NVLS) == "1"):
+    if old and (is_on(values.get(USER)) or values.get(NVLS) == "1"):
         message = f"NVLink SHARP needs compute capability 9.0, and these GPUs have {min(old, key=numbers)}: all-gather, all-reduce and reduce-scatter go on with copies."
         yield Finding("no-nvls", "warning", message, f"Take {USER} and {NVLS}=1 out.")
 
 
-def _is_on(value: object) -> bool:
-    return str(value or "").strip().lower() not in ("", "false", "0")
-
-
-def _for_user_buffers(values: dict[str, object], machine: Machine) -> Iterator[Finding]:
-    if machine.jaxlib and matches(POOL_UNTIL, machine.jaxlib) and not _is_on(values.get(POOL)):
+def _for_user_buffers(values: dict[str, str], machine: Machine) -> Iterator[Finding]:
+    if machine.jaxlib and matches(POOL_UNTIL, machine.jaxlib) and values.get(POOL, "").strip() in ("", "0"):
         message = f"{USER} takes its buffers from a second pool before jaxlib 0.11.0, which nothing has sized."
         hint = f"Set {POOL} (MiB, a multiple of 512), and lower the memory fraction by as much."
         yield Finding("buffers-without-pool", "warning", message, hint)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from ...knowledge.tables import written
 from ...model import Decision, Finding
 from ..base.wish import Stream, Wish
 from ..release.target import Target, same
@@ -269,11 +270,10 @@ def _named(losers: list[Wish]) -> str:
 
 def shown(wish: Wish) -> str:
     """A wish as a person would write it."""
-    prefix = "--" if wish.kind == "xla_flag" else ""
     from ..base.secrets import shown_value
 
     text = shown_value(wish.name, text_of(wish)) if wish.kind == "env" else wish.given or text_of(wish)
-    return f"{prefix}{wish.name}={text}"
+    return written(wish.kind, wish.name, text)
 
 
 def text_of(wish: Wish) -> str | None:

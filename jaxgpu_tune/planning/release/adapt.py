@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from ...errors import BadFlagValue, BadSetting, UnknownFlag
 from ...knowledge import flags as known
+from ...knowledge.tables import written
 from ...model import Decision, Finding, Setting, Severity, Status
 from ..base.wish import Origin, Problem, Stream, Wish
 from ..settings.arguments import BUILD_DEFAULT, GUARD_OPTIONS
@@ -94,9 +95,7 @@ def _translation(setting: Setting, target: Target) -> Translation | None:
 
 
 def _translated(setting: Setting, translation: Translation, origin: Origin, target: Target, depth: int) -> Stream:
-    became = " ".join(
-        f"--{name}={value}" if kind == "xla_flag" else f"{name}={value}" for kind, name, value in translation.settings
-    )
+    became = " ".join(written(*one) for one in translation.settings)
     reason = f"{target.label}: {translation.intent}"
     yield Decision(setting.kind, setting.name, became or None, "translated", reason, setting.source)
     if origin != "preset":
@@ -112,7 +111,7 @@ def _translated(setting: Setting, translation: Translation, origin: Origin, targ
 
 
 def _finding_of(setting: Setting, became: str, target: Target, intent: str) -> Finding:
-    shown = f"{'--' if setting.kind == 'xla_flag' else ''}{setting.name}={setting.value}"
+    shown = written(setting.kind, setting.name, setting.value)
     outcome = f"{became} is used instead" if became else "nothing replaces it"
     hint = f"Write {became} from now on." if became else f"Take {shown} out."
     return Finding("flag-translated", "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)

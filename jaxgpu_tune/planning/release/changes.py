@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from ...knowledge import flags as known
 from ...knowledge.flag_spec import FlagSpec
+from ...knowledge.tables import written
 from ...knowledge.translations import Rule, changed_rules, rules
 from ...knowledge.versions import matches
 from ...values import Value
@@ -71,8 +72,7 @@ def _came_or_went(name: str, before: FlagSpec | None, after: FlagSpec | None) ->
 
 def _instead(rule: Rule) -> str:
     targets = ((kind, name, "…" if value == "{value}" else value) for kind, name, value in rule.targets)
-    said = (f"--{name}={value}" if kind == "xla_flag" else f"{name}={value}" for kind, name, value in targets)
-    return "write " + " ".join(said) if rule.targets else "take it out"
+    return "write " + " ".join(written(*one) for one in targets) if rule.targets else "take it out"
 
 
 def _default(spec: FlagSpec | None) -> str | None:
