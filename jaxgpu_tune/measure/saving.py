@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 from ..planning.xla_flags.grammar import scan
+from .toml_text import toml_table, toml_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ def preset_text(found: Comparison) -> str:
     """TOML: ``[[set]]`` tables for all that the winner sets beyond what was there, and under which conditions it was measured."""
     winner = found.winner
     lines = [
-        f"summary = {_text(f'{winner.name}, the fastest of {len(found.variants)} variants of one program')}",
-        f"evidence = [{_text(_evidence(found))}]",
-        f"measured = {{ {', '.join(f'{name} = {_text(value)}' for name, value in _conditions(found.machine))} }}",
+        f"summary = {toml_text(f'{winner.name}, the fastest of {len(found.variants)} variants of one program')}",
+        f"evidence = [{toml_text(_evidence(found))}]",
+        f"measured = {toml_table(dict(_conditions(found.machine)))}",
         *(f"# repeat: {line}" for line in found.command.splitlines()),
     ]
     for kind, name, value in _settings(winner.settings):
-        lines += ["", "[[set]]", f"{kind} = {_text(name)}", f"value = {_text(value)}"]
+        lines += ["", "[[set]]", f"{kind} = {toml_text(name)}", f"value = {toml_text(value)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -57,8 +57,3 @@ def _settings(settings: Mapping[str, str | None]) -> Iterator[tuple[str, str, st
         if token.name:
             yield "flag", token.name, "true" if token.value is None else token.value
     yield from (("env", name, value) for name, value in settings.items() if name != FLAGS and value is not None)
-
-
-def _text(value: str) -> str:
-    """A TOML string; JSON's escapes are TOML's."""
-    return json.dumps(value, ensure_ascii=False)

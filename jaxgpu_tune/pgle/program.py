@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..proof.wire import entries
+from ..proof.wire import entries, varint
 from .files import bad_profile
 
 __all__ = ["Instruction", "Program", "program_of_proto", "program_of_text", "read_program"]
@@ -178,8 +178,6 @@ def _number(fields: list[Field], wanted: int) -> int:
 
 
 def _packed(fields: list[Field], wanted: int) -> Iterator[int]:
-    from ..proof.wire import varint
-
     for value in (value for number, value in fields if number == wanted):
         at = 0
         while isinstance(value, bytes) and at < len(value):

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...host.named import preset_of
+from ...knowledge.hazards import Hazard, hazards
 from ...knowledge.search import Candidate, candidates, treatment
 from ...model import Observation, Preset, Setting
 from ...pipeline import make_plan
@@ -21,7 +22,6 @@ from ...planning.select import facts_of
 from ..search.values import NOTHING, Atom, Config, Move, Risk, Start
 
 if TYPE_CHECKING:
-    from ...knowledge.hazards import Hazard
     from ...model import Report
 
 __all__ = ["AS_IT_IS", "CLEAN", "LeftOut", "Space", "candidate_of", "space_of"]
@@ -179,8 +179,6 @@ def _in_force(report: Report) -> dict[Any, Any]:
 
 
 def _hazards(request: Request, observation: Observation) -> tuple[Hazard, ...]:
-    from ...knowledge.hazards import hazards
-
     facts = facts_of(observation.machine, request)
     return tuple(hazard for hazard in hazards() if all_met(hazard.when, facts))
 

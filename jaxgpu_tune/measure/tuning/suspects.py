@@ -11,7 +11,7 @@ from ...model import Finding, Setting
 from ...planning.release.changes import flag_changes
 from ...planning.xla_flags.grammar import quote, scan
 from ..search.values import NOTHING, Atom, Config
-from .space import Space, candidate_of
+from .space import Space, candidate_of, space_of
 
 __all__ = ["Suspects", "of_flags", "of_preset", "of_upgrade"]
 
@@ -61,8 +61,6 @@ def of_upgrade(space: Space, old: str) -> Suspects:
 
 def _undone(space: Space, old: str, new: str) -> Iterable[tuple[Atom, Config]]:
     """(what is new, what takes it back) for each flag that this build lets take back."""
-    from .space import space_of
-
     wanted = []
     for change in flag_changes(old, new):
         before = "false" if change.change == "appeared" and _is_on(change.name, new) else change.before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -13,6 +12,7 @@ from ...values import jsonable
 from ..search.search import Contest, Search
 from ..search.values import NOTHING, Config, Move, Trial
 from ..statistics import PAIRS
+from ..toml_text import toml_table, toml_text
 from .journal import config_json, trial_json
 from .space import CLEAN, Space
 
@@ -108,16 +108,16 @@ def preset_text(report: Mapping[str, Any]) -> str:
         raise ValueError("nothing was proved, so there is no preset")
     where = _where(report["machine"])
     lines = [
-        f"summary = {_text(_summary(report))}",
-        f"evidence = [{''.join(f'{chr(10)}  {_text(one)},' for one in _evidence(report))}\n]",
-        f"measured = {_table(where)}",
+        f"summary = {toml_text(_summary(report))}",
+        f"evidence = [{''.join(f'{chr(10)}  {toml_text(one)},' for one in _evidence(report))}\n]",
+        f"measured = {toml_table(where)}",
     ]
     reason = f"together {report['gain']:.3f} times as fast as {report['against']} here ({_range(report)})"
     for kind, name, value in report["settings"]:
         if [kind, name, value] != list(CLEAN):
-            written = value if kind == "jax_config" and value in ("true", "false") else _text(value)
-            lines += ["", "[[set]]", f"{KEYS[kind]} = {_text(name)}", f"value = {written}"]
-            lines += [f"reason = {_text(reason)}", f"when = {_table(where)}"]
+            written = value if kind == "jax_config" and value in ("true", "false") else toml_text(value)
+            lines += ["", "[[set]]", f"{KEYS[kind]} = {toml_text(name)}", f"value = {written}"]
+            lines += [f"reason = {toml_text(reason)}", f"when = {toml_table(where)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -261,12 +261,3 @@ def _range(report: Mapping[str, Any]) -> str:
 def _named(machine: Mapping[str, Any]) -> str:
     count, name = len(machine["gpus"]), (machine["gpus"] or ["the CPU"])[0]
     return f"{f'{count} x ' if count else ''}{name or 'GPU'}, jaxlib {machine['jaxlib']}"
-
-
-def _table(where: Mapping[str, str]) -> str:
-    return f"{{ {', '.join(f'{name} = {_text(value)}' for name, value in where.items())} }}"
-
-
-def _text(value: str) -> str:
-    """A TOML string: JSON's escapes are TOML's, too."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
