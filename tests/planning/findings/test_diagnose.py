@@ -182,3 +182,11 @@ def test_how_a_start_failed_is_told_by_its_number(status: int, said: str) -> Non
     (found,) = diagnose(GOOD, {}, HERE, Started(1.0, status=status, said=said))
     end = f"(signal {-status})" if status < 0 else f"(exit code {status})"
     assert found.code == "start-fails" and end in found.message and found.message.endswith(said or "(none)")
+
+
+def test_a_start_of_which_nothing_is_known_ended_without_a_device() -> None:
+    """And no signal."""
+    bare = Started(1.0)
+    assert (bare.devices, bare.status, bare.timed_out, bare.platform) == (0, 0, False, None)
+    (found,) = diagnose(GOOD, {}, HERE, bare)
+    assert "(exit code 0)" in found.message
