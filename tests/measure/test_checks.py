@@ -1,0 +1,31 @@
+"""Arguments of the measuring functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.measure.checks import check, is_above_zero
+
+
+def test_all_problems_at_once() -> None:
+    """Each names the argument, its value and what is allowed; what is valid is not told."""
+    with pytest.raises(BadSetting) as caught:
+        check(
+            ("pairs", 0, False, "at least 1"),
+            ("seconds", 1, True, "numbers above 0"),
+            ("step", None, False, "a function"),
+        )
+    assert [finding.message for finding in caught.value.findings] == [
+        "pairs=0 is not valid; allowed: at least 1.",
+        "step=None is not valid; allowed: a function.",
+    ]
+    check(("seconds", 1, True, "numbers above 0"))
+
+
+def test_numbers_above_zero() -> None:
+    """Finite ones; a text is no number."""
+    assert [value for value in (1, 0.5, 0, -1, float("nan"), float("inf"), "1", None) if is_above_zero(value)] == [
+        1,
+        0.5,
+    ]
