@@ -8,10 +8,12 @@ Plots need matplotlib (the extra ``bench``). ``--check`` writes nothing and exit
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import jaxgpu_tune
 from benchmarks import plots, steps
 from benchmarks.outcome import Outcome, Row, outcomes
 from benchmarks.page import page, pairs_told, speed_told
@@ -47,7 +49,8 @@ def main() -> int:
 
 def stale_texts(root: Path, measured: list[Outcome], traced: Iterable[steps.Traced] = ()) -> dict[Path, str]:
     """Each file whose text is not as it should be, with the text."""
-    wanted = {root / "docs" / "measured.md": page(measured, list(traced))}
+    gains = root / "jaxgpu_tune" / "knowledge" / "data" / "gains.json"
+    wanted = {root / "docs" / "measured.md": page(measured, list(traced)), gains: gains_text(measured)}
     readme = root / "README.md"
     before = readme.read_text("utf-8") if readme.exists() else ""
     if START in before and END in before:
@@ -70,6 +73,35 @@ def summary(measured: Iterable[Outcome]) -> str:
         told = f"{speed_told(row)}{pairs_told(row)}"
         lines.append(f"| {WORKLOADS[workload].title} | {where} | `{preset}` | {times} | {told} |")
     return "\n".join(lines)
+
+
+def gains_text(measured: Iterable[Outcome]) -> str:
+    """What reports say of a preset's worth: each preset on each program, GPU and release, by the most pairs, one a line."""
+    best: dict[tuple[object, ...], dict[str, object]] = {}
+    for gain in (gain for outcome in measured for gain in _gains(outcome)):
+        key = tuple(gain[name] for name in ("preset", "workload", "gpu", "count", "jaxlib"))
+        if key not in best or int(str(gain["pairs"])) > int(str(best[key]["pairs"])):
+            best[key] = gain
+    return "[\n" + ",\n".join(map(json.dumps, best.values())) + "\n]\n"
+
+
+def _gains(outcome: Outcome) -> Iterator[dict[str, object]]:
+    for name in (name for name in outcome.rows if WORKLOADS[name].until == "steps"):
+        for preset in jaxgpu_tune.presets():
+            row = outcome.row(name, preset.name)
+            if row is not None and row.variant != DEFAULT:
+                yield {
+                    "preset": preset.name,
+                    "workload": WORKLOADS[name].title,
+                    "gpu": outcome.machine["gpus"][0]["name"],
+                    "count": outcome.gpus[name],
+                    "jaxlib": outcome.machine["jaxlib"],
+                    "speed": round(row.speed.value, 3),
+                    "low": round(row.speed.low, 3),
+                    "high": round(row.speed.high, 3),
+                    "pairs": row.pairs,
+                    "verdict": row.speed.word,
+                }
 
 
 def _maintained(outcome: Outcome) -> Iterator[tuple[str, str, Row]]:

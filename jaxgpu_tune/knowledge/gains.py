@@ -13,7 +13,10 @@ __all__ = ["Gain", "gains_of"]
 
 
 class Gain(Value):
-    """One measurement: ``speed`` is the default's step time by the preset's, with the smallest and largest over all pairs of runs."""
+    """One measurement: ``speed`` is the default's step time by the preset's, with the smallest and largest over all pairs of runs.
+
+    ``verdict``: "faster", "slower", "no-difference", or "undecided" where there were fewer pairs than a verdict takes.
+    """
 
     preset: str
     workload: str
@@ -24,6 +27,7 @@ class Gain(Value):
     low: float
     high: float
     pairs: int
+    verdict: str
 
 
 def gains_of(preset: str) -> tuple[Gain, ...]:

@@ -91,10 +91,14 @@ def _place(machine: Machine) -> str:
 
 
 def _listed(gains: Iterable[Gain]) -> str:
-    """Each workload with the factor; what is within half a percent of 1 gains nothing."""
-    found = list(gains)
-    told = [f"{gain.workload} {gain.speed:.2f} x" for gain in found[:MOST]]
+    """Each program with the factor, those with the most pairs first; that no difference was shown is said."""
+    found = sorted(gains, key=lambda gain: gain.verdict == "undecided")
+    told = [f"{gain.workload} {_factor(gain)}" for gain in found[:MOST]]
     return "; ".join(told) + (f"; {len(found) - MOST} more" if len(found) > MOST else "")
+
+
+def _factor(gain: Gain) -> str:
+    return "no difference shown" if gain.verdict == "no-difference" else f"{gain.speed:.2f} x"
 
 
 def _short(gpu: str) -> str:
