@@ -38,7 +38,7 @@ def test_a_repeated_flag_is_told_where_it_says_something_else(inherited: list[in
     report = planned(inherited, None)
     assert report.xla_flags == f"--{LEVEL}={inherited[-1]}"
     others = [f for f in report.findings if f.code == "repeated-flag"]
-    assert len(others) == len({*inherited} - {inherited[-1]})
+    assert len(others) == len({*inherited} - {inherited[-1]}) and {one.severity for one in others} <= {"note"}
     assert decision(report, LEVEL).status == "kept"
 
 
@@ -69,6 +69,8 @@ def test_changes_to_a_list_that_are_set_already_stay_as_they_are_written(changes
         left = left | {member} if sign == "+" else left - {member}
     assert report.xla_flags.split()[-1] == texts[-1] and set(report.xla_flags.split()) <= set(texts)
     assert meant(report.xla_flags) == left
+    notes = [one for one in report.findings if one.code == "repeated-flag"]
+    assert bool(notes) is (len(changes) > 1) and {one.severity for one in notes} <= {"note"}
 
 
 def meant(text: str) -> set[str]:

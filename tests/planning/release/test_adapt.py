@@ -123,7 +123,9 @@ def test_an_option_that_jax_cannot_read(origin: str, name: str, value: str) -> N
     found = adapted("jax_config", name, value, origin)
     (message,) = left_out(found, BadSetting, "bad-option-value", origin)
     assert name in message
-    assert (name.upper() in message and "it is taken out" in message) is (origin == "existing")
+    assert (f"{name.upper()}: " in message and "`import jax` would raise; it is taken out." in message) is (
+        origin == "existing"
+    )
     assert ("correct it in mine.toml" in message) is (origin in ("preset", "request"))
     assert all(finding.severity == "error" for finding in found.findings)
 
