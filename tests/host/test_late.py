@@ -82,6 +82,7 @@ def test_the_plan_without_what_comes_too_late(monkeypatch: pytest.MonkeyPatch) -
     assert decision(left, LEVEL).status == decision(left, DUMP).status == "late"
     assert "JAX's backend has already started" in decision(left, LEVEL).reason
     (found,) = [one for one in left.findings if one.code == "too-late"]
+    assert found.severity == "warning"
     assert f"An earlier call has put --{LEVEL} in force (by hand); this one" in found.message
     assert "too-late" not in {one.code for one in without(report, late._replace(own=()), "").findings}
     assert "An earlier call" not in late_finding(late._replace(undone=()), "").message
