@@ -46,8 +46,8 @@ class Fault(NamedTuple):
     def told(self, source: str) -> str:
         """Where it is and what it does, on one line."""
         line = source.count("\n", 0, self.start) + 1
-        old = " ".join(source[self.start : self.end].split())
-        return f"{line}: {old[:90]} -> {self.text.strip()[:90] or 'nothing'}"
+        old, new = (" ".join(text.split())[:90] for text in (source[self.start : self.end], self.text))
+        return f"{line}: {old} -> {new or 'nothing'}"
 
 
 def faults_of(source: str) -> list[Fault]:
