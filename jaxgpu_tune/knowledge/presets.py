@@ -136,7 +136,7 @@ def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
         if key not in TOP_KEYS:
             yield f"{key}: no such key; allowed: {', '.join(TOP_KEYS)}. {closest(key, TOP_KEYS)}"
         elif isinstance(value, bool) or not isinstance(value, TOP_KEYS[key]):
-            yield f"{key} = {value!r} is not valid; allowed: {_type_names(TOP_KEYS[key])}."
+            yield f"{key} = {value!r} is not valid; allowed: {_type_names(TOP_KEYS[key])}.{_tables(key)}"
     yield from _fraction_problems(tables.get("memory_fraction"))
     yield from _kind_problems(tables.get("kind"))
     yield from _list_problems(tables)
@@ -229,6 +229,10 @@ def _key_problems(table: Mapping[str, Any], allowed: tuple[str, ...]) -> Iterato
 def _is_value(value: Any) -> bool:
     given = value if isinstance(value, list) else [value]
     return all(isinstance(one, (bool, int, float, str)) and "\0" not in str(one) for one in given)
+
+
+def _tables(key: str) -> str:
+    return f" Begin each entry with [[{key}]]." if key in ("set", "advice") else ""
 
 
 def _type_names(types: tuple[type, ...]) -> str:

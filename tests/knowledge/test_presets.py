@@ -553,3 +553,10 @@ def test_a_key_of_another_type_says_which_it_takes(tmp_path: Path, text: str) ->
     }
     with pytest.raises(BadSetting, match=f"allowed: {words[text.split(' ', maxsplit=1)[0]]}"):
         load_preset_file(write(tmp_path, text))
+
+
+def test_settings_in_one_table_are_told_how_to_begin_each(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('summary = "mine"\n[set]\nxla_gpu_autotune_level = 2\n')
+    with pytest.raises(BadSetting, match=r"allowed: a list\. Begin each entry with \[\[set\]\]\."):
+        jaxgpu_tune.plan(str(path))

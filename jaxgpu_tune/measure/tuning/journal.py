@@ -22,10 +22,10 @@ class Journal:
         self.path = path
         self.trials: list[Trial] = []
         lines = _whole_lines(path)
-        if lines and lines[0] != json.loads(json.dumps(about)):
+        if len(lines) > 1 and lines[0] != json.loads(json.dumps(about)):
             raise BadSetting.of([_another(path, lines[0], about)])
         self.trials = [trial_of(line) for line in lines[1:]]
-        if not lines:
+        if len(lines) < 2:  # no trial was finished, so there is nothing to go on from
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("")
             self._append(about)
@@ -77,6 +77,6 @@ def _end_of_lines(path: Path) -> int:
 def _another(path: Path, there: Mapping[str, Any], asked: Mapping[str, Any]) -> Finding:
     told = json.loads(json.dumps(asked))
     differs = sorted(key for key in {*there, *told} if there.get(key) != told.get(key))
-    message = f"{path} is the journal of another search: {', '.join(differs)} differ."
+    message = f"{path} is the journal of another search. What differs: {', '.join(differs)}."
     hint = f"Give another --out, or remove {path.parent} to begin anew."
     return Finding("another-search", "error", message, hint)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...errors import BadSetting
 from ...host.observe import observe
 from ...knowledge.search import Candidate, starts
-from ...model import Observation
+from ...model import Finding, Observation
 from ...planning.request import Request
 from ...render.tuned import tuned_page
 from .drive import Runner, Standing, drive, resumed
@@ -49,8 +50,11 @@ class Files(NamedTuple):
 
 
 def files_of(out: str | os.PathLike[str]) -> Files:
-    """The files that belong to a preset file of that name."""
+    """The files that belong to a preset file of that name. Raises BadSetting where that is a folder."""
     preset = Path(out)
+    if preset.is_dir():
+        message = f"The preset cannot be written to {str(preset)!r}: it is a folder."
+        raise BadSetting.of([Finding("bad-out", "error", message, f"Give a file, such as {preset / 'tuned.toml'}.")])
     return Files(preset, preset.with_suffix(".json"), preset.with_suffix(".html"), preset.with_suffix(".runs"))
 
 

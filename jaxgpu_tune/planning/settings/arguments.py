@@ -213,7 +213,7 @@ def _items(name: str, mapping: Any, problems: list[Finding]) -> Iterable[tuple[s
     if mapping is None:
         return ()
     if not isinstance(mapping, Mapping):
-        problems.append(bad(name, mapping, "a mapping of names to values"))
+        problems.append(bad(name, mapping, 'a mapping of names to values, such as {"NAME": "VALUE"}'))
         return ()
     wrong = [key for key in mapping if not isinstance(key, str)]
     problems += [bad(name, key, "names as str") for key in wrong]

@@ -130,12 +130,6 @@ def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(tmp_path:
     assert Journal(files_of(tmp_path / "tuned.toml").journal, ABOUT).trials == []
 
 
-def test_a_journal_of_another_search_is_refused(tmp_path: Path) -> None:
-    Journal(tmp_path / "journal.jsonl", ABOUT)
-    with pytest.raises(BadSetting, match="command"):
-        Journal(tmp_path / "journal.jsonl", {"command": ["other"]})
-
-
 def test_half_a_line_is_not_a_trial_and_is_written_over(tmp_path: Path) -> None:
     config: Config = space().starts[1].config
     trial = Trial(config, "start", 1.5, "", 2.0, "p", {"numbers": [1.0]})
@@ -235,3 +229,17 @@ def test_numbers_are_held_against_the_references() -> None:
     assert differs((nan,), (nan,), 0.01) == ""
     assert differs((1.0,), (1.0, 5.0), 0.01) == ""
     assert differs((0.0,), (0.0,), 0.0) == ""
+
+
+def test_a_journal_without_a_trial_gives_way_to_another_search_and_one_with_a_trial_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "tuned.runs" / "journal.jsonl"
+    Journal(path, {"command": ["pythonn", "train.py"]})
+    Journal(path, ABOUT).add(Trial(frozenset(), "start", 10.0, 1.0))
+    assert len(Journal(path, ABOUT).trials) == 1
+    with pytest.raises(BadSetting, match="What differs: command"):
+        Journal(path, {"command": ["python", "other.py"]})
+
+
+def test_a_folder_is_no_name_of_a_preset_file(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"it is a folder\. Give a file, such as .*tuned\.toml"):
+        files_of(tmp_path)
