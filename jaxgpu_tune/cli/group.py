@@ -63,6 +63,19 @@ class LazyGroup(click.Group):
         """The command of that name; None if there is none."""
         return _command(cmd_name, self.package) if cmd_name in self.names else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named. Raises UsageError with the nearest name and all that there are."""
+        if args[0] not in self.names and not ctx.resilient_parsing and not args[0].startswith("-"):
+            from ..knowledge.tables import closest
+
+            near = closest(args[0], self.names)
+            raise click.UsageError(
+                f"No such command {args[0]!r}; allowed: {', '.join(self.names)}. {near}".strip(), ctx
+            )
+        return super().resolve_command(ctx, args)
+
 
 class Dashed(click.Command):
     """``[WORDS]… -- COMMAND…``: the words before the dashes are this command's own, those behind them the program to run."""

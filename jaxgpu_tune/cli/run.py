@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 
+from ..errors import UnknownPreset
 from ..host.marker import pinned
 from .environment import planned
 from .options import PLAN, plan_arguments, wrong_use
@@ -41,7 +44,15 @@ def command(preset: str, program: tuple[str, ...], pin: bool, verbose: bool, as_
     """
     if not program[0]:
         raise wrong_use("The name of the command is empty.")
-    report, final = planned(preset, plan_arguments(given), "jaxgpu-tune run", here=True)
+    try:
+        report, final = planned(preset, plan_arguments(given), "jaxgpu-tune run", here=True)
+    except UnknownPreset:
+        if not shutil.which(preset):
+            raise
+        line = shlex.join((preset, *program))
+        raise wrong_use(
+            f"{preset!r} is a command, no preset.", f"Name a preset first: jaxgpu-tune run auto -- {line}"
+        ) from None
     if as_json:
         print_json(report.to_dict(), sys.stderr)
     elif verbose:

@@ -368,3 +368,18 @@ def test_an_older_spelling_works_with_a_note(option: str, value: str) -> None:
     note = "--variable and --no-variable are called --env and --no-env now"
     assert (old.stdout, old.exit_code) == (new.stdout, new.exit_code)
     assert old.stderr.count(note) == 1 and note not in new.stderr
+
+
+def test_a_misspelt_command_is_told_with_the_nearest_of_its_group() -> None:
+    for line, near in ((("plam", "fsdp"), "'plan'"), (("pgle", "reccord"), "'record'")):
+        told = call(*line)
+        assert told.exit_code == 2
+        assert f"Did you mean {near}?" in told.output
+        assert "allowed: " in told.output
+
+
+def test_run_without_a_preset_is_told_to_name_one_first() -> None:
+    told = program("run", "--", "sh", "train script.sh")
+    assert told.returncode == 2
+    assert "Name a preset first: jaxgpu-tune run auto -- sh 'train script.sh'" in told.stderr
+    assert "There is no preset" in program("run", "fsddp", "--", "true").stderr
