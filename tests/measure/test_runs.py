@@ -55,7 +55,9 @@ def test_a_shell_script_that_starts_a_program_that_forks(tmp_path: Path) -> None
     script.write_text(f'export PYTHONPATH="$PYTHONPATH:{tmp_path}"\necho {{run}} $1\n"$@"\n')
     outcome = watched(tmp_path, "sh", str(script), *python("plain", ENDLESS, "10", "fork"), trace={"steps": 3})
     found = leader(outcome)
-    assert outcome.ok and outcome.complete and outcome.exit_code == -15
+    assert (
+        outcome.ok and outcome.complete and outcome.exit_code in (-15, 143)
+    )  # the shell tells of its child, or dies itself
     assert (found.clock, found.function, found.state) == (CLOCK, "train_step", "done")
     assert found.period is not None and found.period.sure
     assert found.trace is not None and b"/host:CPU" in Path(found.trace).read_bytes()
