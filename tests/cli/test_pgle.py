@@ -143,3 +143,10 @@ def test_check_ends_in_a_verdict_and_what_xla_said(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert [one["name"] for one in told["comparison"]["variants"]] == ["auto", "auto + PGLE"]
     assert [one["code"] for one in told["findings"]] == ["pgle-not-used"]
+
+
+def test_recording_a_program_that_fails_says_only_that(tmp_path: Path) -> None:
+    done = pgle("record", "--store", str(tmp_path / "store"), "--", "sh", "-c", "exit 3", JAX_PLATFORMS="cpu")
+    assert done.returncode == 3
+    assert "exit code 3, so nothing counts as recorded" in done.stderr
+    assert "pgle-not-used" not in done.stderr

@@ -68,6 +68,8 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     refuse(found)
     heard = run_heard(program, environ)
     said = recording_findings(heard.lines)
+    if heard.code:  # a program that failed is not blamed for what it did not come to
+        said = tuple(one for one in said if one.code != "pgle-not-used")
     ended_well = heard.code == 0 and not any(one.severity == "error" for one in said)
     kept = finish(folder, setup_of(plain, program, digest=folder.name)) if ended_well else ()
     told((*said, *_kept(kept, heard.code)), as_json=as_json, folder=str(folder), programs=kept)
