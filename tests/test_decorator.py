@@ -188,4 +188,4 @@ def test_what_is_wrong_is_told_when_decorating(
 def test_what_hangs_on_the_machine_is_not_told_when_decorating(arguments: dict[str, Any]) -> None:
     """No GPU was looked at: nothing about one is said."""
     for preset in jaxgpu_tune.presets():
-        jaxgpu_tune.configured(preset.name, **arguments)
+        assert jaxgpu_tune.configured(preset.name, **arguments)(len) is not len
