@@ -10,6 +10,7 @@ from .files import AS, meant_file, read_as, read_file
 from .options import wrong_use
 from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
+from .release import checked_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
     """
     from ..api import migrate
 
+    if release is not None:
+        checked_version(release)
     if files:
         if text:
             raise wrong_use("Give either TEXT or --file, not both.")

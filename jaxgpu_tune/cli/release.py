@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import sys
 
+from ..errors import BadSetting
 from ..knowledge.flags import resolve
 from .options import wrong_use
 from .output import say
 
-__all__ = ["release_of"]
+__all__ = ["checked_version", "release_of"]
+
+
+def checked_version(version: str) -> str:
+    """The version. Raises BadSetting where it cannot be one."""
+    from ..model import Machine
+
+    try:
+        Machine.from_dict({"jaxlib": version})
+    except BadSetting:
+        raise wrong_use(f"{version!r} is no version of jaxlib.", 'Allowed: a version such as "0.11.2".') from None
+    return version
 
 
 def release_of(version: str | None, *, exact: bool = False) -> str:
@@ -16,15 +28,13 @@ def release_of(version: str | None, *, exact: bool = False) -> str:
 
     Raises BadSetting where none is asked for and none is installed, for what is no version, and with ``exact`` for what is in no table.
     """
-    from ..model import Machine
-
     if version is None:
         from ..api import detect
 
         version = detect().jaxlib
     if version is None:
         raise wrong_use("No jaxlib is installed here.", "Name a release with --jaxlib.")
-    Machine.from_dict({"jaxlib": version})
+    checked_version(version)
     found = resolve(version)
     if exact and not found.exact:
         raise wrong_use(f"jaxlib {version} is in no table.", f"The nearest that is: {found.release}.")

@@ -383,3 +383,10 @@ def test_run_without_a_preset_is_told_to_name_one_first() -> None:
     assert told.returncode == 2
     assert "Name a preset first: jaxgpu-tune run auto -- sh 'train script.sh'" in told.stderr
     assert "There is no preset" in program("run", "fsddp", "--", "true").stderr
+
+
+def test_what_is_no_version_is_told_as_it_was_given() -> None:
+    for line in (("migrate", "--to", "zzz", "--", "--xla_gpu_graph_level=0"), ("diff", "0.5.1", "zzz")):
+        told = call(*line)
+        assert told.exit_code == 2
+        assert "'zzz' is no version of jaxlib. Allowed: a version such as" in told.output
