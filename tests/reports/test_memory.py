@@ -327,12 +327,14 @@ def test_R41_auto_takes_it_into_account(tmp_path: Path) -> None:
     assert environ[NEW] == "0.5" and "PyTorch in this process" in reason and not findings
 
 
-def test_R41_a_library_that_is_installed_is_a_note() -> None:
-    """Whether it will use the GPU is not known."""
+def test_R41_a_library_that_is_only_installed_is_for_doctor_to_tell() -> None:
+    """Whether it will use the GPU is not known: a plan is silent, a diagnosis has a note, none where memory is taken as needed."""
     here = card()._replace(libraries={"torch": "2.8.0", "nvidia-cublas": "13.0.0.19"})
-    found = finding(planned(here), "gpu-neighbour")
+    assert "gpu-neighbour" not in codes(planned(here))
+    (found,) = [one for one in diagnose(here, {}, None) if one.code == "gpu-neighbour"]
     assert found.severity == "note" and "PyTorch is installed" in found.message
-    assert "gpu-neighbour" not in codes(planned(here, preallocate=False))
+    asked = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    assert not [one for one in diagnose(here, asked, None) if one.code == "gpu-neighbour"]
 
 
 def test_R42_a_shared_gpu_needs_no_more_than_preallocation_off(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from ..settings.arguments import DATA_DIR
 from ..settings.platforms import OPTIONS, names_of
 from .compiler import from_wheels, ptxas_of_path
 from .installs import misfits, shadowed
-from .pool import check_gpus, pool_in
+from .pool import check_gpus, installed_neighbours, pool_in
 
 __all__ = ["Started", "Surroundings", "diagnose", "graver"]
 
@@ -67,6 +67,7 @@ def diagnose(
         *_gpus(machine, environ, around, wants_cpu),
         *misfits(machine, "cpu" if wants_cpu else ""),
         *check_gpus(pool_in(environ, machine.jaxlib), machine),
+        *installed_neighbours(pool_in(environ, machine.jaxlib), machine),
         *_around(machine, around),
         *_compiler(machine, environ, around),
     ]

@@ -24,7 +24,7 @@ from ..settings.memory import (
 )
 from .unified import check_unified
 
-__all__ = ["Pool", "check_gpus", "check_pool", "check_surroundings", "pool_in"]
+__all__ = ["Pool", "check_gpus", "check_pool", "check_surroundings", "installed_neighbours", "pool_in"]
 
 MIB, GIB = 2**20, 2**30
 MOST = 2**60
@@ -110,6 +110,9 @@ def _on_cpu(option: str) -> Finding:
     return Finding("platform-is-cpu", "note", message, "Unset it to use the GPUs; JAX_PLATFORMS=cpu leaves them alone.")
 
 
+ROOM = 'preallocate=False or memory_fraction="auto" (at most half, then) leaves it room'
+
+
 def check_gpus(pool: Pool, machine: Machine, processes_per_gpu: int = 1) -> Iterator[Finding]:
     """Findings about the GPUs that the pool is to be taken from: held by others, the host's own memory, WSL2, a vGPU."""
     gpus = machine.gpus or ()
@@ -144,18 +147,24 @@ def _neighbours(pool: Pool, observation: Observation) -> Iterator[Finding]:
     """Other libraries that need GPU memory in this process (R41, R42): a warning where they use the GPU, else a note."""
     if pool.share <= known.most("neighbours"):
         return
-    taken = f"JAX is to take {pool.share:.0%} of each GPU when it starts"
-    less = 'preallocate=False or memory_fraction="auto" (at most half, then) leaves it room'
-    imported = strangers(observation)
-    for one in imported:
+    for one in strangers(observation):
         uses = not one.used_by or one.used_by in observation.modules
-        message = f"{one.name} is imported here and {one.does}; {taken}."
-        yield Finding("gpu-neighbour", "warning" if uses else "note", message, f"{less}; {one.advice}.")
-    installed = observation.machine.libraries or {}
+        message = f"{one.name} is imported here and {one.does}; {_taken(pool)}."
+        yield Finding("gpu-neighbour", "warning" if uses else "note", message, f"{ROOM}; {one.advice}.")
+
+
+def installed_neighbours(pool: Pool, machine: Machine) -> Iterator[Finding]:
+    """Libraries that would need GPU memory beside JAX, were they imported: for who asks what is here, not for each plan."""
+    if pool.share <= known.most("neighbours"):
+        return
     for one in known.neighbours():
-        if one not in imported and any(name in installed for name in one.distributions):
-            message = f"{one.name} is installed beside JAX and {one.does}; {taken}."
-            yield Finding("gpu-neighbour", "note", message, f"Where both use a GPU, {less}; {one.advice}.")
+        if any(name in (machine.libraries or {}) for name in one.distributions):
+            message = f"{one.name} is installed beside JAX and {one.does}; {_taken(pool)}."
+            yield Finding("gpu-neighbour", "note", message, f"Where both use a GPU, {ROOM}; {one.advice}.")
+
+
+def _taken(pool: Pool) -> str:
+    return f"JAX is to take {pool.share:.0%} of each GPU when it starts"
 
 
 def _high_fraction(pool: Pool, machine: Machine) -> Iterator[Finding]:
