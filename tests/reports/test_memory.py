@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import jaxgpu_tune
 from jaxgpu_tune import BadSetting, Finding, Machine, plan
 from jaxgpu_tune.host.gpus import find_gpus
+from jaxgpu_tune.planning.findings.diagnose import diagnose
 from tests.child import told
 from tests.fleet import GIB, codes, decision, machine
 from tests.host.fake_nvml import Card, FakeNvml
