@@ -58,7 +58,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
 
     Args:
         preset: The name of a preset, several joined by ``+`` (``"fsdp+reproducible"``), or the path of a TOML file.
-        **arguments: See :class:`jaxgpu_tune.arguments.Arguments`: flags, env, jax_config, memory_fraction (0 to 1, or
+        **arguments: Each by its name, as ``jaxgpu_tune.arguments.Arguments`` explains them: flags, env, jax_config, memory_fraction (0 to 1, or
             ``"auto"``), preallocate, allocator, processes_per_gpu, transfer_guard, compilation_cache, cuda_graphs, pgle,
             layer_bytes (bytes), platform, devices, prefer, strict, probe, late, unmeasured, machine.
 
@@ -70,7 +70,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
             Several problems come as one BadSetting, which is a TypeError too if a name of an argument is wrong.
         TooLate: JAX's backend has started, and something could no longer take effect (a RuntimeError).
 
-    Example:
+    Examples:
         >>> report = jaxgpu_tune.configure("fsdp", memory_fraction=0.9)
         >>> import jax
     """
@@ -135,7 +135,7 @@ def environ(
     Raises:
         UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
 
-    Example:
+    Examples:
         >>> subprocess.run(["python", "train.py"], env=jaxgpu_tune.environ("fsdp"))
     """
     report, final = fresh_environ(
@@ -263,7 +263,7 @@ def compiler_options(
     Raises:
         UnknownPreset, UnknownFlag, BadFlagValue, BadXlaFlags, BadSetting: As ``configure()``.
 
-    Example:
+    Examples:
         >>> step = jax.jit(train_step, compiler_options=jaxgpu_tune.compiler_options("fsdp"))
     """
     from .pgle.per_function import with_profile

@@ -84,7 +84,7 @@ def compare(
     Raises:
         UnknownPreset, BadSetting: An argument is wrong, or nothing of a variant can be compared within one process.
 
-    Example:
+    Examples:
         >>> jaxgpu_tune.compare(train_step, state, batch, variants=["none", "simulation"]).verdict
     """
     _check(step, variants, pairs, seconds, percentile)

@@ -45,7 +45,7 @@ def configured(preset: Any = "auto", **arguments: Unpack[Arguments]) -> Any:
             looking at the machine.
         TypeError: What is decorated is a class, or cannot be called.
 
-    Example:
+    Examples:
         >>> @jaxgpu_tune.configured("fsdp")
         ... def main(): ...
     """

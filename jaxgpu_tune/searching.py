@@ -76,7 +76,7 @@ def tune(
         UnknownFlag, BadFlagValue, UnknownPreset, BadSetting: An argument is wrong, or the journal beside ``out`` is of another search.
         JaxGpuTuneError: The function fails as it is, or a process of the job does not come.
 
-    Example:
+    Examples:
         >>> tuned = jaxgpu_tune.tune(train_step, state, batch, budget="3m")
         >>> tuned.gain, tuned.path
     """

@@ -45,7 +45,7 @@ def profile(step: Callable[..., Any], *args: Any, traced: int = 6, seconds: floa
     Raises:
         BadSetting: An argument is wrong, or the function takes over an argument and gives nothing like it back.
 
-    Example:
+    Examples:
         >>> profile = jaxgpu_tune.profile(train_step, state, batch)
         >>> profile.step_ms, profile.parts["exposed_communication"]
     """
