@@ -83,7 +83,7 @@ class Preset(Value):
     """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs.
 
     ``advice``: what the program itself can do, and when that holds, in the words of a setting's ``when``.
-    ``revision``: of the page that is the source, and when it was read; ``call``: the code that does all that the source does.
+    ``use_when``: for which programs; ``revision``: of the page that is the source, and when it was read; ``call``: the code that does all that the source does.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Preset(Value):
     advice: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     revision: str = ""
     call: str = ""
+    use_when: str = ""
 
 
 class Gpu(Value):
@@ -210,12 +211,13 @@ class Explanation(Value):
 
     ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
     ``values`` and ``compile_option`` are those of this build's flag; ``presets``: who sets it to what, and whether that was measured.
-    Of a preset: what it ``sets`` and where, the ``evidence``, and ``advice`` beyond settings that holds here.
+    Of a preset: when to use it, what it ``sets`` and where, the ``evidence``, and ``advice`` beyond settings that holds here.
     """
 
     kind: SettingKind | Literal["preset", "argument"]
     name: str
     does: str = ""
+    use_when: str = ""
     traps: str = ""
     source: str = ""
     here: str = ""

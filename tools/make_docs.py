@@ -193,7 +193,8 @@ def _advice(advice: tuple[str, Mapping[str, object]]) -> str:
 
 def preset_page(preset: Preset) -> str:
     """The text of docs/presets/NAME.md."""
-    parts = [WARNING, f"# {preset.name}", preset.summary, f"Kind: {preset.kind}."]
+    use = [f"**Use it when:** {preset.use_when}"] if preset.use_when else []
+    parts = [WARNING, f"# {preset.name}", *use, preset.summary, f"Kind: {preset.kind}."]
     if preset.source:
         source = f"<{preset.source}>" if preset.source.startswith("http") else preset.source
         parts.append(f"Source: {source}" + (f", revision {preset.revision}." if preset.revision else ""))

@@ -1,6 +1,6 @@
 """Presets: sets of settings, each one TOML file, ours and users'.
 
-A file holds ``summary``, ``kind``, ``source``, ``revision`` (of the source), ``call`` (code), ``evidence``, ``measured``, ``memory_fraction`` and ``[[set]]`` tables: exactly
+A file holds ``summary``, ``use_when``, ``kind``, ``source``, ``revision`` (of the source), ``call`` (code), ``evidence``, ``measured``, ``memory_fraction`` and ``[[set]]`` tables: exactly
 one of ``flag``, ``env`` and ``config``, its ``value``, a ``reason``, and optionally ``source`` and ``when`` (the conditions of
 ``knowledge/vocabulary.py``); and ``[[advice]]`` tables: the ``text`` of what the program itself can do, and ``when``. ``measured``: where all of it was measured, in the words of ``when``; a ``[[set]]`` may say otherwise. A user's file may begin with ``extends``, the name of a preset or a list of them; only
 ``value`` is required in its ``[[set]]`` tables. Settings are stated in the newest names; translating is not done here.
@@ -27,6 +27,7 @@ __all__ = ["all_presets", "load_preset", "load_preset_file", "preset_names"]
 PRESETS = os.path.join("authored", "presets.tsv")
 TOP_KEYS: dict[str, tuple[type, ...]] = {
     "summary": (str,),
+    "use_when": (str,),
     "kind": (str,),
     "source": (str,),
     "revision": (str,),
@@ -93,6 +94,7 @@ def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> 
     return Preset(
         name=name,
         summary=tables["summary"],
+        use_when=tables.get("use_when", ""),
         kind=tables["kind"],
         settings=(*inherited, *own),
         evidence=tuple(tables.get("evidence", ())),

@@ -91,6 +91,7 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
         kind="preset",
         name=preset.name,
         does=preset.summary,
+        use_when=preset.use_when,
         source=f"{preset.source} (revision {preset.revision})" if preset.revision else preset.source,
         sets=tuple(f"{_stated(setting)}, {_where(setting, facts)}" for setting in preset.settings),
         evidence=preset.evidence,

@@ -14,6 +14,7 @@ def explanation_text(told: Explanation) -> str:
     """The name, then what is known of it."""
     lives = ", ".join(f"{first} to {last}" if last else f"{first} on" for first, last in told.life)
     rows = (
+        ("use it when", told.use_when),
         ("does", told.does),
         ("trap", told.traps),
         ("here", told.here),

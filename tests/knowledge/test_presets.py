@@ -64,6 +64,7 @@ def test_the_presets_are_those_agreed_on() -> None:
 def test_a_preset_says_what_it_is_and_where_it_comes_from(preset: Preset) -> None:
     """Summary, a public source, evidence, and a reason for every setting."""
     assert preset.summary.endswith((".", ")"))
+    assert preset.use_when.endswith(".") is (preset.kind == "maintained")
     assert preset.source.startswith("https://")
     assert preset.evidence
     assert all(setting.reason and setting.source == f"preset {preset.name}" for setting in preset.settings)
