@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 from typing import Any
 
 import jaxgpu_tune
@@ -100,11 +100,13 @@ def ended(child: subprocess.Popen[str], limit: float) -> dict[str, Any]:
     starting.start()
     ready = child.stdout.readline().rstrip("\n") == READY
     starting.cancel()
-    try:
-        out, _ = child.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.communicate()
+    late = Event()
+    ending = Timer(limit, lambda: (late.set(), child.kill()))
+    ending.start()
+    out = child.stdout.read()  # by the same reader: what follows the first line may be in its buffer already
+    child.wait()
+    ending.cancel()
+    if late.is_set():
         return {"waiting": limit} if ready else {"error": ""}
     return dict(json.loads(out.removeprefix("\x01"))) if ready and child.returncode == 0 else {"error": ""}
 

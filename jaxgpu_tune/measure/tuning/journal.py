@@ -78,5 +78,5 @@ def _another(path: Path, there: Mapping[str, Any], asked: Mapping[str, Any]) -> 
     told = json.loads(json.dumps(asked))
     differs = sorted(key for key in {*there, *told} if there.get(key) != told.get(key))
     message = f"{path} is the journal of another search. What differs: {', '.join(differs)}."
-    hint = f"Give another --out, or remove {path.parent} to begin anew."
+    hint = f"Give another --out (bisect: --folder), or remove {path.parent} to begin anew."
     return Finding("another-search", "error", message, hint)
