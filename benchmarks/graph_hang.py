@@ -103,7 +103,8 @@ def ended(child: subprocess.Popen[str], limit: float) -> dict[str, Any]:
     late = Event()
     ending = Timer(limit, lambda: (late.set(), child.kill()))
     ending.start()
-    out = child.stdout.read()  # by the same reader: what follows the first line may be in its buffer already
+    with child.stdout:  # the same reader: what follows the first line may be in its buffer already
+        out = child.stdout.read()
     child.wait()
     ending.cancel()
     if late.is_set():
