@@ -40,8 +40,9 @@ def headline(report: Report) -> str:
     parts = [
         words.format(count) for status, words in (WOULD if off(report) else DONE).items() if (count := counts[status])
     ]
-    told = ", ".join(parts) or _nothing(report)
-    return f"{report.preset}: {_state(report)}; {told}."
+    if not parts or _preset_is_unmet(report):
+        parts.append(_nothing(report, alone=not parts))
+    return f"{report.preset}: {_state(report)}; {', '.join(parts)}."
 
 
 def worth(report: Report) -> str:
@@ -73,10 +74,18 @@ def _state(report: Report) -> str:
     return "not applied, since JAXGPU_TUNE is off" if off(report) else "planned, not applied"
 
 
-def _nothing(report: Report) -> str:
+def _preset_is_unmet(report: Report) -> bool:
+    """Whether the preset has settings, and none of their conditions holds here."""
+    statuses = {d.status for d in report.decisions if d.source.startswith("preset ")}
+    return statuses == {"unmet"}
+
+
+def _nothing(report: Report, *, alone: bool) -> str:
+    """That nothing is set, or, beside what was asked for, that the preset sets nothing; and that there is no GPU."""
+    told = "nothing is set" if alone else "the preset sets nothing"
     if report.machine.gpus == () and not report.machine.plugins:
-        return "there is no NVIDIA GPU here, so nothing is set"
-    return "nothing would be set" if off(report) else "nothing is set"
+        return f"there is no NVIDIA GPU here, so {told}"
+    return told
 
 
 def _is_here(gain: Gain, machine: Machine) -> bool:

@@ -103,6 +103,15 @@ def test_every_preset_fits_a_screen(machine: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("machine", "told"), [("no_gpu", "there is no NVIDIA GPU here, so the preset sets nothing."), ("b200x8", "1 set, the preset sets nothing.")]
+)  # fmt: skip
+def test_what_is_asked_for_does_not_hide_that_the_preset_sets_nothing(machine: str, told: str) -> None:
+    """The first line says both."""
+    report = jaxgpu_tune.plan("fsdp", environ={}, machine=MACHINES / f"{machine}.json", flags={"xla_dump_to": "x"})
+    assert " ".join(render_text(report, 200).split()).partition(" Asked")[0].partition(" warning")[0].endswith(told)
+
+
+@pytest.mark.parametrize(
     ("preset", "machine", "jaxlib", "told"),
     [
         ("fsdp", "h200x2_captured", "0.11.2", "Measured on 2 x H200, jaxlib 0.11.2: "),
