@@ -105,8 +105,8 @@ def test_what_plus_and_minus_change_is_what_stands_before_them(
 ) -> None:
     """Lists given several times in XLA_FLAGS, the last one perhaps as an argument: what XLA itself makes of them.
 
-    Before 0.7.0 of each change by itself, since of several XLA makes the first only. An argument is the last one only
-    where no flag of another name writes the list, since it wins over that.
+    What is set already stays as it is, also where XLA makes the first of several changes only (before 0.7.0); an argument's
+    changes are all made. An argument is the last one only where no flag of another name writes the list, since it wins over that.
     """
     chooser = random.Random(seed)
     drawn = [(spec, random_text(spec, chooser)) for spec in chooser.choices(writers, k=count)]
@@ -121,7 +121,8 @@ def test_what_plus_and_minus_change_is_what_stands_before_them(
         environ={"XLA_FLAGS": render([(spec.name, text) for spec, text in already])},
         flags={spec.name: text for spec, text in asked_for},
     )
-    apart = [(spec.name, part) for spec, text in given_flags for part in one_change_each(spec, text)]
+    as_it_stands = [(spec.name, text) for spec, text in already]
+    apart = [*as_it_stands, *((spec.name, part) for spec, text in asked_for for part in one_change_each(spec, text))]
     original, final = oracle.ask([render(apart), report.xla_flags])
     assert meaning(final.effect) == meaning(original.effect), (render(apart), report.xla_flags)
 
