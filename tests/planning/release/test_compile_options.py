@@ -101,7 +101,7 @@ def test_jit_takes_another_value_of_every_flag() -> None:
     """Whatever GPU flag is asked for, what is returned is taken (the CPU acts on its own flags, also on bad ideas)."""
     texts = {n: other_value(n) for n in known.flags(INSTALLED) if n.startswith("xla_gpu_") and defined(n)}
     asked = {name: sayable({name: text}) for name, text in texts.items() if text is not None}
-    assert sum(map(bool, asked.values())) > 150
+    assert sum(map(bool, asked.values())) > 100
     answers = refused({name: found for name, found in asked.items() if found})
     assert {name: why for name, why in answers.items() if name != EARLY_EXIT} == {}
 
