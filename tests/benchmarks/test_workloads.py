@@ -60,7 +60,7 @@ def test_a_workload_trains_however_it_is_cut(name: str) -> None:
     one = trained(REFERENCE[name], "one")["one"]["losses"]
     two = found["two"]["losses"]
     assert two == pytest.approx(one, rel=5e-3)
-    if name not in ("decode", "stencil"):
+    if name.removesuffix("_start") not in ("decode", "stencil"):
         assert two == sorted(two, reverse=True) and two[-1] < two[0]
     assert found["two"]["collectives"] > 0, "so that the step less the share is communication"
     assert found["alone"]["collectives"] == 0

@@ -73,7 +73,7 @@ def test_a_script_that_starts_it_is_profiled_too(program: str, tmp_path: Path) -
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
     done = profiled("--seconds", "1", "--", "sh", str(script), "7", "0")
     assert done.returncode == 0 and "ms a step on cpu (by the calls of train_step" in done.stdout
-    short = profiled("--seconds", "1", "--", "sh", str(script), "0.1", "0")
+    short = profiled("--seconds", "1", "--", "sh", str(script), "0", "0")
     assert short.returncode == 1 and "No steady state" in short.stdout and "ended before" in short.stdout
 
 
