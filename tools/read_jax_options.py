@@ -1,8 +1,11 @@
-"""Read every jax.config option off the jax wheels: ``python -m tools.read_jax_options [--yes] [--cache FOLDER]``.
+"""Read every jax.config option off jax wheels, and merge it into ``knowledge/data/jax_options.json``.
 
-A wheel of jax is Python text. Its option definitions are read by ``ast``; nothing of it is imported. All releases since
-the first supported one are fetched with pip (2 to 3 MB each; the cache keeps only what this reader read), compared with
-``knowledge/data/jax_options.json``, and the difference is shown before it is written. Needs a Python that can parse the
+    python -m tools.read_jax_options 0.12.0.1
+    python -m tools.read_jax_options --all        # every release since the first supported one
+
+A wheel of jax is Python text. Its option definitions are read by ``ast``; nothing of it is imported. The releases are fetched
+with pip (2 to 3 MB each; the cache keeps only what this reader read). What is said of every other release stays, and the
+difference is shown before it is written. Needs a Python that can parse the
 newest jax (3.12 or newer).
 """
 
@@ -10,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import difflib
 import hashlib
 import json
 import subprocess
@@ -21,7 +23,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from .read_flags.wheels import order, releases_of
+from jaxgpu_tune.errors import JaxGpuTuneError
+
+from .read_flags.wheels import UnknownReleaseError, chosen, order, releases_of
+from .writing import put
 
 TARGET = Path(__file__).parents[1] / "jaxgpu_tune" / "knowledge" / "data" / "jax_options.json"
 METHOD = "option definitions in the Python files of each jax wheel, read by ast; see tools/read_jax_options.py"
@@ -74,20 +79,30 @@ Facts = dict[str, Any]
 
 
 def main() -> int:
-    """Fetch, read, show the difference, write."""
+    """Fetch, read, merge, show the difference, write. Exit status: 0, or 2 for wrong use, nothing written."""
     words = _arguments()
-    words.cache.mkdir(parents=True, exist_ok=True)
-    releases = releases_of("jax")
-    read = {release: _read(release, words.cache) for release in releases}
-    _put(TARGET, table_text(read), ask=not words.yes)
+    try:
+        there = releases_of("jax")
+        wanted = there if words.all else sorted(chosen(words.releases, there, "jax"), key=order)
+        words.cache.mkdir(parents=True, exist_ok=True)
+        read = {release: _read(release, words.cache) for release in wanted}
+        put({TARGET: table_text({**read_of(TARGET.read_text()), **read})}, ask=not words.yes)
+    except (UnknownReleaseError, JaxGpuTuneError) as error:
+        print(f"{error}\nNothing is written.", file=sys.stderr)
+        return 2
     return 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.read_jax_options", description=__doc__)
+    parser.add_argument("releases", nargs="*", metavar="RELEASE")
+    parser.add_argument("--all", action="store_true", help="every release there is")
     parser.add_argument("--cache", type=Path, default=CACHE, help="what was read is kept here: a second run goes on")
     parser.add_argument("--yes", action="store_true", help="write without asking")
-    return parser.parse_args()
+    words = parser.parse_args()
+    if words.all == bool(words.releases):
+        parser.error("name the releases to read, such as 0.12.0.1, or give --all")
+    return words
 
 
 def _read(release: str, cache: Path) -> dict[str, Facts]:
@@ -265,18 +280,28 @@ def _changes(name: str, releases: Iterable[str], read: Mapping[str, Mapping[str,
     return history
 
 
+def read_of(text: str) -> dict[str, dict[str, Facts]]:
+    """What ``table_text`` made into this text: release -> option -> its facts."""
+    table: Facts = json.loads(text)
+    found: dict[str, dict[str, Facts]] = {release: {} for release in table["releases"]}
+    for name, history in table["options"].items():
+        for release, facts in _held(dict(history), table["releases"]):
+            found[release][name] = facts
+    return found
+
+
+def _held(new: Mapping[str, Facts | None], releases: Iterable[str]) -> Iterator[tuple[str, Facts]]:
+    """(release, facts of the option) for each release that has it."""
+    now: Facts | None = None
+    for release in releases:
+        change = new.get(release, {})
+        now = None if change is None else {**(now or USUAL), **change} if now or change else None
+        if now is not None:
+            yield release, now
+
+
 def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
-def _put(path: Path, text: str, *, ask: bool) -> None:
-    old = path.read_text() if path.exists() else ""
-    for line in difflib.unified_diff(old.splitlines(), text.splitlines(), path.name, "new", n=0, lineterm=""):
-        print(line[:200])
-    if old == text:
-        print(f"{path.name}: unchanged")
-    elif not ask or input(f"write {path.name}? [y/N] ").strip().lower() == "y":
-        path.write_text(text)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ rules for values are in ``flag_values``.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 
 from .flag_spec import FlagSpec, Rules
-from .tables import DATA, read_lines
+from .tables import read_generated, read_lines
 from .versions import Resolved, resolve_among
 
 TYPE_CHECKING = False
@@ -185,15 +184,10 @@ class _Flags(Mapping[str, FlagSpec]):
         return len(_names(self._release))
 
 
-def _file(name: str) -> Any:
-    with open(os.path.join(DATA, name), encoding="utf-8") as file:
-        return json.load(file)
-
-
 @cache
 def _builds() -> dict[str, Any]:
     """What is not about one flag."""
-    data: dict[str, Any] = _file("builds.json")
+    data = read_generated("builds.json")
     data["index"] = {release: at for at, release in enumerate(data["releases"])}
     return data
 
@@ -207,8 +201,7 @@ def _entry(name: str) -> dict[str, Any] | None:
 
 @cache
 def _help() -> dict[str, str]:
-    texts: dict[str, str] = _file("flag_help.json")
-    return texts
+    return read_generated("flag_help.json")
 
 
 def _index(release: str) -> int:

@@ -6,14 +6,13 @@ is refused here with a sentence: ``jax.config.update("jax_enable_pgle", "false")
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
 from ..values import Value
-from .tables import DATA
+from .tables import read_generated
 from .versions import resolve_among
 
 TYPE_CHECKING = False
@@ -292,7 +291,6 @@ def _resolved(version: str) -> str:
 
 @cache
 def _data() -> dict[str, Any]:
-    with open(os.path.join(DATA, "jax_options.json"), encoding="utf-8") as file:
-        data: dict[str, Any] = json.load(file)
+    data = read_generated("jax_options.json")
     data["index"] = {release: at for at, release in enumerate(data["releases"])}
     return data

@@ -7,6 +7,8 @@ import os
 import sys
 from functools import cache
 
+from ..errors import JaxGpuTuneError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "DATA",
     "closest",
+    "complete",
     "is_own",
+    "read_generated",
     "read_lines",
     "read_table",
     "read_toml",
@@ -30,6 +34,12 @@ __all__ = [
 DATA = os.path.join(os.path.dirname(__file__), "data")
 KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
 """The key that names a setting in a table, and the kind of setting it means."""
+
+REQUIRED = {
+    "builds.json": ("releases", "plugin_releases", "plugin_differences", "rules", "options_without_flag"),
+    "jax_options.json": ("releases", "options"),
+}
+"""What a generated table must hold something of, wherever it is read or written."""
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -53,15 +63,47 @@ def read_table(name: str) -> dict[str, Any]:
     ``tools/compile_tables.py`` makes the one of the other: importing a TOML parser takes longer than a whole plan.
     """
     with open(os.path.join(DATA, "authored", f"{name}.json"), encoding="utf-8") as file:
-        tables: dict[str, Any] = json.load(file)
-    return tables
+        return Table(f"authored/{name}.json", json.load(file))
+
+
+@cache
+def read_generated(name: str) -> dict[str, Any]:
+    """One of the tables that ``tools`` read off releases, such as "builds.json"."""
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        return complete(name, json.load(file))
 
 
 @cache
 def read_lines(name: str) -> dict[str, str]:
     """A table of which a call needs little, such as "flags.tsv": name -> its JSON, which is left to be read where it is asked for."""
     with open(os.path.join(DATA, name), encoding="utf-8") as file:
-        return dict(line.split("\t") for line in file)
+        return complete(name, dict(line.split("\t") for line in file))
+
+
+class Table(dict[str, "Any"]):
+    """A table that says its name where it lacks what it is asked for."""
+
+    def __init__(self, name: str, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self.name = name
+
+    def __missing__(self, key: str) -> Any:
+        raise _incomplete(self.name, key)
+
+
+def complete(name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The table, if it holds something, and something under each key that ``REQUIRED`` names. Raises JaxGpuTuneError."""
+    for key in REQUIRED.get(name, ()):
+        if not content.get(key):
+            raise _incomplete(name, key)
+    if not content:
+        raise _incomplete(name, "all that it should hold")
+    return Table(name, content)
+
+
+def _incomplete(name: str, lacking: str) -> JaxGpuTuneError:
+    hint = "Install jaxgpu_tune again; in a checkout: git checkout -- jaxgpu_tune/knowledge/data."
+    return JaxGpuTuneError(f"The table {name} of jaxgpu_tune lacks {lacking}. {hint}")
 
 
 def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:

@@ -10,22 +10,31 @@ import tempfile
 import time
 from pathlib import Path
 
+from jaxgpu_tune.errors import JaxGpuTuneError
+from jaxgpu_tune.knowledge import tables as library
 from jaxgpu_tune.render.waiting import waiting
+from tools.writing import put
 
-from . import merge
-from .wheels import DISTRIBUTIONS, Wheel, all_wheels, fetch
+from . import committed, merge
+from .wheels import DISTRIBUTIONS, UnknownReleaseError, Wheel, chosen, fetch, releases_of
+
+DATA = Path(library.DATA)
+FILES = (committed.BUILDS, committed.FLAGS, committed.HELP)
 
 _CACHE = Path(tempfile.gettempdir()) / "jaxgpu_tune_flags"
 
 
 def main() -> int:
+    """Exit status: 0 all is read, 1 something could not be read, 2 wrong use, nothing written."""
     words = _arguments()
-    words.cache.mkdir(parents=True, exist_ok=True)
-    wanted = [w for w in _wanted(words) if w.distribution in words.only]
-    failed = [w.name for at, w in enumerate(wanted, 1) if not _have(w, words.cache, f"[{at}/{len(wanted)}]")]
-    if failed:
-        print("not read:", ", ".join(failed), file=sys.stderr)
-    merge.write(words.cache, ask=not words.yes)
+    try:
+        wanted = _wanted(words)
+        read, failed = _read_all(wanted, words.cache)
+        tables = merge.merged(committed.tables_of({name: (DATA / name).read_text() for name in FILES}), read)
+        put({DATA / name: text for name, text in committed.texts(tables).items()}, ask=not words.yes)
+    except (merge.UnfitError, UnknownReleaseError, JaxGpuTuneError) as error:
+        print(f"{error}\nNothing is written.", file=sys.stderr)
+        return 2
     return 1 if failed else 0
 
 
@@ -36,12 +45,30 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=DISTRIBUTIONS, default=DISTRIBUTIONS)
     parser.add_argument("--cache", type=Path, default=_CACHE, help="what was read is kept here: a second run goes on")
     parser.add_argument("--yes", action="store_true", help="write without asking")
-    return parser.parse_args()
+    words = parser.parse_args()
+    if words.all == bool(words.releases):
+        parser.error("name the releases to read, such as 0.12.0.1, or give --all")
+    return words
 
 
 def _wanted(words: argparse.Namespace) -> list[Wheel]:
-    wheels = all_wheels()
-    return wheels if words.all else [w for w in wheels if w.release in words.releases]
+    """Raises UnknownReleaseError for a release that none of these distributions has."""
+    wheels = [Wheel(name, release) for name in words.only for release in releases_of(name)]
+    wanted = chosen(words.releases, {wheel.release for wheel in wheels}, " or ".join(words.only))
+    return [wheel for wheel in wheels if words.all or wheel.release in wanted]
+
+
+def _read_all(wanted: list[Wheel], cache: Path) -> tuple[merge.Read, list[str]]:
+    """What the wheels hold, and the names of those that could not be read."""
+    cache.mkdir(parents=True, exist_ok=True)
+    failed = [w.name for at, w in enumerate(wanted, 1) if not _have(w, cache, f"[{at}/{len(wanted)}]")]
+    if failed:
+        print("not read:", ", ".join(failed), file=sys.stderr)
+    read: merge.Read = {name: {} for name in DISTRIBUTIONS}
+    for wheel in wanted:
+        if wheel.name not in failed:
+            read[wheel.distribution][wheel.release] = json.loads((cache / f"{wheel.name}.json").read_text())
+    return read, failed
 
 
 def _have(wheel: Wheel, cache: Path, progress: str) -> bool:

@@ -5,6 +5,7 @@ The folder that the variable READ_FLAGS_WHEELS names, if any, keeps wheels: each
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import os
 import re
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,14 +45,31 @@ def order(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
 
 
-def all_wheels() -> list[Wheel]:
-    """Every release since FIRST of every distribution, as pip's index tells it, oldest first."""
-    return [Wheel(d, release) for d in DISTRIBUTIONS for release in releases_of(d)]
+class UnknownReleaseError(ValueError):
+    """The index has no such release, or could not be asked."""
+
+
+def chosen(wanted: Iterable[str], there: Collection[str], what: str) -> set[str]:
+    """The wanted releases. Raises UnknownReleaseError, with the nearest that are there, where one is not."""
+    unknown = [release for release in wanted if release not in there]
+    if unknown:
+        raise UnknownReleaseError("\n".join(_unknown(release, there, what) for release in unknown))
+    return set(wanted)
+
+
+def _unknown(release: str, there: Collection[str], what: str) -> str:
+    newest = max(there, key=order, default="none")
+    near = sorted(difflib.get_close_matches(release, there, 3, 0.5), key=order)
+    return f"The index has no {what} {release}. Nearest: {', '.join(near) or 'none'}; newest: {newest}."
 
 
 def releases_of(distribution: str) -> list[str]:
     """The final releases of one distribution that pip can install here, oldest first."""
-    told = _pip("index", "versions", distribution, "--python-version", _PYTHONS[0], *_platform())
+    try:
+        told = _pip("index", "versions", distribution, "--python-version", _PYTHONS[0], *_platform())
+    except subprocess.SubprocessError as error:
+        reason = getattr(error, "stderr", None) or error
+        raise UnknownReleaseError(f"pip's index does not tell the releases of {distribution}: {reason}") from error
     listed = re.search(r"^Available versions: (.*)$", told, re.MULTILINE)
     found = re.split(r",\s*", listed.group(1)) if listed else []
     final = [r for r in found if re.fullmatch(r"[\d.]+", r) and order(r) >= order(FIRST)]
