@@ -1,7 +1,8 @@
 """``tune`` and ``bisect`` as they are typed, on programs of people's libraries; what they print and every run are kept.
 
-    python -m benchmarks.tune_programs [--only ppo ode …] [--budget 4m] [--out DIR] [--side-by-side] [--tiny]
+    python -m benchmarks.tune_programs [--only ppo ode …] [--budget 4m] [--out DIR] [--in-process] [--side-by-side] [--tiny]
 
+``--in-process``: by ``tune(step, …)`` in one process, where the case is a search on one of benchmarks.programs.
 ``--side-by-side``: cases for one GPU run at the same time, each on a GPU of its own, with what is left for the others after them.
 Reports (JSON) and pages go to DIR as soon as they are there, and ``tune-programs.json`` tells of all of them; the runs stay in a temporary folder.
 """
@@ -102,6 +103,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--budget", default="4m", help="of each tune")
     parser.add_argument("--seconds", default="1.5", help="of steady state in each run")
+    parser.add_argument("--in-process", action="store_true", help="by tune(step), each candidate compiled with its own options")
     parser.add_argument("--side-by-side", action="store_true")
     parser.add_argument("--tiny", action="store_true", help="small programs, to try this script on a CPU")
     return parser.parse_args()
@@ -116,7 +118,7 @@ def _batches(names: list[str], at_once: int) -> list[list[str]]:
 
 def run(name: str, given: argparse.Namespace, gpus: list[str], free: Queue[str]) -> dict[str, Any]:
     """One case, as it is typed; its report and page are kept whatever became of it."""
-    case, begun = CASES[name], time.monotonic()
+    case, begun = _in_process(CASES[name]) if given.in_process else CASES[name], time.monotonic()
     mine = [free.get()] if gpus and case.gpus == 1 else gpus
     environ = bare_environ() | {"PYTHONPATH": str(ROOT)} | ({"CUDA_VISIBLE_DEVICES": ",".join(mine)} if mine else {})
     always = [
@@ -143,6 +145,12 @@ def run(name: str, given: argparse.Namespace, gpus: list[str], free: Queue[str])
     report = json.loads(done.stdout) if done.stdout.startswith("{") else {"error": done.stdout + done.stderr}
     print(report.get("answer", report.get("error")), flush=True)
     return {"command": words, "status": done.returncode, "seconds": time.monotonic() - begun, "report": report}
+
+
+def _in_process(case: Case) -> Case:
+    """The same search by ``tune(step)``, where the program is one that can be called."""
+    package, _, name = case.program[0].rpartition(".")
+    return Case("call", (name,)) if case.command == "tune" and package == "benchmarks.programs" else case
 
 
 def _words(case: Case, folder: Path, given: argparse.Namespace, always: list[str]) -> list[str]:

@@ -125,8 +125,10 @@ class _Calls:
         self.built: dict[Config, Built] = {}
         self.result: Any = None
         self.said = 0
+        self.prepared_s = 0.0
 
     sure = True
+    keeps = False
     findings = ()
 
     @property
@@ -136,6 +138,7 @@ class _Calls:
 
     def prepared(self, wanted: Wanted) -> Space:
         """What can be tried here. Raises JaxGpuTuneError where the function does not even run as it is."""
+        begun = time.monotonic()
         first = Built("none", {}, self.step, [self.args])
         if first.cause:
             raise JaxGpuTuneError.of([Finding("program-fails", "error", f"{self.name} fails as it is: {first.cause}")])
@@ -143,6 +146,7 @@ class _Calls:
         wanted = wanted._replace(kinds=wanted.kinds or kinds_of(_program(first)))
         space = space_here(make_request(), wanted, os.environ)
         self.space = self._in_one_process(space)
+        self.prepared_s = time.monotonic() - begun
         return self.space
 
     def _in_one_process(self, space: Space) -> Space:
@@ -195,8 +199,9 @@ class _Calls:
 
     def __call__(self, step: Step, number: int, limit: float | None) -> Trial:  # noqa: ARG002 - nothing can be ended here
         """What came of it, of the slowest process."""
-        begun = time.monotonic()
-        own = self._tried(step)._replace(seconds=max(time.monotonic() - begun, 1e-3))
+        begun = time.monotonic() - self.prepared_s
+        own = self._tried(step)
+        own, self.prepared_s = own._replace(seconds=max(round(time.monotonic() - begun, 3), 1e-3)), 0.0
         if self.job is None:
             return own
         return _slowest([trial_of(json.loads(text)) for text in self._said(trial_json(own))])
@@ -204,6 +209,7 @@ class _Calls:
     def _tried(self, step: Step) -> Trial:
         assert self.space is not None
         built = self.built.pop(step.config, None)
+        fresh = built is None or self.prepared_s > 0
         if built is None:
             while len(self.built) >= KEPT:
                 del self.built[next(iter(self.built))]
@@ -222,7 +228,7 @@ class _Calls:
         detail = {
             "cause": wrong,
             "apart": apart,
-            "compile_seconds": built.compile_seconds,
+            "compile_seconds": built.compile_seconds if fresh else 0.0,
             "peak_bytes": built.peak_bytes,
         }
         return Trial(step.config, step.purpose, ms, WRONG if wrong else "", program=program, detail=detail)

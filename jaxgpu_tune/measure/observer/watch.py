@@ -55,6 +55,7 @@ class Watch:
         self.clock, self.function = "", ""
         self.window: list[float] = []
         self.first_step: float | None = None
+        self.imported = perf_counter() - started
         self.trace: dict[str, Any] = {}
         self.host_trace: str | None = None
         self.blind = False
@@ -281,6 +282,7 @@ class Watch:
                 {"name": key[0], "calls": self.calls.counts.get(key, 0), "work_s": self.compiles.work.get(key[0], 0.0)}
                 for key in sorted(self.calls.stamps, key=self._weight, reverse=True)[:MOST_FUNCTIONS]
             ],
+            "jax_s": self.imported,
             "first_step_s": self._first_step(),
             "steps": marks.total() or max(self.calls.counts.values(), default=0),
             "compiles": [[one.name, one.at - self.started, one.seconds, one.cached] for one in self.compiles.all],

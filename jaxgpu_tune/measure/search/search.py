@@ -28,8 +28,8 @@ CLEARLY = 0.02
 DOUBT = 2.0
 """A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
 
-NEW = 2
-"""Runs that a new combination may cost: it is compiled anew, which a pair of the last check is not."""
+SPARE = 1
+"""Runs that are kept back, for those of the last check that take longer than usual."""
 
 
 class Contest(NamedTuple):
@@ -91,14 +91,14 @@ class Search:
             self._runs.append(Observed(trial.config, math.log(trial.ms)))
             self._estimate = None
 
-    def ask(self, left: float) -> Step | None:
-        """The next step where ``left`` more runs can be paid for; None: the search is over."""
+    def ask(self, left: float, new: float = 1.0) -> Step | None:
+        """The next step; None: the search is over. ``left``: so many runs of settings that ran before can be paid for; ``new``: what others cost, in such runs."""
         start = self._start()
         if start is not None or not self._runs:
             return start if left >= 1 else None
-        if not self._closing and left >= self._reserve() + NEW and (config := self._change()) is not None:
+        if not self._closing and left >= self._reserve(new) + new + SPARE and (config := self._change()) is not None:
             return Step(config, "toggle", self._programs(config))
-        if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + NEW:
+        if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + new + SPARE:
             config = self._doubtful()
             if config is not None:
                 return Step(config, "prune")
@@ -166,9 +166,9 @@ class Search:
         config = next(left, None)
         return None if config is None or self._closing else Step(config, "start")
 
-    def _reserve(self) -> int:
+    def _reserve(self, new: float) -> float:
         """Runs that the end needs: the check, and leaving out what is in doubt."""
-        return 2 * PAIRS + len(list(self._doubts(self.best)))
+        return 2 * PAIRS + new * len(list(self._doubts(self.best)))
 
     def _change(self) -> Config | None:
         """The most promising change of one thing from the best so far; what is risky only after all else."""
@@ -235,7 +235,8 @@ class Search:
         if not contests or contests[-1].over:
             return None
         contest, told = contests[-1], self._told_of(contests)
-        if left < 2 * PAIRS - told:
+        spare = SPARE if told else 0  # what was begun is finished, though it takes a little longer
+        if left < 2 * PAIRS - told - spare:
             return None
         return Step(_turn(contest, told), "check")
 

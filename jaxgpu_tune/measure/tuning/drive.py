@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from statistics import median
 from typing import NamedTuple, Protocol
 
 from ...errors import JaxGpuTuneError
 from ...model import Finding
 from ..search.search import Search
 from ..search.values import Config, Step, Trial
+from .costs import costs_of
 from .journal import Journal
 from .space import Space
 from .trying import WRONG
@@ -21,7 +21,6 @@ SLOWEST, SPARE = 3.0, 20.0
 """A run hangs after so many times the longest run so far, and so many seconds."""
 RISKY = 1.5
 """The same of what is known to hang some programs."""
-RECENT = 7
 
 
 class Standing(NamedTuple):
@@ -42,6 +41,10 @@ class Runner(Protocol):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What should be known of the machine's times."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what was compiled once is there for all later runs."""
 
     @property
     def sure(self) -> bool:
@@ -81,7 +84,7 @@ def drive(
         begun = time.monotonic()
         trial = run(step, len(search.trials) + 1, _limit(search, step.config, left(), timeout))
         agreed = trial.detail.get("agreed")  # the same in every process of a job, so that all search alike
-        return trial if agreed else trial._replace(seconds=round(time.monotonic() - begun, 3))
+        return trial if agreed else trial._replace(seconds=max(round(time.monotonic() - begun, 3), trial.seconds))
 
     def keep(trial: Trial) -> None:
         journal.add(trial)
@@ -92,7 +95,7 @@ def drive(
     def left() -> float:
         return budget - sum(trial.seconds for trial in search.trials)
 
-    while (step := _next(search, left())) is not None:
+    while (step := _next(search, left(), run.keeps)) is not None:
         trial = tried(step)
         if not search.trials and (trial.ms is None or trial.failure):
             raise JaxGpuTuneError.of([_fails(trial)])
@@ -103,15 +106,15 @@ def drive(
     return search
 
 
-def _next(search: Search, left: float) -> Step | None:
-    typical = _typical(search)
-    return search.ask(left / typical) if typical else search.ask(float("inf"))
-
-
-def _typical(search: Search) -> float:
-    """What a run takes, in seconds, by the last ones; 0 before any."""
-    took = [trial.seconds for trial in search.trials if trial.ms is not None]
-    return max(median(took[-RECENT:]), 1e-3) if took else 0.0
+def _next(search: Search, left: float, keeps: bool) -> Step | None:
+    """The next step with ``left`` seconds; where nothing is kept, the two of the check are compiled once more."""
+    costs = costs_of(search.trials)
+    if costs is None:
+        return search.ask(float("inf"))
+    new = max(costs.new, costs.again)
+    checked = any(trial.purpose == "check" for trial in search.trials)
+    compiling = 0.0 if keeps or checked else 2 * (new - costs.again)
+    return search.ask((left - compiling) / costs.again, new / costs.again)
 
 
 def _limit(search: Search, config: Config, left: float, timeout: float | None) -> float | None:

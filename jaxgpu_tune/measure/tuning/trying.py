@@ -20,7 +20,7 @@ from ..runs import Asked, Limits, Outcome, run_watched
 from ..search.values import Config, Step, Trial
 from .space import Space
 
-__all__ = ["WRONG", "Clock", "How", "Processes", "caches", "detail_of", "differs", "milliseconds", "shown"]
+__all__ = ["WRONG", "Clock", "How", "Processes", "caches", "detail_of", "differs", "milliseconds", "moments", "shown"]
 
 Clock = Literal["steps", "metric", "wall"]
 WRONG = "wrong-numbers"
@@ -113,6 +113,11 @@ class Processes:
         return max(self.how.tolerance, OWN_SPREAD * max(apart, default=0.0))
 
     @property
+    def keeps(self) -> bool:
+        """Whether what was compiled once is there for all later runs."""
+        return self.how.cache
+
+    @property
     def sure(self) -> bool:
         """Whether it is known how much the program's own numbers vary from run to run."""
         return len(self.references) > 1
@@ -187,4 +192,20 @@ def detail_of(outcome: Outcome, found: Sequence[float], cause: str) -> Mapping[s
         "function": leader.function if leader else "",
         "error": leader.period.error if leader and leader.period else None,
         "processes": len([one for one in outcome.processes if one.period]),
+        "moments": moments(leader, outcome.seconds) if leader else {},
     }
+
+
+def moments(one: Process, seconds: float) -> dict[str, float | None]:
+    """Where a run's seconds went, each since its start: jax imported, its first and last compilation, the window of the measurement, its report, its end."""
+    compiles = sorted((found.at_s - found.seconds, found.at_s) for found in one.compilations)
+    told = {
+        "jax": one.jax_s,
+        "compiling": compiles[0][0] if compiles else None,
+        "compiled": max((end for _, end in compiles), default=None),
+        "measuring": one.window_s[0] if one.window_s else None,
+        "measured": one.window_s[-1] if one.window_s else None,
+        "reported": one.seconds,
+        "ended": seconds,
+    }
+    return {name: None if at is None else round(at, 2) for name, at in told.items()}

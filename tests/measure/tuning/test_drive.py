@@ -57,6 +57,7 @@ class Solver:
         return Trial(step.config, step.purpose, ms)
 
     sure = True
+    keeps = True
     findings = ()
 
     def judged(self, trial: Trial) -> Trial:

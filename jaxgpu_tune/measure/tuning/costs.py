@@ -1,0 +1,49 @@
+"""What a run costs, told from those that were made: one that compiles anew, and one of what was compiled before. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from ..search.values import Config, Trial
+
+__all__ = ["Costs", "costs_of"]
+
+RECENT = 7
+LOADING = 1.2
+"""How much longer than without its compilation a first run is, the next one takes: it reads from the cache what it does not compile."""
+SLACK = 1.03
+SHORTEST = 1e-3
+
+
+class Costs(NamedTuple):
+    """Seconds of a run: ``new`` settings, and settings that ran before (``again``)."""
+
+    new: float
+    again: float
+
+
+def costs_of(trials: Iterable[Trial]) -> Costs | None:
+    """By the newest runs; None before any ended well. A run of a new set of settings tells both, by its time of compiling."""
+    first: list[float] = []
+    without: list[float] = []
+    again: list[float] = []
+    seen: set[Config] = set()
+    for trial in trials:
+        if trial.ms is None:
+            continue
+        bare = trial.seconds - float(trial.detail.get("compile_seconds") or 0.0)
+        if trial.config in seen:
+            again.append(bare * SLACK)
+        else:
+            first.append(trial.seconds)
+            without.append(min(bare * LOADING, trial.seconds))
+        seen.add(trial.config)
+    if not first:
+        return None
+    return Costs(_usual(first), _usual(again or without))
+
+
+def _usual(seconds: Sequence[float]) -> float:
+    return max(median(seconds[-RECENT:]), SHORTEST)

@@ -1,0 +1,71 @@
+"""What runs cost, and that a search with a budget of seconds keeps enough back for its proof, whatever a run's seconds go into."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxgpu_tune.measure.search.values import NOTHING, Config, Step, Trial, atom
+from jaxgpu_tune.measure.tuning.costs import costs_of
+from jaxgpu_tune.measure.tuning.drive import drive
+from jaxgpu_tune.measure.tuning.journal import Journal
+from jaxgpu_tune.model import Finding
+from tests.measure.tuning.test_drive import ABOUT, Solver, space
+
+ONE = frozenset([atom("a=1")])
+
+
+def test_a_run_of_what_ran_before_costs_what_it_cost_and_until_then_a_run_without_its_compilation() -> None:
+    first = Trial(NOTHING, "start", 5.0, "", 14.0, "", {"compile_seconds": 5.0})
+    other = Trial(ONE, "start", 5.0, "", 13.0, "", {"compile_seconds": 4.0})
+    dead = Trial(frozenset([atom("b=1")]), "toggle", None, "hang", 90.0)
+    assert costs_of([dead]) is None
+    told = costs_of([first, other, dead])
+    assert told is not None
+    assert told.new == 13.5
+    assert 9.0 < told.again < 11.0
+    again = costs_of([first, other, first._replace(seconds=8.0, detail={})])
+    assert again is not None
+    assert again.again < 8.5
+
+
+class Clocked(Solver):
+    """The solver with a clock of its own: seconds of starting, compiling and measuring, each run a little off."""
+
+    keeps = True
+
+    def __init__(self, seed: int, starting: float, compiling: float, keeps: bool) -> None:
+        super().__init__()
+        self.chance, self.starting, self.compiling, self.keeps = random.Random(seed), starting, compiling, keeps
+        self.kept: list[Config] = []
+
+    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
+        trial = super().__call__(step, number, limit)
+        known = step.config in (self.kept if self.keeps else self.kept[-2:])
+        self.kept = [*(one for one in self.kept if one != step.config), step.config]
+        compiling = 0.0 if known else self.compiling
+        seconds = (self.starting * (1.1 if known else 1.0) + compiling) * math.exp(self.chance.gauss(0, 0.04))
+        return trial._replace(seconds=seconds, detail={"agreed": True, "compile_seconds": compiling})
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
+        return ()
+
+
+@given(st.integers(0, 10**6), st.floats(0.3, 20), st.floats(0, 30), st.booleans(), st.floats(1.0, 3.0))
+@settings(max_examples=25, deadline=None)
+def test_a_budget_for_the_proof_and_a_few_runs_proves_the_gain_and_is_kept(
+    seed: int, starting: float, compiling: float, keeps: bool, generous: float
+) -> None:
+    """Two starts and three changes (five to where the gain is, at most), then the proof: a winner, and hardly more than the budget."""
+    new, again = starting + compiling, 1.3 * starting
+    budget = generous * (6 * new + 14 * again + (0 if keeps else 2 * new))
+    with TemporaryDirectory() as place:
+        search = drive(space(), Clocked(seed, starting, compiling, keeps), Journal(Path(place) / "j", ABOUT), budget)
+    assert any(contest.won for contest in search.contests)
+    assert sum(trial.seconds for trial in search.trials) <= budget + 2 * new
