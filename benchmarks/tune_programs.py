@@ -103,7 +103,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--budget", default="4m", help="of each tune")
     parser.add_argument("--seconds", default="1.5", help="of steady state in each run")
-    parser.add_argument("--in-process", action="store_true", help="by tune(step), each candidate compiled with its own options")
+    parser.add_argument(
+        "--in-process", action="store_true", help="by tune(step), each candidate compiled with its own options"
+    )
     parser.add_argument("--side-by-side", action="store_true")
     parser.add_argument("--tiny", action="store_true", help="small programs, to try this script on a CPU")
     return parser.parse_args()
