@@ -128,7 +128,7 @@ class _Calls:
         self.prepared_s = 0.0
 
     sure = True
-    keeps = False
+    keeps = ends = False
     findings = ()
 
     @property

@@ -27,7 +27,7 @@ class Candidate(Value):
     """Settings that are worth trying together.
 
     ``kinds``: the kinds of program that they may serve; ``acts``: "program" where the compiled program shows them, "run" where they act while it runs;
-    ``cost``: what they take beside time.
+    ``cost``: what they take beside time; ``large``: the kinds of program in which they have changed everything, for better or worse.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Candidate(Value):
     source: str = ""
     cost: str = ""
     when: Mapping[str, Any] = NOTHING
+    large: tuple[Kind, ...] = ()
 
 
 class Treatment(Value):
@@ -71,9 +72,10 @@ def treatment() -> Treatment:
 
 
 def _candidate(table: Mapping[str, Any]) -> Candidate:
-    plain = {key: value for key, value in table.items() if key not in ("set", "for")}
+    plain = {key: value for key, value in table.items() if key not in ("set", "for", "large")}
     settings = tuple(_setting(table, entry) for entry in table["set"])
-    return Candidate(**plain, settings=settings, kinds=tuple(table["for"]))
+    kinds, large = tuple(table["for"]), tuple(table.get("large", ()))
+    return Candidate(**plain, settings=settings, kinds=kinds, large=large)
 
 
 def _setting(table: Mapping[str, Any], entry: Mapping[str, Any]) -> Setting:

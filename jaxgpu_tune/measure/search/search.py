@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..statistics import PAIRS, Verdict, verdict
@@ -69,7 +70,7 @@ class Search:
     ) -> None:
         self.starts = tuple(starts)
         self.moves = tuple(moves)
-        self.risk = risk
+        self.risk = lru_cache(maxsize=None)(risk)
         self.trials: list[Trial] = []
         self._failures = Failures()
         self._runs: list[Observed] = []
@@ -108,7 +109,8 @@ class Search:
     def estimate(self) -> Estimate:
         """Of the search's own runs. Raises ValueError before any ended well."""
         if self._estimate is None:
-            self._estimate = estimated(self._runs)
+            large = {one for move in self.moves if move.large for one in move.config}
+            self._estimate = estimated(self._runs, large)
         return self._estimate
 
     @property
@@ -174,7 +176,7 @@ class Search:
         """The most promising change of one thing from the best so far; what is risky only after all else."""
         best, tried = self.best, {trial.config for trial in self.trials}
         moves = [move for move in self.moves if move.config not in self._inert]
-        changes = [config for move in moves if (config := toggled(best, move)) not in tried]
+        changes = [config for move in moves for config in self._changes(best, move) if config not in tried]
         sound = [config for config in changes if not self._failures.forbid(config)]
         for risk in ("none", "dies"):
             hopes = [(self._hope(config, best), config) for config in sound if self.risk(config) == risk]
@@ -182,6 +184,13 @@ class Search:
             if hope >= HOPE:
                 return found
         return None
+
+    def _changes(self, best: Config, move: Move) -> Iterator[Config]:
+        """What a move leads to from the best so far; where that is risky, also the move without what it is risky with."""
+        changed = toggled(best, move)
+        yield changed
+        if self.risk(changed) != "none" and not move.config <= best:
+            yield from (less for part in self._parts(best) if self.risk(less := toggled(best - part, move)) == "none")
 
     def _programs(self, config: Config) -> frozenset[str]:
         """What was compiled for sets that differ from this one in nothing but what the compiled program shows."""
@@ -199,11 +208,14 @@ class Search:
 
     def _fewer(self, config: Config) -> list[Config]:
         """The set without one thing, for each thing in it."""
+        less = dict.fromkeys(config - part for part in self._parts(config))
+        return [one for one in less if not self._failures.forbid(one)]
+
+    def _parts(self, config: Config) -> list[Config]:
+        """What can be left out of a set: each of its moves, and what is in none."""
         parts = [move.config for move in self.moves if move.config <= config]
         joined = frozenset(one for part in parts for one in part)
-        parts += [frozenset([one]) for one in sorted(config - joined)]
-        less = dict.fromkeys(config - part for part in parts)
-        return [one for one in less if not self._failures.forbid(one)]
+        return [*parts, *(frozenset([one]) for one in sorted(config - joined))]
 
     def _worth(self, config: Config, less: Config) -> float:
         """Whether what ``less`` lacks is worth having: not below 0."""

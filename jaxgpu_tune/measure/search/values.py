@@ -57,10 +57,12 @@ class Move(NamedTuple):
     """Settings that are switched on and off together, mostly one.
 
     ``seen``: whether the compiled program shows it; False for what acts while the program runs, of which equal programs say nothing.
+    ``large``: whether it is known to change everything in some programs of this kind, for better or worse.
     """
 
     config: Config
     seen: bool = False
+    large: bool = False
 
 
 class Step(NamedTuple):

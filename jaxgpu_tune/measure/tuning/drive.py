@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from ...errors import JaxGpuTuneError
 from ...model import Finding
 from ..search.search import Search
-from ..search.values import Config, Step, Trial
+from ..search.values import Config, Risk, Step, Trial
 from .costs import costs_of
 from .journal import Journal
 from .space import Space
@@ -43,6 +43,10 @@ class Runner(Protocol):
         """What should be known of the machine's times."""
 
     @property
+    def ends(self) -> bool:
+        """Whether it can end what hangs; else nothing is tried that may."""
+
+    @property
     def keeps(self) -> bool:
         """Whether what was compiled once is there for all later runs."""
 
@@ -59,11 +63,15 @@ class Runner(Protocol):
 
 def resumed(space: Space, run: Runner, journal: Journal) -> Search:
     """The search with all that the journal has of it."""
-    search = Search(space.starts, space.moves, space.risk)
+    search = Search(space.starts, space.moves, space.risk if run.ends else lambda config: _strict(space.risk(config)))
     for trial in journal.trials:
         run.learn(trial)
         search.tell(trial)
     return search
+
+
+def _strict(risk: Risk) -> Risk:
+    return "none" if risk == "none" else "out"
 
 
 def drive(
@@ -112,8 +120,8 @@ def _next(search: Search, left: float, keeps: bool) -> Step | None:
     if costs is None:
         return search.ask(float("inf"))
     new = max(costs.new, costs.again)
-    checked = any(trial.purpose == "check" for trial in search.trials)
-    compiling = 0.0 if keeps or checked else 2 * (new - costs.again)
+    checked = sum(trial.purpose == "check" for trial in search.trials)
+    compiling = 0.0 if keeps else max(2 - checked, 0) * (new - costs.again)
     return search.ask((left - compiling) / costs.again, new / costs.again)
 
 

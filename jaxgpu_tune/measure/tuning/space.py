@@ -115,7 +115,7 @@ def space_of(
             starts.append(Start(name, config))
         elif not config:
             left_out.append(LeftOut(f"preset {name}", "sets nothing here"))
-    moves = [Move(config, one.acts == "program") for config, one in usable.items()]
+    moves = [Move(config, one.acts == "program", bool(wanted & set(one.large))) for config, one in usable.items()]
     names = {config: one.name for config, one in usable.items()} | {one.config: one.name for one in starts}
     moves += [Move(one.config) for one in starts if CLEAN in one.config]
     space = Space(

@@ -112,6 +112,8 @@ class Processes:
         apart = [_apart(a, b) for other in others for a, b in zip(first, other, strict=False)]
         return max(self.how.tolerance, OWN_SPREAD * max(apart, default=0.0))
 
+    ends = True
+
     @property
     def keeps(self) -> bool:
         """Whether what was compiled once is there for all later runs."""
