@@ -18,8 +18,8 @@ import jaxgpu_tune
 from benchmarks.outcome import cause
 from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
-from jaxgpu_tune.measure.trace.reading import read_trace, trace_files
 from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
+from jaxgpu_tune.measure.trace.trace_file import read_trace, trace_files
 from jaxgpu_tune.values import jsonable
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -238,7 +238,7 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
     before the first compile, at which a job of different processes hangs. ``timeout``: in seconds, from when
     process 0 comes, for which the others wait as long. All processes get the same findings, empty where nothing differs. Raises JaxGpuTuneError before ``initialize()``, BadSetting for a wrong timeout.
     """
-    from .proof.processes import check_processes as compare
+    from .proof.check_processes import check_processes as compare
 
     findings = compare(timeout)
     writer.announce(findings, find_processes(os.environ))

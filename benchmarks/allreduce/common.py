@@ -19,7 +19,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxgpu_tune.comms import AllReduce
-from jaxgpu_tune.measure.trace.reading import read_trace, trace_files
+from jaxgpu_tune.measure.trace.trace_file import read_trace, trace_files
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))  # decode.py is an example, too
 

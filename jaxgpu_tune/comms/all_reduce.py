@@ -17,7 +17,7 @@ from .choice import against_facts, against_message, against_rows, facts_of, kind
 from .exchange import Exchange, Objection
 from .ffi import load_launcher
 from .launch import BACKENDS, Setup
-from .probe import probe
+from .self_test import probe
 from .shapes import Shape
 from .staging import Staging, empty_state, spec_of, unjoined
 

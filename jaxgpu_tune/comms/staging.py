@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from . import cuda, nvml
+from . import cuda, nvlink
 from .exchange import Exchange
 from .shapes import Shape
 
@@ -91,8 +91,8 @@ def _apart(one: jax.Device, other: jax.Device, uuids: dict[int, str]) -> str:
         if is_local(other):
             joined = cuda.joined_by_nvlink(one.local_hardware_id, other.local_hardware_id)
         else:
-            joined = nvml.joined_by_nvlink(uuids[one.id], uuids[other.id])
-    except (cuda.CudaError, nvml.NvmlError) as failed:
+            joined = nvlink.joined_by_nvlink(uuids[one.id], uuids[other.id])
+    except (cuda.CudaError, nvlink.NvmlError) as failed:
         return str(failed)
     return "" if joined else f"GPUs {one.id} and {other.id} are not joined by NVLink"
 

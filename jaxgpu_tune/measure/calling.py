@@ -16,8 +16,8 @@ from .checks import STEP, check, is_above_zero
 from .observer.tracing import idle
 from .profile import Host, Profile, Watched
 from .timeline import timeline_of
-from .trace.reading import read_trace, trace_files
 from .trace.reduction import reduce_trace
+from .trace.trace_file import read_trace, trace_files
 
 __all__ = ["Caller", "profile"]
 

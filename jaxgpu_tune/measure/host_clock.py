@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .clock import period
 from .processes import Process
-from .trace.reading import read_trace
 from .trace.steps import host_calls
+from .trace.trace_file import read_trace
 
 __all__ = ["with_host_clock"]
 

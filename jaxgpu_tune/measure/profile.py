@@ -9,9 +9,9 @@ from ..knowledge.advice import Advice
 from ..model import NOTHING
 from ..values import Value, jsonable
 from .timeline import Timeline
+from .trace.buffer_plan import Memory
 from .trace.collectives import Collective
 from .trace.kernels import Kernel
-from .trace.memory import Memory
 from .trace.reduction import GpuStep, Reduction
 
 __all__ = ["SKEW", "Host", "Profile", "Rank", "Watched"]

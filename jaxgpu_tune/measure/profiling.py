@@ -16,8 +16,8 @@ from .processes import DONE, Process, leading, read_processes
 from .profile import Host, Profile, Watched
 from .runs import Asked, Limits, Outcome, run_watched
 from .timeline import timeline_of
-from .trace.reading import read_trace
 from .trace.reduction import Reduction, dominant_call, reduce_trace
+from .trace.trace_file import read_trace
 
 __all__ = ["STEPS", "keep", "profile_command", "profile_outcome", "without_graphs"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..measure.trace.events import Event
-from ..measure.trace.reading import read_trace
-from ..measure.trace.wire import Plane, planes_of
+from ..measure.trace.trace_file import read_trace
+from ..measure.trace.xspace import Plane, planes_of
 from ..proof.wire import sub_message
 from .files import bad_profile
 from .program import Program, program_of_proto

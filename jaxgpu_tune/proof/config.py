@@ -7,7 +7,7 @@ import sys
 from ..host.compilation_cache import FOLDER, folder_findings
 from ..host.phase import MISSING, option_value, plain
 from ..knowledge import options
-from .flags import shown
+from .flags_read_back import shown
 from .verification import Verified
 from .wanted import Wanted
 

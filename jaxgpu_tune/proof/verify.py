@@ -14,9 +14,9 @@ from ..host.phase import phase
 from ..model import Finding, Machine, Report
 from ..planning.release.target import target_of
 from .config import GPU_NAMES, PLATFORMS, verified_option
-from .flags import PLATFORM_MISFIT, Reading, verified_flag
-from .memory import memory_of
-from .variables import Signs, verified_variable
+from .flags_read_back import PLATFORM_MISFIT, Reading, verified_flag
+from .memory_read_back import memory_of
+from .variables_read_back import Signs, verified_variable
 from .verification import PROVEN, Verification, Verified
 from .wanted import FLAGS, Wanted, applied_here, flag_values, left_by_parent
 from .xla_options import jax_options, parsed_options, plugin_options

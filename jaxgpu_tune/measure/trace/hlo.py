@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...proof.wire import entries, sub_message, varint
-from .memory import Memory, memory_of
+from .buffer_plan import Memory, memory_of
 
 __all__ = ["COLLECTIVES", "Instruction", "Module", "collective_kind", "module_of"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from .buffer_plan import Memory
 from .collectives import Collective, Occurrence, collectives_of, waits
 from .events import Event, Trace
 from .idle import SHORT, Host, causes, host_of
 from .kernels import Kernel, kernels_of
 from .kinds import GRAPH, Work, works_on
-from .memory import Memory
 from .steps import Steps, host_calls, module_of_call, steps_on
 from .sweep import Span, spans
 

@@ -12,8 +12,8 @@ import pytest
 from jaxgpu_tune.measure.assembly import profile_of
 from jaxgpu_tune.measure.profile import Watched
 from jaxgpu_tune.measure.trace.events import Event, Trace
-from jaxgpu_tune.measure.trace.reading import read_trace
 from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
+from jaxgpu_tune.measure.trace.trace_file import read_trace
 from tests.child import ROOT
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"

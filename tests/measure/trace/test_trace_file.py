@@ -9,8 +9,8 @@ from textwrap import dedent
 import pytest
 
 from jaxgpu_tune.measure.trace.events import gpu_number
-from jaxgpu_tune.measure.trace.reading import read_trace, trace_files, wire_events
-from jaxgpu_tune.measure.trace.wire import numbered, planes_of
+from jaxgpu_tune.measure.trace.trace_file import read_trace, trace_files, wire_events
+from jaxgpu_tune.measure.trace.xspace import numbered, planes_of
 from tests.child import told
 from tests.traces import called, nccl, ran, xspace
 
@@ -19,9 +19,9 @@ TRACED = """
     import jax, jax.numpy as jnp
     from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
     from jaxgpu_tune.measure.trace.hlo import collective_kind
-    from jaxgpu_tune.measure.trace.reading import profile_data_events, read_trace, trace_files, wire_events
+    from jaxgpu_tune.measure.trace.trace_file import profile_data_events, read_trace, trace_files, wire_events
     from jaxgpu_tune.measure.trace.steps import host_calls
-    from jaxgpu_tune.measure.trace.wire import planes_of
+    from jaxgpu_tune.measure.trace.xspace import planes_of
 
     @jax.jit
     def train_step(w, x):
@@ -87,7 +87,7 @@ def test_what_is_written_is_read_by_jax() -> None:
     """Its reader is native code, which ends a process that it finds fault with."""
     code = """
         import sys, jax
-        from jaxgpu_tune.measure.trace.reading import read_trace
+        from jaxgpu_tune.measure.trace.trace_file import read_trace
         tell([list(event) for event in sorted(read_trace(bytes.fromhex(sys.argv[1])).events)])
     """
     found = told(dedent(code), argv=(xspace(WRITTEN).hex(),), JAX_PLATFORMS="cpu")

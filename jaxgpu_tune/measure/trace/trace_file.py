@@ -12,7 +12,7 @@ from typing import Any
 
 from .events import Event, Trace
 from .hlo import module_of
-from .wire import Plane, events_of, numbered, planes_of
+from .xspace import Plane, events_of, numbered, planes_of
 
 __all__ = ["profile_data_events", "read_trace", "trace_files", "wire_events"]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.proof.memory import (
+from jaxgpu_tune.proof.memory_read_back import (
     Memory,
     memory_of,
     verified_allocator,

@@ -15,7 +15,7 @@ from jaxgpu_tune.planning.release.compile_options import fields_written
 from jaxgpu_tune.planning.release.target import Target, target_of
 from jaxgpu_tune.planning.xla_flags.grammar import quote
 from jaxgpu_tune.proof import wire, xla_options
-from jaxgpu_tune.proof.flags import Reading, agree, verified_flag
+from jaxgpu_tune.proof.flags_read_back import Reading, agree, verified_flag
 from jaxgpu_tune.proof.wanted import Wanted
 from tests.oracle import Oracle
 

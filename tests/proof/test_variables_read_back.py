@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jaxgpu_tune.proof.memory import Memory, verified_fraction
-from jaxgpu_tune.proof.variables import Signs, verified_variable
+from jaxgpu_tune.proof.memory_read_back import Memory, verified_fraction
+from jaxgpu_tune.proof.variables_read_back import Signs, verified_variable
 from jaxgpu_tune.proof.wanted import Wanted
 
 MEASURED = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "verify-presets-h200x2.json").read_text())

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from ..planning.base.secrets import shown_value
 from ..planning.settings.memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 from ..values import Value
-from .flags import PLATFORM_MISFIT
-from .memory import verified_allocator, verified_fraction, verified_preallocation
+from .flags_read_back import PLATFORM_MISFIT
+from .memory_read_back import verified_allocator, verified_fraction, verified_preallocation
 from .verification import Verified
 from .wanted import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .memory import Answer, Memory
+    from .memory_read_back import Answer, Memory
 
 
 __all__ = ["Signs", "verified_variable"]
