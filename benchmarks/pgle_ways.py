@@ -26,8 +26,8 @@ import jaxgpu_tune
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.runs import Asked, Limits, run_watched
-from jaxgpu_tune.pgle.files import write_profile
-from jaxgpu_tune.pgle.profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.profile_files import write_profile
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = {

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from jaxgpu_tune.measure.search.search import Search
-from jaxgpu_tune.measure.search.values import NOTHING, Atom, Config, Move, Start, Step, Trial, toggled
+from jaxgpu_tune.measure.search.trials import NOTHING, Atom, Config, Move, Start, Step, Trial, toggled
 from jaxgpu_tune.measure.statistics import PAIRS, verdict
 
 RESULT = Path(__file__).resolve().parent / "results" / "search-worlds.json"

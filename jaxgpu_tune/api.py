@@ -12,7 +12,7 @@ from .arguments import Arguments, Unpack
 from .errors import BadSetting, UnknownFlag
 from .host import apply as writer
 from .host.detect import detect_machine, machine_file, machine_of_file
-from .host.named import named_by, preset_files, written_out
+from .host.looked_up import named_by, preset_files, written_out
 from .host.observe import observe
 from .host.processes import find_processes
 from .knowledge.presets import all_presets
@@ -22,7 +22,7 @@ from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
 from .planning.request import PRESET, Request, check_own, chosen_preset, is_off, make_request, preset_name
-from .planning.settings.arguments import bad, texts
+from .planning.settings.from_arguments import bad, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

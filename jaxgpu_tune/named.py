@@ -1,4 +1,4 @@
-"""What a call names in files, as values: read once before planning (``host/named.py``), so that planning reads nothing."""
+"""What a call names in files, as values: read once before planning (``host/looked_up.py``), so that planning reads nothing."""
 
 from __future__ import annotations
 

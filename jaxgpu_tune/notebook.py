@@ -78,8 +78,8 @@ def _usage_error(error: Exception, message: str) -> Exception:
 
 def _spelled(text: str) -> str:
     """Arguments as the magic spells them: ``late='warn'`` is ``--late warn``."""
+    from .cli.call_options import PLAN
     from .cli.group import LATE
-    from .cli.options import PLAN
     from .cli.parameters import Option
 
     for option in (*PLAN, LATE):

@@ -14,8 +14,8 @@ from .host.packages import installed_versions
 from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
 from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
 from .planning.composing import compose
-from .planning.findings.installs import misfits, shadowed, shared_flags
-from .planning.findings.options import companions, refused_here
+from .planning.findings.option_needs import companions, refused_here
+from .planning.findings.unfit_installs import misfits, shadowed, shared_flags
 from .planning.findings.whole import of_settings, of_surroundings
 from .planning.in_force import InForce, in_force
 from .planning.merging.assemble import carried, environ_changes, flags_text, option_values, ordered
@@ -25,7 +25,7 @@ from .planning.release.adapt import adapt, mistakes
 from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, is_off, raise_problems
 from .planning.select import advised, asked_fraction, facts_of, nothing_set, select, stated_fraction
-from .planning.settings.arguments import CACHE_OPTION, DATA_DIR
+from .planning.settings.from_arguments import CACHE_OPTION, DATA_DIR
 from .values import Value
 
 TYPE_CHECKING = False

@@ -49,8 +49,8 @@ LATE = {
     *("knowledge.flag_values", "knowledge.hazards", "knowledge.options", "knowledge.translations"),
     *("planning.findings.faults", "planning.findings.compiler", "planning.findings.deprecated"),
     "planning.findings.unified",
-    *("planning.findings.buffers", "planning.findings.pool", "planning.xla_flags.repair"),
-    *("planning.xla_flags.spelling", "planning.settings.variables"),
+    *("planning.findings.buffers", "planning.findings.pool_faults", "planning.xla_flags.repair"),
+    *("planning.xla_flags.spelling", "planning.settings.variable_checks"),
     "knowledge.variables",
     *("decorator", "machine_file", "notebook", "proof", "proof.verification", "render"),
 }

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from .call_options import wrong_use
 from .measuring import METRIC, SECONDS, check_regex, how_of, share
-from .options import wrong_use
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..measure.search.values import Trial
+    from ..measure.search.trials import Trial
     from ..measure.tuning.bisect import Symptom
     from ..measure.tuning.suspects import Suspects
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 from ..values import jsonable
-from .files import AS, meant_file, read_as, read_file
-from .options import JAXLIB, wrong_use
+from .call_options import JAXLIB, wrong_use
 from .output import exit_code, print_json, say
 from .parameters import JSON, Argument, Option
+from .text_files import AS, meant_file, read_as, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..planning.files.faults import Fault
+    from ..planning.files.file_faults import Fault
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -75,7 +75,7 @@ def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> lis
     from functools import cache, partial
 
     from ..api import checked, detect, migrator
-    from ..planning.files.faults import faults
+    from ..planning.files.file_faults import faults
 
     machine = detect()
     check = cache(lambda flags: checked(flags, jaxlib, machine)[0].findings)

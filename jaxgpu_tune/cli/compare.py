@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from .call_options import PLAN, plan_arguments, wrong_use
 from .measuring import BUDGET, SECONDS, TIMEOUT, duration, regex_problem
-from .options import PLAN, plan_arguments, wrong_use
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import Argument, Option
 

@@ -7,7 +7,7 @@ import platform
 
 from ..model import Finding
 from ..values import jsonable
-from .options import wrong_use
+from .call_options import wrong_use
 from .output import exit_code, library_version, print_json, show
 from .parameters import JSON, Argument, Option
 

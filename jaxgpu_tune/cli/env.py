@@ -6,8 +6,8 @@ import os
 
 from ..host.marker import follow
 from ..render.environ import FORMATS, INHERITING, render_environ
+from .call_options import JAXLIB, PLAN, plan_arguments, wrong_use
 from .environment import changes_of, planned, settings_of
-from .options import JAXLIB, PLAN, plan_arguments, wrong_use
 from .output import exit_code, say, tell
 from .parameters import JSON, Option
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .options import JAXLIB, wrong_use
+from .call_options import JAXLIB, wrong_use
 from .output import print_json, show
 from .parameters import JSON, Argument
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from ..knowledge.flags import FlagSpec, flags
-from .options import JAXLIB, wrong_use
+from .call_options import JAXLIB, wrong_use
 from .output import print_json, say, show
 from .parameters import JSON, Option
 from .release import release_of

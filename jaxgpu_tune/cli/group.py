@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from .options import PLAN, plan_arguments
+from .call_options import PLAN, plan_arguments
 from .output import finish, library_version
 from .parameters import Argument, Option
 

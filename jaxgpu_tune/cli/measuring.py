@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..measure.checks import is_above_zero, seconds_of
-from .options import wrong_use
+from .call_options import wrong_use
 from .parameters import Option
 
 TYPE_CHECKING = False

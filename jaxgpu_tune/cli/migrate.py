@@ -6,11 +6,11 @@ import os
 import sys
 from functools import partial
 
-from .files import AS, meant_file, read_as, read_file
-from .options import wrong_use
+from .call_options import wrong_use
 from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
 from .release import checked_version
+from .text_files import AS, meant_file, read_as, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

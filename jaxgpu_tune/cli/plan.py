@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .call_options import JAXLIB, PLAN, plan_arguments
 from .environment import changes_of, planned
-from .options import JAXLIB, PLAN, plan_arguments
 from .output import exit_code, print_json, show
 from .parameters import JSON, Option
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 
-from .options import wrong_use
+from .call_options import wrong_use
 from .output import FOUND, print_json, say, show
 from .parameters import JSON, Argument, Option
 

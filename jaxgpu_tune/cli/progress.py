@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..measure.processes import Process, leading
 from ..measure.protocol import Listener
+from ..measure.watched import Process, leading
 from ..render.comparison import value_text
 from ..render.waiting import bar, is_watched
 

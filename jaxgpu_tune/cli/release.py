@@ -6,7 +6,7 @@ import sys
 
 from ..errors import BadSetting
 from ..knowledge.flags import resolve
-from .options import wrong_use
+from .call_options import wrong_use
 from .output import say
 
 __all__ = ["checked_version", "release_of"]

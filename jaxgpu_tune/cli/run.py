@@ -9,8 +9,8 @@ import sys
 
 from ..errors import UnknownPreset
 from ..host.marker import pinned
+from .call_options import PLAN, plan_arguments, wrong_use
 from .environment import planned
-from .options import PLAN, plan_arguments, wrong_use
 from .output import print_json, say, tell
 from .parameters import Argument, Option
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .call_options import wrong_use
 from .measuring import METRIC, SECONDS, duration, how_of, share
-from .options import wrong_use
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..knowledge.search import Candidate
+    from ..knowledge.candidates import Candidate
     from ..measure.tuning.drive import Standing
     from ..measure.tuning.trying import How
     from ..measure.tuning.tune import Files
@@ -89,7 +89,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
 def wanted_candidates(given: dict[str, Any]) -> tuple[Candidate, ...]:
     """What --try-flag, --try-env and --try-config name, checked as arguments are. Raises UnknownFlag, BadFlagValue, BadSetting."""
     from ..searching import candidates_of
-    from .options import mapping
+    from .call_options import mapping
 
     asked = {"flags": "try_flag", "env": "try_env", "jax_config": "try_config"}
     options = {name: mapping(given[option], option.replace("try_", "")) for name, option in asked.items()}
@@ -119,7 +119,7 @@ def _tolerance(text: str) -> float:
 
 
 def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
-    from ..knowledge.search import KINDS
+    from ..knowledge.candidates import KINDS
     from ..knowledge.tables import closest
 
     for kind in given:

@@ -6,7 +6,7 @@ import os
 
 from ..model import Finding, Machine
 from ..planning.findings.compiler import from_wheels
-from ..planning.settings.arguments import DATA_DIR
+from ..planning.settings.from_arguments import DATA_DIR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from ..model import Decision, Machine, Observation
 from ..state import State
 from .apply import changed_options, former_options
 from .detect import detect_machine, machine_file
+from .looked_up import named_by_layers
 from .marker import MARKER, follow, state_text
-from .named import named_by_layers
 from .phase import live_config, phase
 
 TYPE_CHECKING = False

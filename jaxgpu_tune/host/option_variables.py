@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..knowledge import options
-from ..planning.settings.arguments import GUARD_OPTIONS
+from ..planning.settings.from_arguments import GUARD_OPTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

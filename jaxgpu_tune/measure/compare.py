@@ -16,11 +16,11 @@ from ..model import Finding
 from .comparison import Comparison, Trial, Variant
 from .doubts import UNSURE, other_losses, outside, unsure, whole_run
 from .gpu_state import GpuState
-from .processes import Process
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
 from .runs import Asked, Limits, Outcome, run_watched
 from .statistics import Verdict, futile, order, ratios, verdict
+from .watched import Process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

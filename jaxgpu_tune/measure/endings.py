@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from .processes import Process
+from .watched import Process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .clock import period
-from .processes import Process
 from .trace.steps import host_calls
 from .trace.trace_file import read_trace
+from .watched import Process
 
 __all__ = ["with_host_clock"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["step", "steps"]
 
-LISTENER = "_jaxgpu_tune_measure.observer.marks"
+LISTENER = "_jaxgpu_tune_measure.observer.heard_marks"
 """The observer's own module, which is there only in a process that is watched."""
 
 

@@ -12,12 +12,12 @@ from typing import Any
 from ..errors import BadSetting
 from ..model import Finding
 from .assembly import profile_of
-from .processes import DONE, Process, leading, read_processes
 from .profile import Host, Profile, Watched
 from .runs import Asked, Limits, Outcome, run_watched
 from .timeline import timeline_of
 from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
+from .watched import DONE, Process, leading, read_processes
 
 __all__ = ["STEPS", "keep", "profile_command", "profile_outcome", "without_graphs"]
 

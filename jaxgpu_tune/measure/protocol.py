@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ..model import NOTHING, Finding
 from ..values import Value
 from .comparison import Trial
-from .processes import Process
 from .statistics import PAIRS
+from .watched import Process
 
 __all__ = ["Arm", "Listener", "Protocol"]
 

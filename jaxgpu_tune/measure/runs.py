@@ -19,8 +19,8 @@ from pathlib import Path
 from ..values import Value
 from .endings import Status, ending, losses, numbers, silence
 from .host_clock import with_host_clock
-from .processes import DONE, Process, leading, read_processes
 from .stopping import end_all
+from .watched import DONE, Process, leading, read_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..proof.wire import varint
-from .profile import Cost, Latency, Profile
+from .cost_profile import Cost, Latency, Profile
 
 __all__ = ["parse_binary", "print_binary"]
 

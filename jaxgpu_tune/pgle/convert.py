@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ..errors import BadSetting
 from ..model import Finding
-from .files import any_form, bad_profile
+from .cost_profile import Profile, merged
 from .inspection import Match, match_findings, matched
 from .nsys import is_export, read_export
-from .profile import Profile, merged
+from .profile_files import any_form, bad_profile
 from .program import Program
 from .samples import Sample, by_module, costs_of, main_module
 from .xplane import is_trace, read_xplane

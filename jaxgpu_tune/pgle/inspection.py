@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..model import Finding
-from .profile import Profile, is_communication
+from .cost_profile import Profile, is_communication
 from .program import Program
 
 __all__ = ["Change", "Difference", "Match", "Summary", "difference", "match_findings", "matched", "summary"]

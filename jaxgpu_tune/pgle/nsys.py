@@ -16,7 +16,7 @@ from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
 
-from .files import bad_profile
+from .profile_files import bad_profile
 from .samples import Sample
 
 __all__ = ["is_export", "read_export"]

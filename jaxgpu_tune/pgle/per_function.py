@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from .binary_form import print_binary
-from .files import read_profile
+from .profile_files import read_profile
 
 __all__ = ["OPTION", "with_profile"]
 

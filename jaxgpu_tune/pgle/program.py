@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..proof.wire import entries, varint
-from .files import bad_profile
+from .profile_files import bad_profile
 
 __all__ = ["Instruction", "Program", "program_of_proto", "program_of_text", "read_program"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from .profile import Cost, Profile, is_communication, percentile
+from .cost_profile import Cost, Profile, is_communication, percentile
 from .program import Program
 
 __all__ = ["Sample", "by_module", "costs_of", "main_module"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..model import Finding, Machine
 from ..planning.xla_flags.grammar import scan
-from .profile import Profile
+from .cost_profile import Profile
 
 __all__ = ["Sidecar", "differences", "flags_of", "read_sidecar", "sidecar_path", "stale", "taken_with", "write_sidecar"]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .profile import Cost, Latency, Profile
+from .cost_profile import Cost, Latency, Profile
 
 __all__ = ["parse_text", "print_text"]
 

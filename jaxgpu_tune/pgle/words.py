@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..model import Finding
-from .profile import is_communication
+from .cost_profile import is_communication
 
 __all__ = ["INFO", "Use", "cache_findings", "findings_of", "main_use", "recording_findings", "uses_in"]
 

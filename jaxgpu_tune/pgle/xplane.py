@@ -16,7 +16,7 @@ from ..measure.trace.events import Event
 from ..measure.trace.trace_file import read_trace
 from ..measure.trace.xspace import Plane, planes_of
 from ..proof.wire import sub_message
-from .files import bad_profile
+from .profile_files import bad_profile
 from .program import Program, program_of_proto
 from .samples import Sample
 

@@ -11,7 +11,7 @@ from ..knowledge import pool as known
 from ..model import Decision, Observation, Preset, Setting
 from .base.conditions import Facts
 from .request import Request
-from .settings.memory import COLLECTIVE_POOL, fraction_name
+from .settings.pool_variables import COLLECTIVE_POOL, fraction_name
 
 __all__ = ["fraction_settings", "preset_fraction", "strangers"]
 

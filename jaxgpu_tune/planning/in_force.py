@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ..knowledge.pool import registering_flags
 from ..values import Value
 from .base.wish import Wish
-from .settings.memory import COLLECTIVE_POOL, UNIFIED, has_unified_memory
+from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
 
 __all__ = ["InForce", "in_force", "is_on"]
 

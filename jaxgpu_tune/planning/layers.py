@@ -18,8 +18,8 @@ from .base.wish import Wish
 from .composing import compose
 from .merging.merge import fields_of
 from .request import NOWHERE, Request, make_request, raise_problems
-from .settings.arguments import GUARD_OPTIONS
-from .settings.memory import FRACTION_NAMES
+from .settings.from_arguments import GUARD_OPTIONS
+from .settings.pool_variables import FRACTION_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from ..values import Value, jsonable
 from .base.wish import Problem
 from .composing import compose
 from .in_force import InForce
-from .settings import arguments as given_as
-from .settings.arguments import bad, booleans, choice
-from .settings.memory import meant_fraction
+from .settings import from_arguments as given_as
+from .settings.from_arguments import bad, booleans, choice
+from .settings.pool_variables import meant_fraction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from ..model import Decision, Finding, Gpu, Machine, Observation, Preset, Setting
 from .base.conditions import Facts, Verdict, all_met, evaluate
-from .findings.hazards import withheld
+from .findings.plan_hazards import withheld
 from .request import Request
-from .settings.arguments import THRESHOLD_FLAGS
+from .settings.from_arguments import THRESHOLD_FLAGS
 
 __all__ = [
     "advised",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..knowledge.pool import default_fraction
-from ..planning.settings.memory import MEANS_FALSE
+from ..planning.settings.pool_variables import MEANS_FALSE
 from ..values import Value
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..planning.base.secrets import shown_value
-from ..planning.settings.memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
+from ..planning.settings.pool_variables import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 from ..values import Value
 from .flags_read_back import PLATFORM_MISFIT
 from .memory_read_back import verified_allocator, verified_fraction, verified_preallocation

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.pgle.files import write_profile
-from jaxgpu_tune.pgle.profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.sidecar import Sidecar, read_sidecar, write_sidecar
 from tests.child import ROOT, clean_environ
 

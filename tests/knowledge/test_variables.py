@@ -7,7 +7,7 @@ import pytest
 import jaxgpu_tune
 from jaxgpu_tune.knowledge.tables import read_table
 from jaxgpu_tune.knowledge.variables import is_read, misspelt, program_of, unread
-from jaxgpu_tune.planning.settings.variables import name_finding
+from jaxgpu_tune.planning.settings.variable_checks import name_finding
 from tests.fleet import machine
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune.measure.endings import ending, losses, numbers, silence
-from jaxgpu_tune.measure.processes import Compilation, Process
+from jaxgpu_tune.measure.watched import Compilation, Process
 
 UNKNOWN = "F0000 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_nope=1"
 MEMORY = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes."

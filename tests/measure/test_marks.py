@@ -8,32 +8,32 @@ import pytest  # noqa: TC002 - as every test
 
 import jaxgpu_tune
 from jaxgpu_tune.measure.marks import LISTENER
-from jaxgpu_tune.measure.observer import marks
+from jaxgpu_tune.measure.observer import heard_marks
 
 
 def test_without_a_listener_they_do_nothing() -> None:
     """The items pass as they are."""
-    before = len(marks.stamps)
+    before = len(heard_marks.stamps)
     jaxgpu_tune.step()
     assert list(jaxgpu_tune.steps("abc")) == ["a", "b", "c"]
-    assert len(marks.stamps) == before
+    assert len(heard_marks.stamps) == before
 
 
 def test_a_listener_gets_one_mark_at_each_end_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at its beginning: the first mark comes when the second item is asked for."""
-    monkeypatch.setitem(sys.modules, LISTENER, marks)
-    monkeypatch.setattr(marks, "stamps", [])
+    monkeypatch.setitem(sys.modules, LISTENER, heard_marks)
+    monkeypatch.setattr(heard_marks, "stamps", [])
     items = jaxgpu_tune.steps("ab")
-    assert next(items) == "a" and marks.stamps == []
-    assert list(items) == ["b"] and len(marks.stamps) == 2
+    assert next(items) == "a" and heard_marks.stamps == []
+    assert list(items) == ["b"] and len(heard_marks.stamps) == 2
     jaxgpu_tune.step()
-    assert len(marks.stamps) == 3 and marks.stamps == sorted(marks.stamps)
+    assert len(heard_marks.stamps) == 3 and heard_marks.stamps == sorted(heard_marks.stamps)
 
 
 def test_stamps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that marks for days keeps the first, which tells the time to the first step, and the newest."""
-    monkeypatch.setattr(marks, "stamps", [])
-    monkeypatch.setattr(marks, "MOST", 10)
+    monkeypatch.setattr(heard_marks, "stamps", [])
+    monkeypatch.setattr(heard_marks, "MOST", 10)
     for _ in range(100):
-        marks.mark()
-    assert len(marks.stamps) <= 10 and marks.stamps == sorted(marks.stamps)
+        heard_marks.mark()
+    assert len(heard_marks.stamps) <= 10 and heard_marks.stamps == sorted(heard_marks.stamps)

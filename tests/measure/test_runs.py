@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.measure.processes import Process
 from jaxgpu_tune.measure.runs import Asked, Limits, Outcome, run_watched
 from jaxgpu_tune.measure.stopping import carriers
+from jaxgpu_tune.measure.watched import Process
 from tests.child import clean_environ
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"

@@ -10,8 +10,8 @@ import pytest
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.pgle.binary_form import parse_binary
 from jaxgpu_tune.pgle.convert import convert, of_one_run
-from jaxgpu_tune.pgle.files import write_profile
-from jaxgpu_tune.pgle.profile import Cost, Profile, is_communication
+from jaxgpu_tune.pgle.cost_profile import Cost, Profile, is_communication
+from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.program import read_program
 from tests.pgle.nsys_export import Export
 from tests.pgle.xspace import Kernel, hlo, ran, space

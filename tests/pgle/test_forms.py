@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.pgle import files
+from jaxgpu_tune.pgle import profile_files
 from jaxgpu_tune.pgle.binary_form import parse_binary, print_binary
-from jaxgpu_tune.pgle.profile import Cost, Latency, Profile, merged, percentile
+from jaxgpu_tune.pgle.cost_profile import Cost, Latency, Profile, merged, percentile
 from jaxgpu_tune.pgle.text_form import parse_text, print_text
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda name: "::" not in name)
@@ -106,8 +106,8 @@ PROFILE = Profile((Cost("fusion.1", 2.5), Cost("all-gather-start", 700.25, "0" *
 
 def test_a_file_is_read_as_xla_reads_it(tmp_path: Path) -> None:
     for name in ("profile.pbtxt", "profile.pb"):
-        files.write_profile(PROFILE, tmp_path / name)
-        assert files.read_profile(tmp_path / name) == PROFILE
+        profile_files.write_profile(PROFILE, tmp_path / name)
+        assert profile_files.read_profile(tmp_path / name) == PROFILE
     assert [one.name for one in sorted(tmp_path.iterdir())] == ["profile.pb", "profile.pbtxt"]
 
 
@@ -128,23 +128,23 @@ def test_a_file_is_read_as_xla_reads_it(tmp_path: Path) -> None:
 def test_what_xla_would_pass_over_is_refused(tmp_path: Path, name: str, content: bytes, told: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadSetting, match=told):
-        files.read_profile(tmp_path / name)
+        profile_files.read_profile(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["profile", "profile.txt", "t.xplane.pb", "absent/p.pb"])
 def test_a_name_that_xla_would_pass_over_is_not_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadSetting, match=r"no name for a profile|no folder"):
-        files.write_profile(PROFILE, tmp_path / name)
+        profile_files.write_profile(PROFILE, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_holds_programs_by_fingerprint(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(BadSetting, match="no file that is named by a program's fingerprint"):
-        files.read_folder(tmp_path)
+        profile_files.read_folder(tmp_path)
     one, other = "0" * 32, "f" * 32
     shorter = PROFILE._replace(costs=PROFILE.costs[1:])
-    files.write_profile(PROFILE, tmp_path / f"{one}.pb")
-    files.write_profile(shorter, tmp_path / f"{one}.pbtxt")
-    files.write_profile(PROFILE, tmp_path / f"{other}.pb")
-    assert files.read_folder(tmp_path) == {one: shorter, other: PROFILE}
+    profile_files.write_profile(PROFILE, tmp_path / f"{one}.pb")
+    profile_files.write_profile(shorter, tmp_path / f"{one}.pbtxt")
+    profile_files.write_profile(PROFILE, tmp_path / f"{other}.pb")
+    assert profile_files.read_folder(tmp_path) == {one: shorter, other: PROFILE}

@@ -9,8 +9,8 @@ import pytest
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.pgle.binary_form import parse_binary
-from jaxgpu_tune.pgle.files import write_profile
-from jaxgpu_tune.pgle.profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.profile_files import write_profile
 from tests.child import told
 
 H200 = {"name": "NVIDIA H200", "compute_capability": "9.0", "memory_bytes": 150 << 30, "count": 2}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.model import Gpu, Machine
-from jaxgpu_tune.pgle.files import write_profile
-from jaxgpu_tune.pgle.profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.sidecar import Sidecar, flags_of, read_sidecar, sidecar_path, stale, taken_with, write_sidecar
 from jaxgpu_tune.pgle.store import finish, new_folder, recorded, why_none
 

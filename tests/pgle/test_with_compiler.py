@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.pgle import words
-from jaxgpu_tune.pgle.files import write_profile
-from jaxgpu_tune.pgle.profile import Cost, Profile, is_communication
+from jaxgpu_tune.pgle.cost_profile import Cost, Profile, is_communication
+from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.program import Program, read_program
 from jaxgpu_tune.pgle.recording import RECORDING
 from tests.absent_gpus import toolkit

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import BadSetting, UnknownPreset, plan
-from jaxgpu_tune.host.named import preset_of
+from jaxgpu_tune.host.looked_up import preset_of
 from jaxgpu_tune.model import Finding, Preset
 from jaxgpu_tune.planning.composing import compose, is_path, is_preset
 from tests.fleet import codes, machine

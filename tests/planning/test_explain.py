@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, UnknownFlag, UnknownPreset
-from jaxgpu_tune.host.named import preset_files
+from jaxgpu_tune.host.looked_up import preset_files
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine

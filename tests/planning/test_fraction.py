@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import Report, plan
-from jaxgpu_tune.planning.settings.memory import COLLECTIVE_POOL, NEW_FRACTION
+from jaxgpu_tune.planning.settings.pool_variables import COLLECTIVE_POOL, NEW_FRACTION
 from tests.fleet import GIB, decision, machine
 
 

@@ -10,7 +10,7 @@ import pytest
 import jaxgpu_tune
 from jaxgpu_tune import Verification
 from jaxgpu_tune.model import Finding
-from jaxgpu_tune.planning.settings.memory import FRACTION_NAMES
+from jaxgpu_tune.planning.settings.pool_variables import FRACTION_NAMES
 from jaxgpu_tune.proof.verification import Verified
 from tests.child import run_warm, told, told_warm
 
@@ -102,14 +102,14 @@ def readings(text: str) -> dict[str, list[str]]:
     """Status and why of each flag of a text, from what jaxlib parses of it."""
     code = f"""
 import os, jaxgpu_tune
-from jaxgpu_tune.proof import flags
+from jaxgpu_tune.proof import flags_read_back
 from jaxgpu_tune.proof.wanted import Wanted, flag_values
 from jaxgpu_tune.planning.release.target import target_of
 from jaxgpu_tune.proof.xla_options import parsed_options
 os.environ["XLA_FLAGS"] = {text!r}
 options, now = parsed_options(), flag_values(os.environ["XLA_FLAGS"])
-reading = flags.Reading(target_of(jaxgpu_tune.detect()), "gpu", options, options, lambda: options, now)
-items = [flags.verified_flag(Wanted("xla_flag", name, now[name]), reading) for name in now]
+reading = flags_read_back.Reading(target_of(jaxgpu_tune.detect()), "gpu", options, options, lambda: options, now)
+items = [flags_read_back.verified_flag(Wanted("xla_flag", name, now[name]), reading) for name in now]
 tell({{item.name: [item.status, item.why] for item in items}})
 """
     return told_warm(code)  # type: ignore[no-any-return]

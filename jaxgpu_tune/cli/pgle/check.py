@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from ...model import Finding
+from ..call_options import plan_arguments
 from ..measuring import BUDGET, SECONDS, TIMEOUT, duration
-from ..options import plan_arguments
 from ..output import FOUND, print_json, show
 from ..parameters import JSON, Argument, Option
 from .shared import PLANNED, PROGRAM, refuse
@@ -48,7 +48,7 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
     """
     from ...arms import arms_of
     from ...measure.compare import Protocol, compare_programs
-    from ...pgle.files import read_folder, read_profile
+    from ...pgle.profile_files import read_folder, read_profile
     from ...pgle.recording import obstacles
     from ...render.text import findings_text
     from ..progress import listener

@@ -43,7 +43,7 @@ def command(
     the findings are told.
     """
     from ...pgle.convert import convert
-    from ...pgle.files import checked_target, write_profile
+    from ...pgle.profile_files import checked_target, write_profile
     from ...pgle.program import read_program
     from ...pgle.sidecar import Sidecar, write_sidecar
 

@@ -21,8 +21,8 @@ MOST = 20
 
 def command(before: str, after: str, as_json: bool) -> int:
     """Compare two profiles: what only one has, and what takes longer or shorter, the largest change first."""
-    from ...pgle.files import read_profile
     from ...pgle.inspection import difference
+    from ...pgle.profile_files import read_profile
 
     found = difference(read_profile(before), read_profile(after))
     if as_json:

@@ -33,8 +33,8 @@ def command(file: str, program: str | None, longest: int, as_json: bool) -> int:
 
     FILE is a profile, or a folder of profiles by fingerprint.
     """
-    from ...pgle.files import read_folder, read_profile
     from ...pgle.inspection import match_findings, matched, summary
+    from ...pgle.profile_files import read_folder, read_profile
     from ...pgle.program import read_program
     from ...pgle.sidecar import read_sidecar
 

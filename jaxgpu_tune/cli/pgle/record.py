@@ -89,7 +89,7 @@ def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
 def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json: bool, given: dict[str, Any]) -> int:
     from ...measure.runs import Asked, run_watched
     from ...pgle.convert import of_one_run
-    from ...pgle.files import checked_target, write_profile
+    from ...pgle.profile_files import checked_target, write_profile
     from ...pgle.recording import RECORDING, obstacles
     from ...pgle.sidecar import write_sidecar
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from ...errors import JaxGpuTuneError
 from ...model import Finding, Report
 from ...pgle.sidecar import Sidecar
+from ..call_options import PLAN, plan_arguments
 from ..environment import planned
-from ..options import PLAN, plan_arguments
 from ..output import print_json, say
 from ..parameters import Argument, Option
 
@@ -39,7 +39,7 @@ def plan_of(given: Mapping[str, Any], **more: Any) -> tuple[Report, dict[str, st
 
 def setup_of(report: Report, program: tuple[str, ...], digest: str = "") -> Sidecar:
     """What the command runs with: to be written beside a profile, or to be compared with what is."""
-    from ...pgle.profile import Profile
+    from ...pgle.cost_profile import Profile
     from ...pgle.sidecar import taken_with
 
     return taken_with(Profile(), report.machine, report.xla_flags, program)._replace(digest=digest)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ...model import Finding, Report
-from ..options import wrong_use
+from ..call_options import wrong_use
 from ..output import tell
 from ..parameters import JSON, Argument
 from .shared import CACHE, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of, told
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from ...pgle.profile import Profile
+    from ...pgle.cost_profile import Profile
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -42,7 +42,7 @@ def command(file: str | None, program: tuple[str, ...], store: str | None, as_js
 
 
 def _with_file(file: str, program: tuple[str, ...], as_json: bool, given: dict[str, Any]) -> int:
-    from ...pgle.files import read_folder, read_profile
+    from ...pgle.profile_files import read_folder, read_profile
     from ...pgle.relay import run_heard
     from ...pgle.words import findings_of
 

@@ -14,10 +14,10 @@ from time import perf_counter
 from typing import Any
 
 from ..clock import Period, period
-from . import facts, marks, tracing
+from . import facts, heard_marks, tracing
 from .calls import Calls
 from .compiles import Compiles
-from .notes import Notes, read_request
+from .run_folder import Notes, read_request
 
 __all__ = ["Watch"]
 
@@ -67,7 +67,7 @@ class Watch:
     def start(self) -> None:
         """Listen from now on. The thread begins with the first compilation or mark: a program that forks before has none but its own."""
         self.compiles.listen()
-        marks.begins.append(self.begin)
+        heard_marks.begins.append(self.begin)
         self.blind = not self.calls.start()
         atexit.register(self.finish)
 
@@ -81,7 +81,7 @@ class Watch:
         """In a forked child, which has no thread but its own: begin anew, with a report of its own."""
         self.notes, self.state, self.found, self._thread = notes, "waiting", None, None
         self.words = {**self.words, "pid": os.getpid(), "forked": True}
-        marks.stamps.clear()
+        heard_marks.stamps.clear()
         self.calls.stamps.clear()
         self.calls.counts.clear()
         self.compiles.all.clear()
@@ -143,14 +143,14 @@ class Watch:
             self.calls.everywhere(False)
             self._searching = -now
         quiet = now - self.compiles.last
-        unseen = self.compiles.all and not self.calls.stamps and not marks.stamps
+        unseen = self.compiles.all and not self.calls.stamps and not heard_marks.stamps
         if unseen and self._searching <= 0 and quiet > SEARCH and now + 2 * self._searching > quiet - SEARCH:
             self.calls.everywhere(True)
             self._searching = now
 
     def _sees_nothing(self, now: float) -> bool:
         """Whether something was compiled and yet no call is seen: before Python 3.12, or where calls come from C."""
-        if marks.stamps or self.calls.stamps or not self.compiles.all or now < self._next_try:
+        if heard_marks.stamps or self.calls.stamps or not self.compiles.all or now < self._next_try:
             return False
         return now > self._begin() + self.seconds * (1 if self.blind else BLIND)
 
@@ -175,9 +175,9 @@ class Watch:
 
         While nothing but jax's own operations is called, the program may still be preparing, so it is waited longer.
         """
-        prepares = not marks.stamps and self.calls.of_jax.issuperset(self.calls.stamps)
+        prepares = not heard_marks.stamps and self.calls.of_jax.issuperset(self.calls.stamps)
         early = now < self._begin() + self.seconds * (BLIND if prepares else 1)
-        if early or self.compiles.is_busy(now) or not (self.compiles.all or marks.stamps):
+        if early or self.compiles.is_busy(now) or not (self.compiles.all or heard_marks.stamps):
             return False
         again = sum(one.name == self._best()[1] for one in self.compiles.all)
         return not facts.pgle() or again > 1
@@ -210,8 +210,8 @@ class Watch:
 
     def _best(self) -> tuple[str, str, list[float]]:
         """The program's own marks; else the function with the most calls, each weighed by how much there was to compile."""
-        if len(marks.stamps) > 1:
-            return "marks", "", list(marks.stamps)
+        if len(heard_marks.stamps) > 1:
+            return "marks", "", list(heard_marks.stamps)
         wanted = self.request.get("function")
         keys = [key for key in list(self.calls.stamps) if wanted in (None, key[0])]
         if not keys:
@@ -284,7 +284,7 @@ class Watch:
             ],
             "jax_s": self.imported,
             "first_step_s": self._first_step(),
-            "steps": marks.total() or max(self.calls.counts.values(), default=0),
+            "steps": heard_marks.total() or max(self.calls.counts.values(), default=0),
             "compiles": [[one.name, one.at - self.started, one.seconds, one.cached] for one in self.compiles.all],
             "devices": facts.devices(),
             "pgle": facts.pgle(),
@@ -296,5 +296,5 @@ class Watch:
         }
 
     def _first_step(self) -> float | None:
-        first = marks.stamps[0] if marks.stamps else self.first_step
+        first = heard_marks.stamps[0] if heard_marks.stamps else self.first_step
         return None if first is None else first - self.started

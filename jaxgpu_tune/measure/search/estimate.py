@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import mul
 from typing import NamedTuple
 
-from .values import Atom, Config
+from .trials import Atom, Config
 
 __all__ = ["Estimate", "Observed", "estimated"]
 

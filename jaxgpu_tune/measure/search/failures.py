@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from .values import Config
+from .trials import Config
 
 __all__ = ["Failures"]
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..statistics import PAIRS, Verdict, verdict
 from .estimate import Estimate, Observed, estimated
 from .failures import Failures
-from .values import NOTHING, SAME, Config, Move, Risk, Start, Step, Trial, toggled
+from .trials import NOTHING, SAME, Config, Move, Risk, Start, Step, Trial, toggled
 
 __all__ = ["Contest", "Search"]
 

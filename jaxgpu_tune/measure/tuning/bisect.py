@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..runs import Asked, Limits, Outcome, run_watched
 from ..search.guilty import Found, guilty
-from ..search.values import NOTHING, Atom, Config, Purpose, Trial
+from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, verdict
 from .journal import Journal, config_json, trial_json
 from .suspects import Suspects

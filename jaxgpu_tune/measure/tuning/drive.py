@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from ...errors import JaxGpuTuneError
 from ...model import Finding
 from ..search.search import Search
-from ..search.values import Config, Risk, Step, Trial
+from ..search.trials import Config, Risk, Step, Trial
 from .costs import costs_of
 from .journal import Journal
 from .space import Space

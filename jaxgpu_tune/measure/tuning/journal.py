@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import BadSetting
 from ...model import Finding
-from ..search.values import Atom, Trial
+from ..search.trials import Atom, Trial
 
 __all__ = ["Journal", "config_json", "config_of", "trial_json", "trial_of"]
 

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...host.named import preset_of
+from ...host.looked_up import preset_of
+from ...knowledge.candidates import Candidate, candidates, treatment
 from ...knowledge.hazards import Hazard, hazards
-from ...knowledge.search import Candidate, candidates, treatment
 from ...model import Observation, Preset, Setting
 from ...pipeline import make_plan
 from ...planning.base.conditions import all_met
 from ...planning.request import Request
 from ...planning.select import facts_of
-from ..search.values import NOTHING, Atom, Config, Move, Risk, Start
+from ..search.trials import NOTHING, Atom, Config, Move, Risk, Start
 
 if TYPE_CHECKING:
     from ...model import Report

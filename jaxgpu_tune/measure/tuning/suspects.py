@@ -10,7 +10,7 @@ from ...knowledge.flags import flag, resolve
 from ...model import Finding, Setting
 from ...planning.release.changes import flag_changes
 from ...planning.xla_flags.grammar import quote, scan
-from ..search.values import NOTHING, Atom, Config
+from ..search.trials import NOTHING, Atom, Config
 from .space import Space, candidate_of, space_of
 
 __all__ = ["Suspects", "of_flags", "of_preset", "of_upgrade"]

@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
-from ...knowledge.search import autotuning
+from ...knowledge.candidates import autotuning
 from ...model import Finding
 from ..compare import CACHES, GPU_LOOK
 from ..endings import losses, numbers
 from ..gpu_state import GpuState
-from ..processes import Process
 from ..runs import Asked, Limits, Outcome, run_watched
-from ..search.values import Config, Step, Trial
+from ..search.trials import Config, Step, Trial
+from ..watched import Process
 from .space import Space
 
 __all__ = ["WRONG", "Clock", "How", "Processes", "caches", "detail_of", "differs", "milliseconds", "moments", "shown"]

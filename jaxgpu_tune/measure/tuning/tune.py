@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...errors import BadSetting
 from ...host.observe import observe
-from ...knowledge.search import Candidate, starts
+from ...knowledge.candidates import Candidate, starts
 from ...model import Finding, Observation
 from ...planning.request import Request
 from ...render.tuned import tuned_page

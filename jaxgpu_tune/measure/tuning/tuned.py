@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...model import Finding, Machine
 from ...values import jsonable
 from ..search.search import Contest, Search
-from ..search.values import NOTHING, Config, Move, Trial
+from ..search.trials import NOTHING, Config, Move, Trial
 from ..statistics import PAIRS
 from ..toml_text import toml_table, toml_text
 from .journal import config_json, trial_json

@@ -93,9 +93,9 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
 
 
 def sites_of(text: str, kind: str) -> Iterator[Site]:
-    from . import assigned, notebook, python, shell, yaml
+    from . import assigned, notebook_cells, python, shell, yaml
 
-    own = {"notebook": notebook, "python": python, "yaml": yaml}
+    own = {"notebook": notebook_cells, "python": python, "yaml": yaml}
     home = {**dict.fromkeys(SHELLS, shell), **dict.fromkeys(ASSIGNED, assigned), **own}[kind]
     find: Callable[[str], Iterator[Site]] = getattr(home, f"{kind}_sites")
     yield from find(text)

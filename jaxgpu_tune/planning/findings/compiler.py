@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ...knowledge import installs as known
 from ...model import Finding, Machine
 from ..base.wish import Wish
-from ..settings.arguments import DATA_DIR
+from ..settings.from_arguments import DATA_DIR
 
 __all__ = ["from_wheels", "overwritten_folder", "ptxas_of_path", "slow_compiles"]
 

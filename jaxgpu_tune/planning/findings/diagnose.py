@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...model import Finding, Machine
 from ...values import Value
-from ..settings.arguments import DATA_DIR
+from ..settings.from_arguments import DATA_DIR
 from ..settings.platforms import OPTIONS, names_of
 from .compiler import from_wheels, ptxas_of_path
-from .installs import misfits, shadowed
-from .pool import check_gpus, installed_neighbours, pool_in
+from .pool_faults import check_gpus, installed_neighbours, pool_in
+from .unfit_installs import misfits, shadowed
 
 __all__ = ["Started", "Surroundings", "diagnose", "graver"]
 

@@ -11,7 +11,7 @@ from ..base.conditions import Facts, all_met
 from ..base.wish import Wish
 from ..release.target import Target, same
 from ..xla_flags.grammar import quote
-from .installs import PLUGIN
+from .unfit_installs import PLUGIN
 
 __all__ = ["check_faults", "faults_here"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import pool as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine
-from ..settings.memory import FRACTION_NAMES, MEANS_FALSE, PREALLOCATE, UNIFIED, has_unified_memory
+from ..settings.pool_variables import FRACTION_NAMES, MEANS_FALSE, PREALLOCATE, UNIFIED, has_unified_memory
 
 __all__ = ["GROWTH", "check_unified", "why_not_beyond"]
 

@@ -9,9 +9,9 @@ from ..base.conditions import Facts
 from ..base.wish import Wish
 from ..release.target import Target
 from ..request import Request
-from .hazards import check as check_hazards
-from .options import check_options
-from .processes import check_layout
+from .job_faults import check_layout
+from .option_needs import check_options
+from .plan_hazards import check as check_hazards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def of_settings(
         from .buffers import check_buffers
         from .compiler import overwritten_folder
         from .deprecated import check_deprecated
-        from .pool import check_pool
+        from .pool_faults import check_pool
 
         yield from check_options(wishes)
         yield from overwritten_folder(wishes, observation.machine)
@@ -42,6 +42,6 @@ def of_settings(
 def of_surroundings(wishes: tuple[Wish, ...], observation: Observation, request: Request) -> Iterator[Finding]:
     """What is wrong with the GPUs, and who else is there that needs their memory."""
     if observation.machine.gpus:
-        from .pool import check_surroundings
+        from .pool_faults import check_surroundings
 
         yield from check_surroundings(wishes, observation, request)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...model import Decision, Finding
 from ..base.wish import Repaired, Wish
 from ..release.target import option_of
-from ..settings.arguments import GUARD_OPTIONS
+from ..settings.from_arguments import GUARD_OPTIONS
 from ..xla_flags.grammar import quote
 
 TYPE_CHECKING = False

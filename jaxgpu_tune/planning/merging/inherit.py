@@ -10,7 +10,7 @@ from ..base.wish import Repaired, Stream, Wish
 from ..release.adapt import adapt, adapt_flag
 from ..release.target import Target
 from ..request import Request
-from ..settings import memory
+from ..settings import pool_variables
 from ..xla_flags.grammar import quote
 
 __all__ = ["inherit", "read_flags", "unlisted_flags"]
@@ -112,7 +112,7 @@ def _is_bool(name: str, target: Target) -> bool | None:
 
 def _variables(observation: Observation, wanted: frozenset[str], target: Target) -> Stream:
     environ = observation.environ
-    gone = tuple(memory.one_fraction(environ, target.jaxlib))
+    gone = tuple(pool_variables.one_fraction(environ, target.jaxlib))
     yield from (item for item in gone if not isinstance(item, Setting))
     yield from adapt((item for item in gone if isinstance(item, Setting)), "existing", target)
     passed_over = {"XLA_FLAGS", *(item.name for item in gone if isinstance(item, Decision))}
@@ -132,7 +132,7 @@ def _misnamed(names: Iterable[str], target: Target) -> Stream:
     """Of variables about which nothing else is said: whether one is close to a name that is read."""
     others = sorted(names)
     if others:
-        from ..settings.variables import name_finding
+        from ..settings.variable_checks import name_finding
 
         yield from filter(None, (name_finding(name, target.jax_release) for name in others))
 
@@ -148,7 +148,7 @@ def _options(observation: Observation, target: Target) -> Stream:
     if not variables:
         return
     from ...knowledge.options import known as is_option
-    from ..settings.variables import name_finding
+    from ..settings.variable_checks import name_finding
 
     for variable, text in variables.items():
         name = variable.lower()

@@ -13,8 +13,8 @@ from ...knowledge.tables import written
 from ...model import Decision, Finding
 from ..base.wish import Stream, Wish
 from ..release.target import Target, same
-from ..settings.arguments import GUARD_OPTIONS
-from ..settings.memory import FRACTION_NAMES
+from ..settings.from_arguments import GUARD_OPTIONS
+from ..settings.pool_variables import FRACTION_NAMES
 from ..xla_flags.grammar import quote
 
 __all__ = ["RANKS", "merge", "shown", "text_of"]

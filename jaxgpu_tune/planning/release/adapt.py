@@ -13,7 +13,7 @@ from ...knowledge import flags as known
 from ...knowledge.tables import written
 from ...model import Decision, Finding, Setting, Severity, Status
 from ..base.wish import Origin, Problem, Stream, Wish
-from ..settings.arguments import BUILD_DEFAULT, GUARD_OPTIONS
+from ..settings.from_arguments import BUILD_DEFAULT, GUARD_OPTIONS
 from .target import Target, option_of
 
 TYPE_CHECKING = False
@@ -195,16 +195,16 @@ def _refused(setting: Setting, origin: Origin, refusal: str, target: Target) -> 
 
 def _adapt_env(setting: Setting, origin: Origin, target: Target) -> Stream:
     from ...knowledge.options import known as is_option
-    from ..settings import variables
+    from ..settings import variable_checks
 
     option = setting.name.lower()
     if origin != "existing" and setting.name.startswith("JAX_") and is_option(option):
         yield from _adapt_option(setting._replace(kind="jax_config", name=option), origin, target)
         return
-    misnamed = variables.name_finding(setting.name, target.jax_release)
+    misnamed = variable_checks.name_finding(setting.name, target.jax_release)
     if misnamed is not None and setting.value is not None:
         yield misnamed
-    checked = variables.check(setting.name, setting.value, target.jaxlib, target.unified_memory)
+    checked = variable_checks.check(setting.name, setting.value, target.jaxlib, target.unified_memory)
     if checked.problem and origin in ("existing", "request"):
         yield Decision("env", setting.name, None, "dropped", checked.problem, setting.source)
         yield Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)

@@ -20,8 +20,8 @@ import jax.numpy as jnp
 steps, every, options = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 folder = Path(os.environ.get("JAXGPU_TUNE_RUN_DIR", "."), os.environ.get("RANK", ""))
 folder.mkdir(exist_ok=True)
-waiting = sys.modules.get("_jaxgpu_tune_measure.observer.waiting")
-begun = waiting.STARTED[1] if waiting else 0.0
+early = sys.modules.get("_jaxgpu_tune_measure.observer.until_jax")
+begun = early.STARTED[1] if early else 0.0
 mesh = jax.sharding.Mesh(jax.devices(), "d")
 cut = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.search_worlds import ATOMS
 from jaxgpu_tune.measure.search.estimate import Observed, estimated
-from jaxgpu_tune.measure.search.values import NOTHING
+from jaxgpu_tune.measure.search.trials import NOTHING
 
 ONE, TWO = frozenset(ATOMS[:1]), frozenset(ATOMS[1:2])
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.search_worlds import ATOMS, MOVES, Ours, World, play, summary
 from jaxgpu_tune.measure.search.search import Search
-from jaxgpu_tune.measure.search.values import (
+from jaxgpu_tune.measure.search.trials import (
     NOTHING,
     SAME,
     Atom,

@@ -18,8 +18,8 @@ import pytest
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
-from jaxgpu_tune.knowledge.search import starts
-from jaxgpu_tune.measure.search.values import Config, Step, Trial, atom
+from jaxgpu_tune.knowledge.candidates import starts
+from jaxgpu_tune.measure.search.trials import Config, Step, Trial, atom
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.space import Space, space_of

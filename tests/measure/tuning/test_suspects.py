@@ -7,7 +7,7 @@ import pytest
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge import flags
-from jaxgpu_tune.measure.search.values import NOTHING
+from jaxgpu_tune.measure.search.trials import NOTHING
 from jaxgpu_tune.measure.tuning.space import Space, space_of
 from jaxgpu_tune.measure.tuning.suspects import of_flags, of_preset, of_upgrade
 from jaxgpu_tune.model import Machine

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxgpu_tune
-from jaxgpu_tune.planning.settings.memory import (
+from jaxgpu_tune.planning.settings.pool_variables import (
     ALLOCATOR,
     COLLECTIVE_POOL,
     NEW_FRACTION,

@@ -21,7 +21,7 @@ def _watch(folder: str) -> None:
     spec = spec_from_file_location(NAME, os.path.join(package, "__init__.py"), submodule_search_locations=[package])
     assert spec is not None
     sys.modules[NAME] = module_from_spec(spec)
-    import_module(NAME + ".observer.waiting").wait(folder)
+    import_module(NAME + ".observer.until_jax").wait(folder)
 
 
 def _chain() -> None:

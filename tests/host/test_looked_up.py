@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
-from jaxgpu_tune.host.named import named_by, named_by_layers, preset_files, written_out
+from jaxgpu_tune.host.looked_up import named_by, named_by_layers, preset_files, written_out
 from jaxgpu_tune.model import Preset
 from jaxgpu_tune.state import Layer
 from tests.fleet import machine

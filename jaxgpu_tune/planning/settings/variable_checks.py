@@ -11,9 +11,9 @@ from ...knowledge import options
 from ...knowledge.variables import VariableSpec, instead_of, is_spelt, misspelt, unread, variable
 from ...model import Finding
 from ..base.stray import unwrapped
-from . import memory
-from .arguments import GUARD_OPTIONS
-from .memory import Checked
+from . import pool_variables
+from .from_arguments import GUARD_OPTIONS
+from .pool_variables import Checked
 
 __all__ = ["check", "name_finding"]
 
@@ -35,7 +35,7 @@ def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Ch
         return _devices(value)
     spec = variable(name)
     if spec is None or value is None or not value.strip():
-        return memory.check(name, value, jaxlib, unified)
+        return pool_variables.check(name, value, jaxlib, unified)
     return {"number": _number, "list": _list, "word": _word}[spec.reads](spec, value)
 
 

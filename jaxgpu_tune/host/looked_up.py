@@ -10,7 +10,7 @@ from ..knowledge.presets import load_preset_file
 from ..model import Preset
 from ..named import Named
 from ..planning.composing import compose, is_path
-from ..planning.settings.arguments import CACHE_OPTION
+from ..planning.settings.from_arguments import CACHE_OPTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from ...knowledge.versions import matches
 from ...model import Decision, Finding, Observation, Setting
 from ..base.wish import Problem, Wish
 from ..merging.merge import RANKS, shown
-from ..settings.arguments import CACHE_OPTION, GUARD_OPTIONS
-from ..settings.memory import FRACTION_NAMES, UNIFIED
+from ..settings.from_arguments import CACHE_OPTION, GUARD_OPTIONS
+from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from .notes import Notes, process_folder
+from .run_folder import Notes, process_folder
 
 __all__ = ["wait"]
 

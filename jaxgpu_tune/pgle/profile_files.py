@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import BadSetting
 from ..model import Finding
 from .binary_form import parse_binary, print_binary
-from .profile import Profile
+from .cost_profile import Profile
 from .text_form import parse_text, print_text
 
 __all__ = ["ENDINGS", "any_form", "bad_profile", "checked_target", "read_folder", "read_profile", "write_profile"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.knowledge.variables import variable
-from jaxgpu_tune.planning.settings.memory import (
+from jaxgpu_tune.planning.settings.pool_variables import (
     ALLOCATOR,
     COLLECTIVE_POOL,
     NEW_FRACTION,
@@ -18,7 +18,7 @@ from jaxgpu_tune.planning.settings.memory import (
     has_unified_memory,
     meant_fraction,
 )
-from jaxgpu_tune.planning.settings.variables import check, name_finding
+from jaxgpu_tune.planning.settings.variable_checks import check, name_finding
 
 JAXLIB = "0.11.2"
 SWITCH = "NCCL_NVLS_ENABLE"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.model import Finding, Machine, Observation, Processes
-from jaxgpu_tune.planning.findings.processes import LAYOUT, OPEN_MPI, OPEN_MPI_RANK, SLURM, check_layout
+from jaxgpu_tune.planning.findings.job_faults import LAYOUT, OPEN_MPI, OPEN_MPI_RANK, SLURM, check_layout
 from jaxgpu_tune.planning.request import make_request
 from tests.fleet import machine
 

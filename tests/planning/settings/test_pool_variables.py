@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune import BadSetting, plan
-from jaxgpu_tune.planning.settings.memory import (
+from jaxgpu_tune.planning.settings.pool_variables import (
     ALLOCATOR,
     FRACTION_NAMES,
     NEW_FRACTION,

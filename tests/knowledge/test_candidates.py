@@ -6,9 +6,9 @@ import pytest
 
 from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge import flags, options, variables
+from jaxgpu_tune.knowledge.candidates import KINDS, Candidate, autotuning, candidates, starts, treatment
 from jaxgpu_tune.knowledge.hazards import hazards
 from jaxgpu_tune.knowledge.presets import preset_names
-from jaxgpu_tune.knowledge.search import KINDS, Candidate, autotuning, candidates, starts, treatment
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 
 NEWEST = flags.releases()[-1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaxgpu_tune.model import Decision, Finding, Observation, Setting
 from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.base.wish import Problem, Wish
-from jaxgpu_tune.planning.findings.options import CLIENT_OPTIONS, check_options, companions, refused_here
+from jaxgpu_tune.planning.findings.option_needs import CLIENT_OPTIONS, check_options, companions, refused_here
 from tests.fleet import machine
 
 PGLE, GUARD, CACHE = "jax_enable_pgle", "jax_transfer_guard_host_to_device", "jax_compilation_cache_dir"

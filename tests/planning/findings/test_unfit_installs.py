@@ -14,7 +14,7 @@ from jaxgpu_tune import Finding, Machine, plan
 from jaxgpu_tune.knowledge import installs as known
 from jaxgpu_tune.knowledge.versions import version_key
 from jaxgpu_tune.model import Observation
-from jaxgpu_tune.planning.findings.installs import misfits, shared_flags
+from jaxgpu_tune.planning.findings.unfit_installs import misfits, shared_flags
 from tests.fleet import machine
 
 MACHINES = Path(__file__).resolve().parents[2] / "machines"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .options import wrong_use
+from .call_options import wrong_use
 from .parameters import Option
 
 TYPE_CHECKING = False

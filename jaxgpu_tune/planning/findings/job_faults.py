@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...knowledge.versions import matches
 from ...model import Finding, Machine, Observation, Processes, Severity
 from ..request import Request
-from ..settings.memory import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
+from ..settings.pool_variables import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 
 __all__ = ["check_layout"]
 

@@ -12,8 +12,8 @@ from ..base.wish import Wish
 from ..fraction import strangers
 from ..in_force import is_on
 from ..request import Request
-from ..settings.arguments import CUDA_GRAPHS_FLAG
-from ..settings.memory import (
+from ..settings.from_arguments import CUDA_GRAPHS_FLAG
+from ..settings.pool_variables import (
     ALLOCATOR,
     COLLECTIVE_POOL,
     FRACTION_NAMES,

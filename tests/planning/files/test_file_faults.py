@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from jaxgpu_tune.api import checked, migrator
-from jaxgpu_tune.planning.files.faults import faults
+from jaxgpu_tune.planning.files.file_faults import faults
 from tests.fleet import machine
 
 NEW = "0.11.2"
