@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ..search.values import Config, Trial
+from ..search.trials import Config, Trial
 
 __all__ = ["Costs", "costs_of"]
 

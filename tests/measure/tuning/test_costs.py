@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.measure.search.values import NOTHING, Config, Step, Trial, atom
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial, atom
 from jaxgpu_tune.measure.tuning.costs import costs_of
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal
