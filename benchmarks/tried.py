@@ -91,8 +91,6 @@ ON_MANY = {
     "8 GiB": LARGE,
 }
 ON_SCAN = {"double buffering": flags(enable_while_loop_double_buffering=True), "cuBLAS only": CUBLAS}
-LOOPS = {"WHILE": flags(enable_command_buffer="+WHILE")}
-"""Loops inside CUDA graphs; conditionals are there by default."""
 REGIONS = {"concurrent regions": flags(command_buffer_scheduling_mode="CONCURRENT_REGIONS")}
 CONCURRENT = flags(command_buffer_scheduling_mode="CONCURRENT")
 UPDATES = {"no updates of temporaries": flags(command_buffer_update_mode="SKIP_TEMP")}

@@ -10,7 +10,6 @@ from benchmarks.tried import (
     CONCURRENT,
     FIRST,
     LESS,
-    LOOPS,
     MORE_ON_FSDP,
     ON_MANY,
     ON_SCAN,
@@ -63,6 +62,7 @@ COMPUTE, UNROLLED, CUT_FIRST = ("kind", "compute"), ("kind", "unrolled"), ("cut"
 ONE, MANY_SETS = ("simulation", "single_gpu"), ("dreamerv3", "pgle-nsight", "jax-nccl", "jax-docs")
 ON_ONE = ("dreamerv3", "jax-docs", "jax-toolbox", "pgle-nsight")
 TOOLBOX, SIMULATION = ("jax-toolbox",), ("simulation",)
+OPEN_LOOPS = ("while_loop", "single_gpu")
 LAST = "cut along the last dimension"
 ON_FSDP = (
     *on("fsdp", SCATTERS | PARTS_OF_TOOLBOX, SECOND),
@@ -77,25 +77,25 @@ WORKLOADS: dict[str, Workload] = {
         ONE,
         ON_ONE,
         "one",
-        tried=alone(REGIONS, FIRST) + alone(LOOPS | UPDATES),
+        judged=("while_loop",),
+        tried=alone(REGIONS, FIRST) + alone(UPDATES),
     ),
     "ode": Workload(
         "neural ODE, adaptive steps (diffrax, equinox)",
         "programs.ode",
-        ("single_gpu",),
+        OPEN_LOOPS,
         ON_ONE,
         "one",
         judged=SIMULATION,
-        tried=alone(LOOPS | REGIONS, FIRST),
+        tried=alone(REGIONS, FIRST),
     ),
     "mcmc": Workload(
         "sampling by NUTS (numpyro)",
         "programs.mcmc",
-        ("single_gpu",),
+        OPEN_LOOPS,
         ON_ONE,
         "one",
         judged=SIMULATION,
-        tried=alone(LOOPS, FIRST),
     ),
     "convnet": Workload(
         "convolution net (flax, optax)",
@@ -115,9 +115,12 @@ WORKLOADS: dict[str, Workload] = {
         ONE,
         ON_ONE,
         "one",
+        judged=("while_loop",),
         tried=on("simulation", ON_SCAN),
     ),
-    "stencil": Workload("shallow water, finite differences", "workloads.stencil", ONE, ON_ONE, "one"),
+    "stencil": Workload(
+        "shallow water, finite differences", "workloads.stencil", ("single_gpu",), ON_ONE, "one", judged=SIMULATION
+    ),
     "fsdp_first": Workload(
         "FSDP transformer, few tokens a GPU",
         "workloads.fsdp",

@@ -40,6 +40,7 @@ MEASURES: dict[str, str] = {
     "idle_launches_ms": "idle between kernels, or while the host was launching; less what the tracer added",
     "idle_launches_share": "the same, as a share of the step",
     "launches": "kernels and copies, a step",
+    "looped_launches_share": "of those, the share in loops whose number of turns is known only while they run (jax.lax.while_loop)",
     "mean_kernel_us": "microseconds of the mean kernel or copy",
     "in_graphs_share": "owned by CUDA graphs, whether their kernels are shown or not, as a share of the step",
     "graph_launches": "CUDA graphs, a step",

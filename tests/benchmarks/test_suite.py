@@ -160,7 +160,7 @@ def refused(*given: str, **environ: str) -> str:
 def test_wrong_use_is_told(tmp_path: Path) -> None:
     """A variant that does not exist, numbers that measure nothing, no place for results, no GPU."""
     on_cpu = ("--platform", "cpu", "--out", str(tmp_path), "--only", "stencil")
-    assert "is called fsdpp. There are: default; simulation;" in refused(*on_cpu, "--variants", "fsdpp", "default")
+    assert "is called fsdpp. There are: default; single_gpu;" in refused(*on_cpu, "--variants", "fsdpp", "default")
     for option in ("--rounds", "--seconds", "--devices"):
         assert "0 is not a number above 0" in refused(*on_cpu, option, "0")
     for option in ("--seconds", "--timeout"):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import jaxgpu_tune
 from jaxgpu_tune import plan
@@ -32,6 +33,7 @@ MAINTAINED = {
     "pipeline_parallel",
     "decode",
     "simulation",
+    "while_loop",
     "reproducible",
     "fast_compile",
     "debug",
@@ -107,8 +109,10 @@ def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset
 @every_preset
 @pytest.mark.parametrize("release", flags.releases())
 def test_every_flag_is_accepted_or_translated_or_absent_in_every_release(preset: Preset, release: str) -> None:
-    """No release refuses a preset's value of a flag that it has, unless a translation says what to do instead."""
+    """No release for which it is meant refuses a preset's value of a flag that it has, unless a translation says what to do instead."""
     for setting in preset.settings:
+        if release not in SpecifierSet(setting.when.get("jaxlib", "")):
+            continue
         spec = flags.flag(setting.name, release) if setting.kind == "xla_flag" else None
         if spec is not None and setting.value is not None and flags.check_value(spec, setting.value, release):
             assert translate(setting.name, setting.value, release), (setting.name, setting.value)
@@ -173,6 +177,16 @@ def test_simulation_is_for_one_gpu() -> None:
     """Concurrent commands were measured on one GPU."""
     assert met("simulation", Facts("0.11.2", ("9.0",), 1))
     assert not met("simulation", EIGHT_H100)
+
+
+def test_while_loop_is_for_one_hopper_gpu_and_the_releases_it_was_measured_from() -> None:
+    """It adds to the command types that are there; with `simulation` beside it the hazard of the pair is told."""
+    one = Facts("0.11.2", ("9.0",), 1, 1, platform="cuda")
+    assert met("while_loop", one) == {"xla_gpu_enable_command_buffer"}
+    assert not met("while_loop", one._replace(jaxlib="0.11.1"))
+    assert not met("while_loop", EIGHT_H100)
+    both = plan("simulation+while_loop", machine=machine(count=1), environ={})
+    assert "concurrent-loops-hang" in {finding.code for finding in both.findings}
 
 
 def test_a_preset_of_ours_needs_no_toml_parser() -> None:
@@ -388,7 +402,9 @@ def test_where_it_was_measured_its_settings_hold(preset: Preset) -> None:
     """A range of measurement lies where the setting is set: its release, cards and numbers of GPUs meet the conditions."""
     for setting in preset.settings:
         if setting.measured:
-            measured = Facts("0.11.2", ("9.0",), 1 if "simulation" in preset.name else 2, 2, True, 1, 1, "cuda")
+            measured = Facts(
+                "0.11.2", ("9.0",), 1 if setting.when.get("devices") == "==1" else 2, 2, True, 1, 1, "cuda"
+            )
             assert all_met(setting.measured, measured), setting.name
             assert all_met(setting.when, measured), setting.name
 

@@ -18,7 +18,7 @@ __all__ = ["COLLECTIVES", "Instruction", "Module", "collective_kind", "module_of
 HLO_MODULE, BUFFER_ASSIGNMENT = 1, 3
 MODULE_NAME, COMPUTATIONS, STACK_FRAMES = 1, 3, 17
 COMPUTATION_INSTRUCTIONS, COMPUTATION_ID = 2, 5
-NAME, OPCODE, SHAPE, METADATA, TARGET, ID, OPERANDS, CALLED = 1, 2, 3, 7, 28, 35, 36, 38
+NAME, OPCODE, SHAPE, METADATA, TARGET, ID, OPERANDS, CALLED, BACKEND = 1, 2, 3, 7, 28, 35, 36, 38, 43
 OP_NAME, SOURCE_FILE, SOURCE_LINE, STACK_FRAME = 2, 3, 4, 15
 ELEMENT_TYPE, SIZES, TUPLE = 2, 3, 4
 FILES, LOCATIONS, FRAMES = 1, 3, 4
@@ -59,6 +59,8 @@ COLLECTIVES = (
 COUNTING = frozenset({"pred", "s32", "s64", "u32", "u64"})
 SCALAR = 8
 """Bytes of the largest scalar."""
+KNOWN_LENGTH = b"known_trip_count"
+"""In the configuration of a loop whose number of turns XLA knows when it compiles (a scan's)."""
 CALLERS = ("fusion", "call", "async-start")
 NESTED_DEPTH = 8
 """Fusions and asynchronous wrappers call computations, which call others; deeper ones are not followed."""
@@ -70,7 +72,8 @@ class Instruction(NamedTuple):
     What only counts (scalars of whole numbers: where a slice begins) is left out of ``does``.
 
     ``operand_bytes`` and ``result_bytes`` of an asynchronous start are those of the operation; ``scope`` is JAX's name stack,
-    ``source`` "file.py:12" (empty: not known); ``types`` the element types of its operands.
+    ``source`` "file.py:12" (empty: not known); ``types`` the element types of its operands. ``open_loop``: it is in a loop whose number of
+    turns is known only while it runs (``jax.lax.while_loop``).
     """
 
     name: str
@@ -81,6 +84,7 @@ class Instruction(NamedTuple):
     types: tuple[str, ...] = ()
     scope: str = ""
     source: str = ""
+    open_loop: bool = False
 
 
 class Module(NamedTuple):
@@ -115,6 +119,7 @@ class _Raw(NamedTuple):
     target: str
     members: tuple[int, ...]
     metadata: Mapping[int, Any]
+    open_loop: bool
 
 
 def collective_kind(opcode: str) -> str:
@@ -139,7 +144,11 @@ def module_of(proto: bytes) -> Module:
         computations[_last(parts, COMPUTATION_ID, 0)] = [_raw(one) for one in parts.get(COMPUTATION_INSTRUCTIONS, ())]
     by_number = {one.number: one for several in computations.values() for one in several}
     sources = _sources(_last(body, STACK_FRAMES, b""))
-    found = {number: _instruction(one, by_number, computations, sources) for number, one in by_number.items()}
+    looped = _in_open_loops(computations)
+    found = {
+        number: _instruction(one, by_number, computations, sources)._replace(open_loop=number in looped)
+        for number, one in by_number.items()
+    }
     places = {number: (one.name, one.opcode, one.source) for number, one in found.items()}
     memory = memory_of(sub_message(proto, BUFFER_ASSIGNMENT), places)
     return Module.of(_last(body, MODULE_NAME, b"").decode(), found.values(), memory)
@@ -161,9 +170,10 @@ def _raw(data: bytes) -> _Raw:
     shape = _last(parts, SHAPE, b"")
     leaves = list(_leaves(shape))
     members = tuple(sum(size for _, size in _leaves(one)) for one in _fields(shape).get(TUPLE, ()))
+    opcode = _last(parts, OPCODE, b"").decode()
     return _Raw(
         name=_last(parts, NAME, b"").decode(),
-        opcode=_last(parts, OPCODE, b"").decode(),
+        opcode=opcode,
         number=_last(parts, ID, 0),
         operands=_numbers(parts.get(OPERANDS, ())),
         called=_numbers(parts.get(CALLED, ())),
@@ -171,6 +181,7 @@ def _raw(data: bytes) -> _Raw:
         size=sum(size for _, size in leaves),
         target=_last(parts, TARGET, b"").decode(errors="replace"),
         members=members,
+        open_loop=opcode == "while" and KNOWN_LENGTH not in _last(parts, BACKEND, b""),
         metadata={number: values[-1] for number, values in _fields(_last(parts, METADATA, b"")).items()},
     )
 
@@ -217,6 +228,18 @@ def _instruction(
         scope=_text(raw.metadata.get(OP_NAME)),
         source=_source(raw.metadata, sources),
     )
+
+
+def _in_open_loops(computations: Mapping[int, list[_Raw]]) -> set[int]:
+    """The numbers of all instructions that an open loop runs, and what it calls."""
+    left = [number for several in computations.values() for one in several if one.open_loop for number in one.called]
+    seen: set[int] = set()
+    while left:
+        at = left.pop()
+        if at not in seen:
+            seen.add(at)
+            left += [number for one in computations.get(at, ()) for number in one.called]
+    return {one.number for at in seen for one in computations.get(at, ())}
 
 
 def _does(raw: _Raw, computations: Mapping[int, list[_Raw]], depth: int) -> Iterator[str]:

@@ -45,7 +45,8 @@ class GpuStep(NamedTuple):
     ``steps``: how many whole ones were seen (0: nothing repeated, all that ran counts as one); ``by``: what marks their beginning.
     ``communicating_ms``: while any communication ran, of which ``hidden_ms`` beside other work and ``waiting_ms`` (of the exposed)
     for a peer that had not begun; ``transposes_ms``: kernels that transpose (what else they do included, products apart), ``gathered_transposes_ms``: those of them that the
-    program did not write, in a step that gathers; ``conversions_ms``: copies that convert; all whoever owns the moment. ``launches``: kernels and copies.
+    program did not write, in a step that gathers; ``conversions_ms``: copies that convert; all whoever owns the moment. ``launches``: kernels and copies,
+    of which ``looped_launches`` in loops whose number of turns is known only while they run.
     """
 
     gpu: str
@@ -64,6 +65,7 @@ class GpuStep(NamedTuple):
     conversions_ms: float
     float32_products_ms: float
     launches: float
+    looped_launches: float
     graphs: Graphs
     collectives: tuple[Collective, ...]
     kernels: tuple[Kernel, ...]
@@ -141,6 +143,7 @@ def _gpu_step(
         conversions_ms=per * _time(work for work in inside if work.kind == "copies" and _converts(work)),
         float32_products_ms=per * _time(work for work in inside if work.kind == "computing" and _float32_product(work)),
         launches=sum(work.kind != "graph" or work.whole for work in inside) / number,
+        looped_launches=sum(bool(work.instruction and work.instruction.open_loop) for work in inside) / number,
         graphs=_graphs(owned, inside, number),
         collectives=collectives_of(occurrences, number, peers),
         kernels=kernels_of(owned, number),

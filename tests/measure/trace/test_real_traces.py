@@ -148,3 +148,10 @@ def test_half_of_a_trace_still_has_its_steps() -> None:
 def told(step: GpuStep) -> list[float]:
     """The parts in which something ran."""
     return [step.parts[name] for name in ("computing", "copies", "exposed_communication")]
+
+
+def test_a_scanned_program_has_no_open_loops() -> None:
+    """The recurrent cell turns 64 times, and XLA knows it."""
+    (found,) = reduce_trace(read_trace(TRACES / "graphs-h200x1.xplane.pb.gz")).gpus
+    assert found.launches > 1000
+    assert found.looped_launches == 0
