@@ -28,7 +28,7 @@ def why(found: Space, name: str) -> str:
 
 def test_presets_that_fit_are_starts_and_the_first_is_what_is_there() -> None:
     one, two = space(), space(gpus=2)
-    assert [start.name for start in one.starts] == [AS_IT_IS, "simulation", "while_loop"]
+    assert [start.name for start in one.starts] == [AS_IT_IS, "simulation"]
     assert one.starts[0].config == NOTHING
     assert one.starts[1].config == frozenset([MODE])
     assert [start.name for start in two.starts] == [AS_IT_IS, "fsdp", "data_parallel", "decode"]
