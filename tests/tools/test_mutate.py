@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.child import run
 from tools.mutate import __main__ as mutate
 from tools.mutate.copies import Copy
 from tools.mutate.faults import faults_of
+from tools.mutate.reach import Place, Seen, able
 
 SOURCE = '''"""Docstring."""
 from typing import Any
@@ -68,16 +72,81 @@ def test_those_known_by_name_fit_the_code() -> None:
     assert all((mutate.ROOT / test).exists() for tests in parts.values() for test in tests)
 
 
+def test_the_lines_of_a_fault_are_those_of_its_statement() -> None:
+    """A test that runs only the head of a statement may notice what stands further down in it."""
+    source = "x = 1\nif x:\n    y = [\n        2,\n        3,\n    ]\n"
+    (fault,) = (fault for fault in faults_of(source) if fault.text == "4")
+    assert fault.lines(source) == sum(1 << line for line in (3, 4, 5))
+    (fault,) = (fault for fault in faults_of(source) if fault.text == "not (x)")
+    assert fault.lines(source) == 1 << 2
+
+
+def test_those_that_run_the_line_come_first_and_strangers_not_at_all() -> None:
+    """As many as take the time that there is."""
+    place = Place("p/m.py", Path("tests/test_m.py"), 1 << 5)
+
+    def seen(name: str, seconds: float = 1, *, starts: bool = False, **lines: int) -> Seen:
+        return Seen(name, seconds, starts, {f"p/{module}.py": 1 << line for module, line in lines.items()})
+
+    runs_it, near = seen("tests/x/test_o.py::a", m=5), seen("tests/test_m.py::a", 2)
+    quick, touches = seen("tests/test_m.py::b", m=5), seen("tests/x/test_o.py::b", m=9)
+    starts = seen("tests/test_o.py::c", starts=True)
+    others = [seen("tests/x/test_o.py::d", starts=True, n=5), seen("tests/test_o.py::e", n=5)]
+    every = [*others, starts, touches, near, quick, runs_it]
+    assert able(every, place, 10) == [quick, runs_it, near, touches, starts]
+    assert able(every, place, 3) == [quick, runs_it, near]
+
+
+needs_checkout = pytest.mark.skipif(not (mutate.ROOT / ".git").exists(), reason="no checkout: git tells what to copy")
+
+
+@pytest.fixture
+def copy() -> Iterator[Copy]:
+    """A copy of the repository; gone afterwards."""
+    made = Copy(mutate.ROOT)
+    yield made
+    made.end()
+    assert not made.root.exists()
+
+
+@needs_checkout
+def test_a_fault_is_in_the_copy_as_long_as_it_is_planted(copy: Copy) -> None:
+    """And what was compiled of the file before is valid again afterwards, not in between."""
+    fault = mutate._by_name()[0]
+    place = fault.path.relative_to(mutate.ROOT)
+    was = (copy.root / place).stat().st_mtime_ns
+    with copy.planted(place, fault.fault):
+        assert (copy.root / place).read_text() == fault.fault.planted(fault.source)
+        assert (copy.root / place).stat().st_mtime_ns != was
+    assert (copy.root / place).read_text() == fault.source
+    assert (copy.root / place).stat().st_mtime_ns == was
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not (mutate.ROOT / ".git").exists(), reason="no checkout: git tells what to copy")
-def test_a_copy_notices_and_is_as_before() -> None:
-    """A fault that its tests know, and none."""
-    (one,) = (planted for planted in mutate._by_name() if planted.fault.text.startswith("TOLERANCE = 0.1"))
-    place, copy = one.path.relative_to(mutate.ROOT), Copy(mutate.ROOT, patience=300)
-    try:
-        assert copy.notices(place, one.fault, one.tests)
-        assert (copy.root / place).read_text() == one.path.read_text()
-        assert not copy.notices(place, one.fault._replace(text="TOLERANCE = 0.010"), one.tests)
-    finally:
-        copy.end()
-    assert not copy.root.exists()
+@needs_checkout
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="what runs which line is seen from 3.12 on")
+def test_a_fault_is_noticed_and_no_fault_is_not(tmp_path: Path) -> None:
+    """As a user starts it: a fault that the tests know, one that changes nothing, and the end of an endless one."""
+    code = """
+import sys
+from pathlib import Path
+from tools.mutate import __main__ as mutate
+from tools.mutate.copies import Copy
+from tools.mutate.forks import import_others, in_fork
+import time
+
+(one,) = (planted for planted in mutate._by_name() if planted.fault.text.startswith("TOLERANCE = 0.1"))
+one = one._replace(tests=())
+import_others()
+copy = Copy(mutate.ROOT)
+tests = mutate.tests_of(copy.root, ["tests/proof/test_memory.py"], Path(sys.argv[1]))
+again = mutate.tests_of(copy.root, ["tests/proof/test_memory.py"], Path(sys.argv[1]))
+same = one._replace(fault=one.fault._replace(text="TOLERANCE = 0.010"))
+print([mutate._shown(planted, copy, tests, 10)[0] for planted in (one, same, one)])
+print([test.lines for test in tests] == [test.lines for test in again] and len(tests) > 3)
+print(in_fork(copy.root, time.sleep, 60, patience=0.1))
+copy.end()
+"""
+    ended = run(code, argv=(str(tmp_path),), cwd=mutate.ROOT)
+    assert ended.status == 0, ended.stderr
+    assert ended.stdout.splitlines()[-3:] == ["[True, False, True]", "True", "None"], ended.stdout

@@ -49,6 +49,14 @@ class Fault(NamedTuple):
         old, new = (" ".join(text.split())[:90] for text in (source[self.start : self.end], self.text))
         return f"{line}: {old} -> {new or 'nothing'}"
 
+    def lines(self, source: str) -> int:
+        """Its lines, from the first of its statement on, a bit each: a test that runs one of them may notice."""
+        first, last = (source.count("\n", 0, place) + 1 for place in (self.start, max(self.start, self.end - 1)))
+        around = (
+            node.lineno for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt) and node.lineno <= first
+        )
+        return (1 << last + 1) - (1 << max(around, default=first))
+
 
 def faults_of(source: str) -> list[Fault]:
     """Every fault that might be planted in a module, in the order of its lines; annotations, docstrings and messages stay."""
