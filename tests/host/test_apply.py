@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -105,3 +106,53 @@ def test_one_process_of_a_host_speaks_once(
         apply.announce(findings, Processes(local_rank=local_rank))
     assert [record.levelname.lower() for record in caplog.records if record.name == "jaxgpu_tune"] == heard
     assert all(record.levelno >= logging.WARNING and "Do that." in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "folder"),
+    [
+        (["python", "/a/b/job.py"], "/a/b/job.py", None),
+        (["python", "job.py", "x"], "/a/b/job.py", "/a/b/"),
+        (["python", "-X", "dev", "-u", "b/job.py", "b"], "/a/b/job.py", "/a/"),
+        (["python", "-u", "", "b.py"], "/a/b/job.py", None),
+        (["python", "-c", "pass"], "", None),
+    ],
+)
+def test_the_folder_to_which_a_scripts_path_is_relative(
+    words: list[str], file: str, folder: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The word of the command line that names the script tells; else the folder of the start is taken."""
+    monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=file, __spec__=None))
+    monkeypatch.setattr(sys, "orig_argv", words)
+    assert apply._folder_at_start() == (folder or apply.FOLDER)
+    monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=file, __spec__=object()))
+    assert apply._folder_at_start() == apply.FOLDER
+
+
+def test_what_is_read_once_cannot_be_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe, or stdin; a file can, and so can what stands on the command line."""
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    for file, words, once in (
+        ("<stdin>", ["-"], True),
+        ("", [""], True),
+        ("", ["-c"], False),
+        (str(tmp_path / "file"), ["x"], False),
+        (str(tmp_path / "gone"), ["x"], False),
+        (str(tmp_path / "pipe"), ["x"], True),
+    ):
+        monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=file))
+        monkeypatch.setattr(sys, "argv", words)
+        assert apply._is_read_once() is once
+
+
+def test_a_fork_and_a_process_of_multiprocessing_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "multiprocessing.process", raising=False)
+    assert apply._is_worker() is False
+    for parent in (None, object()):
+        process = SimpleNamespace(parent_process=lambda parent=parent: parent)
+        monkeypatch.setitem(sys.modules, "multiprocessing.process", process)
+        assert apply._is_worker() is (parent is not None)
+    monkeypatch.delitem(sys.modules, "multiprocessing.process")
+    monkeypatch.setattr(apply, "PROCESS", os.getppid())
+    assert apply._is_worker() is True

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import jaxgpu_tune
-from jaxgpu_tune.host.marker import MARKER, follow, is_pinned, pinned, touched
+from jaxgpu_tune.host.marker import MARKER, follow, is_pinned, pinned, read_state, state_text, touched
+from jaxgpu_tune.state import FlagsText, Layer, State
 from tests.child import clean_environ, told
 
 LEVEL = {"xla_gpu_autotune_level": 2}
@@ -118,3 +122,64 @@ def test_a_secret_that_an_earlier_call_was_given_is_in_no_report() -> None:
     assert made["HF_TOKEN"] == "sesame-0" and not any("sesame" in text for text in shown)
     inputs = report.to_dict()["inputs"]
     assert jaxgpu_tune.plan(environ=inputs["environ"]).xla_flags == "--xla_gpu_autotune_level=2"
+
+
+TEXTS = st.none() | st.text(max_size=5)
+NAMES = st.text("ABC_", min_size=1, max_size=3)
+FLAGS = st.builds(
+    FlagsText,
+    st.none() | st.lists(st.sampled_from(["--xla_a=1", "--xla_b"])).map(" ".join),
+    st.lists(st.sampled_from(["--xla_a=1", "--xla_b"]), min_size=2).map(tuple),
+    st.none() | st.lists(st.integers(0, 1) | st.just("--xla_c"), max_size=3).map(tuple),
+)
+STATES = st.builds(
+    State,
+    st.lists(st.builds(Layer, st.integers(), st.text(max_size=5), st.dictionaries(NAMES, st.text()))).map(tuple),
+    st.dictionaries(NAMES, st.tuples(TEXTS, TEXTS)),
+    st.none() | FLAGS,
+    st.dictionaries(NAMES, st.integers()),
+    st.booleans(),
+)
+
+
+@given(STATES)
+def test_what_is_written_is_read(state: State) -> None:
+    assert read_state({MARKER: state_text(state)}) == state
+
+
+def test_what_is_plain_is_written_once() -> None:
+    """XLA_FLAGS that this library reads as XLA does stand there as the text alone."""
+    for text, plain in (("--xla_dump_to=a --xla_gpu_autotune_level=4", True), ("\u2013\u2013xla_dump_to=b", False)):
+        told = json.loads(planned({"XLA_FLAGS": text}, flags=LEVEL)[MARKER])
+        assert told["flags"][0] == text and (told["flags"][1] == 0) is plain
+    assert sorted(told) == ["calls", "flags", "v"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"v": 1},
+        {"v": 3},
+        {"v": 2, "set": {"": ["a", "b"]}},
+        {"v": 2, "set": {"A\0": ["a", "b"]}},
+        {"v": 2, "set": {"A": [1, "b"]}},
+        {"v": 2, "set": {"A": ["a", ["b"]]}},
+        {"v": 2, "calls": [["1", "me", {}]]},
+        {"v": 2, "calls": [[1, 2, {}]]},
+        {"v": 2, "edits": {"A": "1"}},
+        {"v": 2, "flags": [1, 0, None]},
+        {"v": 2, "flags": ["--a", [1], None]},
+        {"v": 2, "flags": ["--a", 0, [7]]},
+    ],
+)
+def test_what_this_library_did_not_write_is_damaged(wrong: dict[str, object]) -> None:
+    assert read_state({MARKER: json.dumps(wrong)}) is None
+    assert read_state({MARKER: json.dumps({"v": 2})}) == State()
+
+
+def test_what_was_changed_is_told_and_what_stays_is_not() -> None:
+    """The variables that a call changed; one that it asked for and that stood there already is watched only."""
+    made = planned({"NCCL_ALGO": "Ring"}, env={"NCCL_ALGO": "Ring", "NCCL_DEBUG": "WARN"}, flags=LEVEL)
+    assert touched(made) == {"NCCL_DEBUG": (None, "WARN"), "XLA_FLAGS": (None, "--xla_gpu_autotune_level=2")}
+    state = read_state(made)
+    assert state is not None and state.variables["NCCL_ALGO"] == ("Ring", "Ring") and not state.pinned

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from jaxgpu_tune.host import apply, observe
+from jaxgpu_tune.knowledge.pool import neighbours
+from jaxgpu_tune.model import Decision, Machine
 from jaxgpu_tune.state import Layer
 
 
@@ -46,6 +48,54 @@ def test_torch_counts_once_it_has_started_cuda_here(
     else:
         monkeypatch.setitem(sys.modules, observe.TORCH, SimpleNamespace(_initialized=started))
     assert observe._cuda_users(live) == ({observe.TORCH} if started and live else set())
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_libraries_that_use_the_gpu_count_once_they_are_imported_here(
+    live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them for a process that is yet to start."""
+    known = [one.module for one in neighbours()]
+    for module in known:
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert observe.observe({}, Machine(), live=live).modules == set()
+    monkeypatch.setitem(sys.modules, known[-1], SimpleNamespace())
+    assert observe.observe({}, Machine(), live=live).modules == ({known[-1]} if live else set())
+
+
+def test_a_process_that_is_yet_to_start_has_imported_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither this one's jax nor its options count for it."""
+    values = {"jax_enable_x64": True}
+    live = SimpleNamespace(config=SimpleNamespace(values=values), __version__="0.11.2")
+    monkeypatch.setitem(sys.modules, "jax", live)
+    here = observe.observe({}, Machine(jax="0.11.2"))
+    there = observe.observe({}, Machine(jax="0.11.2"), live=False)
+    assert (here.machine.phase, here.live, here.jax_config) == ("imported", True, values)
+    assert (there.machine.phase, there.live, there.jax_config) == ("not-imported", False, None)
+
+
+def test_what_a_plan_depends_on_is_told() -> None:
+    """What XLA, JAX, NCCL and launchers read, and what was decided; in order, and nothing else of the environment."""
+    environ = {
+        "HOME": "/",
+        "XLA_FLAGS": "--xla_a",
+        "SLURM_JOB_ID": "1",
+        "LD_LIBRARY_PATH": "/x",
+        "MINE": "1",
+        "TF_A": "1",
+    }
+    seen = observe.observe(environ, Machine(), live=False)
+    mine = Decision("env", "MINE", "1", "set", "asked for", "argument env")
+    flag = Decision("xla_flag", "HOME", "1", "set", "asked for", "argument flags")
+    assert list(observe.relevant(seen, [mine, flag])) == [
+        "LD_LIBRARY_PATH",
+        "MINE",
+        "SLURM_JOB_ID",
+        "TF_A",
+        "XLA_FLAGS",
+    ]
+    layered = seen._replace(layers=(Layer(1, "call", {"preset": "fsdp"}),))
+    assert "fsdp" in observe.relevant(layered, [])[observe.MARKER]
 
 
 def test_the_file_that_xla_flags_names(tmp_path: Path) -> None:

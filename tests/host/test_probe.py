@@ -136,14 +136,38 @@ def test_the_environment_of_this_process_does_not_reach_the_parser(monkeypatch: 
 
 
 def test_the_child_sees_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS", "CUDA_INJECTION64_PATH", "JAX_TRACEBACK_FILTERING")
+    set_anew = ("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    left_out = (
+        "CUDA_INJECTION64_PATH",
+        "JAX_TRACEBACK_FILTERING",
+        "NVTX_INJECTION64_PATH",
+        "TF_A",
+        "LIBTPU_A",
+        "TPU_A",
+    )
+    near = ("ANVTX_A", "VTX_A", "IBTPU", "PU_A")  # whose names only look alike
+    names = (*set_anew, *left_out, *near)
     for name in names:
         monkeypatch.setenv(name, "here")
     seen = tmp_path / "seen"
     look = f"open({str(seen)!r}, 'w').write(repr([os.environ.get(name) for name in {names!r}]))"
     fake_jaxlib(tmp_path, monkeypatch, before=look)
     probe.probe("--good=1")
-    assert seen.read_text() == repr(["-1", "cpu", None, None])
+    assert seen.read_text() == repr(["-1", "cpu", "1", "1", *[None] * len(left_out), *["here"] * len(near)])
+
+
+def test_the_shared_objects_that_are_asked_and_nothing_else_tell_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their path, size and time; a plugin that is gone has none; without jaxlib's nothing can be told."""
+    file = fake_jaxlib(tmp_path, monkeypatch)
+    (tmp_path / "jaxlib" / "also").write_text("")
+    seen = os.stat(file)
+    built = [str(file), seen.st_size, seen.st_mtime_ns]
+    assert probe._builds({}) == probe._builds({"a": ""}) == [built]
+    assert probe._builds({"a": "/gone"}) == [built, ["/gone", None, None]]
+    file.unlink()
+    assert probe._builds({"a": str(tmp_path)}) == []
 
 
 # --- parsers that behave otherwise ----------------------------------------------------------------------------------

@@ -71,3 +71,27 @@ def test_a_bounded_regular_file_is_read(tmp_path: Path) -> None:
     assert read_kept(str(file), 5) == b"12345"
     with pytest.raises(OSError, match="no regular file"):
         read_kept(str(file), 4)
+
+
+def test_one_at_a_time_holds_a_question() -> None:
+    """Whoever comes second finds it held, until the first lets go."""
+    first, second = cache._lock_file(QUESTION), cache._lock_file(QUESTION)
+    assert first is not None and second is not None
+    assert cache._locked(first) is True and cache._locked(second) is False
+    os.close(first)
+    assert cache._locked(second) is True
+    os.close(second)
+
+
+def test_an_answer_is_kept_for_its_own_question_alone(folder: Path) -> None:
+    """Nor is one believed that was changed, or that another form of this library wrote."""
+    assert cache.read({**QUESTION, "more": 1}) is None
+    (path,) = folder.glob("*.json")
+    whole = path.read_text()
+    for old, new in (('"form": 1', '"form": 2'), ('"refused": []', '"refused": [""]'), ("level=2", "level=3")):
+        assert old in whole
+        path.write_text(whole.replace(old, new))
+        assert cache.read(QUESTION) is None
+    path.write_text(whole)
+    assert cache.read(QUESTION) == ANSWER
+    assert sorted(entry.suffix for entry in folder.iterdir()) == [".json"]
