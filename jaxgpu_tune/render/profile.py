@@ -190,7 +190,7 @@ def host_lines(profile: Profile) -> Iterable[str]:
     if host.first_step_s is not None:
         told.append(f"first step after {host.first_step_s:.1f} s")
     if host.compiled:
-        told.append(f"{host.compiled} compilations in {host.compile_s:.1f} s")
+        told.append(f"{host.compiled} compilation{'s' * (host.compiled != 1)} in {host.compile_s:.1f} s")
         told.append(
             f"the step compiled {host.recompiled} times again" if host.recompiled else "none in the steady state"
         )

@@ -69,7 +69,7 @@ def tuned_html(told: Told) -> str:
 
 def tuned_page(told: Told) -> str:
     """A page of its own: the answer, every run as a point, the fresh pairs with their interval, what each setting did. No outside script."""
-    command = escape(" ".join(told.get("command", ())))
+    command = " ".join(told.get("command", ()))
     body = [
         "<h1>jaxgpu-tune tune</h1>",
         f"<p>{code_html(command)}</p>" if command else "",
