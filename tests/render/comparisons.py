@@ -56,7 +56,7 @@ FAILED = Comparison(
             trials=(trial("none", 0, None, last_words="no\n  such file"),),
         ),
         DIED,
-    ),  # fmt: skip
+    ),
     clock="",
     ended="failed",
 )

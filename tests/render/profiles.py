@@ -8,7 +8,7 @@ from jaxgpu_tune.measure.timeline import Block, Lane, Timeline
 from jaxgpu_tune.measure.trace.collectives import Collective
 from jaxgpu_tune.measure.trace.kernels import Kernel
 from jaxgpu_tune.measure.trace.memory import Buffer, Memory
-from jaxgpu_tune.measure.trace.reduction import Graphs, GpuStep
+from jaxgpu_tune.measure.trace.reduction import GpuStep, Graphs
 
 PARTS = {
     "computing": 6.0,
