@@ -24,7 +24,7 @@ from jaxgpu_tune.measure.profiling import profile_command
 from jaxgpu_tune.measure.runs import Asked, Limits
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ("ppo", "ode")
+KEPT = ("ppo", "ode", "mcmc")
 
 
 class Case(NamedTuple):
@@ -42,6 +42,7 @@ CASES = {
     "first-fsdp": Case(("benchmarks.loop", "fsdp_first"), "fsdp"),
     "ppo": Case(("benchmarks.programs.ppo", "--steps", "1000000"), names=True),
     "ode": Case(("benchmarks.programs.ode", "--steps", "1000000"), names=True),
+    "mcmc": Case(("benchmarks.programs.mcmc", "--steps", "1000000")),
 }
 
 

@@ -1,4 +1,4 @@
-"""``compare`` on programs that know nothing of it: FSDP on all GPUs, PPO and a neural ODE on one, and each against itself.
+"""``compare`` on programs that know nothing of it: FSDP on all GPUs, PPO, a neural ODE and NUTS on one, and each against itself.
 
 python -m benchmarks.own_programs [--out DIR] [--only NAME ...] [--caches warm] [--pairs N] [--budget SECONDS] [--tiny]
 
@@ -50,7 +50,8 @@ def module(name: str, steps: int = ENDLESS) -> tuple[str, ...]:
 CASES = {
     "fsdp": Case(FSDP, ("none", "fsdp")),
     "ppo": Case(module("ppo"), ("none", "simulation")),
-    "ode": Case(module("ode"), ("none", "simulation")),
+    "ode": Case(module("ode"), ("none", "simulation", "while_loop")),
+    "mcmc": Case(module("mcmc"), ("none", "while_loop")),
     "self-fsdp": Case(FSDP, ("none", "none")),
     "self-ppo": Case(module("ppo"), ("none", "none")),
     "self-ode": Case(module("ode"), ("none", "none")),
