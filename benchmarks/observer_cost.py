@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from jaxgpu_tune.measure.runs import OBSERVE, PATH
+from jaxgpu_tune.measure.starting import OBSERVE, PATH
 
 ROOT = Path(__file__).resolve().parent.parent
 STEP_MS = 20.0

@@ -197,7 +197,7 @@ class _Calls:
                 found.add(trial_of(trial))
             yield found
 
-    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:  # noqa: ARG002 - nothing can be ended here
+    def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:  # noqa: ARG002 - nothing can be ended or begun early here
         """What came of it, of the slowest process."""
         begun = time.monotonic() - self.prepared_s
         own = self._tried(step)
@@ -232,6 +232,9 @@ class _Calls:
             "peak_bytes": built.peak_bytes,
         }
         return Trial(step.config, step.purpose, ms, WRONG if wrong else "", program=program, detail=detail)
+
+    def close(self) -> None:
+        """Nothing is left running."""
 
     def judged(self, trial: Trial) -> Trial:
         """As it was: results were compared at once."""

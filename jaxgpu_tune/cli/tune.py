@@ -51,6 +51,7 @@ PARAMETERS = (
     Option("wall", "--wall", "switch", "Go by the time of the whole run, start and compilation included."),
     Option("numbers", "--numbers", "text", "Numbers that must stay right (default: each loss).", "REGEX"),
     Option("tolerance", "--tolerance", "text", "By how much they may differ, relative.", "SHARE", default="0.01"),
+    Option("alone", "--one-at-a-time", "switch", "Start no run before the one before it has ended."),
     Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES"),
     JSON,
     Argument("program", "-- COMMAND...", many=True, required=True),
@@ -108,7 +109,8 @@ def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
     if given["wall"] and given["metric"]:
         raise wrong_use("--wall and --metric are two clocks.", "Give one of them.")
     how = how_of(program, given, files_of(given["out"]).folder, wall=given["wall"])
-    return how._replace(tolerance=_tolerance(given["tolerance"]))
+    early = not (given["wall"] or given["alone"])
+    return how._replace(tolerance=_tolerance(given["tolerance"]), early=early)
 
 
 def _tolerance(text: str) -> float:

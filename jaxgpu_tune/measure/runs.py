@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from ..values import Value
 from .endings import Status, ending, losses, numbers, silence
 from .host_clock import with_host_clock
+from .starting import Started, filled, start
 from .stopping import end_all
 from .watched import DONE, Process, leading, read_processes
 
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     Seen = Callable[[tuple[Process, ...]], None]
 
 
-__all__ = ["Asked", "Limits", "Outcome", "run_watched"]
+__all__ = ["Asked", "Limits", "Outcome", "request", "run_watched", "watch"]
 
-OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
-PATH = Path(__file__).resolve().parent / "observer" / "path"
-"""What goes first on PYTHONPATH."""
 LOOK = 0.1
 LEFT_ALONE = 10.0
 """Seconds that the others get to end by themselves once a rank has died of an exception."""
@@ -147,50 +144,33 @@ def run_watched(
     about ten times a second with what the processes reported so far; what it raises ends the run and comes through, as Ctrl-C does.
     "{run}" in the command and JAXGPU_TUNE_RUN_DIR stand for an empty folder of the run's own.
     """
-    place = _prepared(Path(folder).absolute(), asked)
-    words = tuple(word.replace("{run}", str(place / "files")) for word in command)
-    output = place / "output.txt" if capture else None
-    begin = time.monotonic()
+    place = Path(folder).absolute()
+    given = os.environ if environ is None else environ
     try:
-        child = _start(words, _environ(os.environ if environ is None else environ, place, capture), output)
+        started = start(command, place, given, request(asked), capture=capture)
     except OSError as error:
+        words = filled(command, place)
         cause = f"{words[0]}: {error.strerror}"
         return Outcome("not-started", cause, words, str(place), str(place / "files"))
+    return watch(started, asked, limits, seen)
+
+
+def watch(started: Started, asked: Asked, limits: Limits, seen: Seen | None = None) -> Outcome:
+    """Wait for what is asked of a command that was started, and end it. Its seconds count from now."""
+    begin = time.monotonic()
     why = "interrupted"
     try:
-        why = _wait(child, place, asked, limits, seen)
+        why = _wait(started.child, started.place, asked, limits, seen)
     finally:
-        if why != "exit" or capture:
-            end_all(child, {OBSERVE: str(place / "observed")}, limits.grace if why != "interrupted" else 1.0)
-    return _outcome(child, place, words, asked, why, time.monotonic() - begin)
+        if why != "exit" or started.output is not None:
+            end_all(started.child, started.mark, limits.grace if why != "interrupted" else 1.0)
+    return _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)
 
 
-def _prepared(place: Path, asked: Asked) -> Path:
-    for name in ("observed", "files"):
-        (place / name).mkdir(parents=True, exist_ok=True)
-    request = {
-        "seconds": asked.seconds,
-        "function": asked.function,
-        "trace": dict(asked.trace) if asked.trace else None,
-    }
-    (place / "observed" / "request.json").write_text(json.dumps(request), encoding="utf-8")
-    return place
-
-
-def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:
-    rest = [part for part in given.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(PATH)]
-    more = {"PYTHONUNBUFFERED": "1"} if capture else {}  # what was printed before the end is there to be read
-    ours = {OBSERVE: str(place / "observed"), RUN_DIR: str(place / "files")}
-    return {**more, **given, **ours, "PYTHONPATH": os.pathsep.join([str(PATH), *rest])}
-
-
-def _start(words: tuple[str, ...], environ: dict[str, str], output: Path | None) -> subprocess.Popen[bytes]:
-    if output is None:
-        return subprocess.Popen(words, env=environ)
-    with output.open("wb") as file:
-        return subprocess.Popen(
-            words, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-        )
+def request(asked: Asked) -> dict[str, Any]:
+    """What the observer is told."""
+    trace = dict(asked.trace) if asked.trace else None
+    return {"seconds": asked.seconds, "function": asked.function, "trace": trace}
 
 
 def _wait(child: subprocess.Popen[bytes], place: Path, asked: Asked, limits: Limits, seen: Seen | None) -> str:

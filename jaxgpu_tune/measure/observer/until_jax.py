@@ -41,6 +41,10 @@ def _listen(folder: str, notes: Notes) -> None:
 
         watch = Watch(folder, notes, STARTED[1], first_words())
         watch.start()
+        if parent := watch.request.get("hold"):
+            from .gate import hold
+
+            hold(folder, parent)
         os.register_at_fork(after_in_child=lambda: watch.forked(Notes(process_folder(folder))))
     except Exception as error:  # noqa: BLE001 - the program goes on without being watched
         notes.log(repr(error))

@@ -105,6 +105,14 @@ class Search:
                 return Step(config, "prune")
         return self._check(left)
 
+    def expecting(self, step: Step, seconds: float = 0.0) -> Search:
+        """Another search that was told what is expected of a step; to look ahead. Needs a run that ended well."""
+        other = Search(self.starts, self.moves, self.risk)
+        ms = math.exp(self.estimate.mean(step.config))
+        for trial in (*self.trials, Trial(step.config, step.purpose, ms, "", seconds)):
+            other.tell(trial)
+        return other
+
     @property
     def estimate(self) -> Estimate:
         """Of the search's own runs. Raises ValueError before any ended well."""

@@ -35,8 +35,11 @@ class Standing(NamedTuple):
 class Runner(Protocol):
     """Runs a step."""
 
-    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
-        """What came of it."""
+    def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+        """What came of it. ``ahead``: what comes next, probably."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -90,7 +93,8 @@ def drive(
 
     def tried(step: Step) -> Trial:
         begun = time.monotonic()
-        trial = run(step, len(search.trials) + 1, _limit(search, step.config, left(), timeout))
+        ahead = _ahead(search, step, left(), run.keeps)
+        trial = run(step, len(search.trials) + 1, _limit(search, step.config, left(), timeout), ahead)
         agreed = trial.detail.get("agreed")  # the same in every process of a job, so that all search alike
         return trial if agreed else trial._replace(seconds=max(round(time.monotonic() - begun, 3), trial.seconds))
 
@@ -103,14 +107,17 @@ def drive(
     def left() -> float:
         return budget - sum(trial.seconds for trial in search.trials)
 
-    while (step := _next(search, left(), run.keeps)) is not None:
-        trial = tried(step)
-        if not search.trials and (trial.ms is None or trial.failure):
-            raise JaxGpuTuneError.of([_fails(trial)])
-        if trial.failure == WRONG and not run.sure:
-            keep(tried(Step(space.starts[0].config, "start")))
-            trial = run.judged(trial)
-        keep(trial)
+    try:
+        while (step := _next(search, left(), run.keeps)) is not None:
+            trial = tried(step)
+            if not search.trials and (trial.ms is None or trial.failure):
+                raise JaxGpuTuneError.of([_fails(trial)])
+            if trial.failure == WRONG and not run.sure:
+                keep(tried(Step(space.starts[0].config, "start")))
+                trial = run.judged(trial)
+            keep(trial)
+    finally:
+        run.close()
     return search
 
 
@@ -123,6 +130,12 @@ def _next(search: Search, left: float, keeps: bool) -> Step | None:
     checked = sum(trial.purpose == "check" for trial in search.trials)
     compiling = 0.0 if keeps else max(2 - checked, 0) * (new - costs.again)
     return search.ask((left - compiling) / costs.again, new / costs.again)
+
+
+def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
+    """What comes after a step, if that takes the time that is expected of it."""
+    costs = costs_of(search.trials)
+    return None if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
 
 
 def _limit(search: Search, config: Config, left: float, timeout: float | None) -> float | None:

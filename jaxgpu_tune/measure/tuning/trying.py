@@ -15,9 +15,11 @@ from ...model import Finding
 from ..compare import CACHES, GPU_LOOK
 from ..endings import losses, numbers
 from ..gpu_state import GpuState
-from ..runs import Asked, Limits, Outcome, run_watched
+from ..runs import Asked, Limits, Outcome, request, run_watched, watch
 from ..search.trials import Config, Step, Trial
+from ..starting import Started, start
 from ..watched import Process
+from .early import Early
 from .space import Space
 
 __all__ = ["WRONG", "Clock", "How", "Processes", "caches", "detail_of", "differs", "milliseconds", "moments", "shown"]
@@ -37,7 +39,7 @@ class How(NamedTuple):
 
     ``seconds``: of steady state to measure; ``clock``: "steps" (the program's own steps), "metric" (numbers in the output that ``metric`` finds) or
     "wall" (the whole run); ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``cache``: compiled programs are kept for
-    the other runs of the search.
+    the other runs of the search; ``early``: the next run may import and wait while one is measured.
     """
 
     command: tuple[str, ...]
@@ -50,6 +52,7 @@ class How(NamedTuple):
     tolerance: float = 0.01
     timeout: float | None = None
     cache: bool = True
+    early: bool = True
 
 
 class Processes:
@@ -61,28 +64,47 @@ class Processes:
         self._gpus = GpuState(space.observation.environ)
         self._busy = self._gpus.busy()
         self._looked = 0.0
+        self._early = Early()
 
-    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
-        """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs."""
-        folder = self.how.folder / f"{number:03}"
-        shutil.rmtree(folder, ignore_errors=True)  # of a start that was killed
-        asked = Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
-        outcome = run_watched(
-            self.how.command,
-            folder=folder,
-            environ=self._environ(step),
-            asked=asked,
-            limits=Limits(limit),
-            seen=self._look,
-        )
+    def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+        """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs; ``ahead``: what comes next, probably."""
+        asked = self._asked()
+        try:
+            started = self._early.taken(number, step.config) or self._started(step.config, number)
+        except OSError:  # told as the outcome that it is
+            outcome = run_watched(self.how.command, folder=self._folder(number), environ=self._environ(step.config))
+            return self.trial(step, outcome)
+        if ahead is not None and self.how.early:
+            self._early.prepare(number + 1, ahead.config, self._started)
+        outcome = watch(started, asked, Limits(limit), self._look)
+        if outcome.status == "died" and self._early.was(number):
+            self._early.give_up()  # it may not stand another one beside it
+            outcome = watch(self._started(step.config, number), asked, Limits(limit), self._look)
+        self._early.learn(outcome)
         return self.trial(step, outcome)
+
+    def close(self) -> None:
+        """End what was started early for nothing."""
+        self._early.drop()
+
+    def _asked(self) -> Asked:
+        return Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
+
+    def _folder(self, number: int) -> Path:
+        return self.how.folder / f"{number:03}"
+
+    def _started(self, config: Config, number: int, hold: bool = False) -> Started:
+        shutil.rmtree(self._folder(number), ignore_errors=True)  # of a start that was killed
+        told = request(self._asked())
+        return start(self.how.command, self._folder(number), self._environ(config), told, hold=hold)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What made the machine's times less sure: a GPU that was busy before, or slowed down meanwhile."""
         return (*self._busy, *self._gpus.findings())
 
-    def _look(self, _processes: tuple[Process, ...]) -> None:
+    def _look(self, processes: tuple[Process, ...]) -> None:
+        self._early.quiet(processes)
         now = time.monotonic()
         if now - self._looked >= GPU_LOOK:
             self._looked = now
@@ -129,9 +151,9 @@ class Processes:
         if trial.ms is not None and trial.config == self.space.starts[0].config:
             self.references.append(tuple(trial.detail.get("numbers", ())))
 
-    def _environ(self, step: Step) -> dict[str, str]:
-        environ = self.space.environ(step.config)
-        return {**caches(self.how.folder, step.config), **environ} if self.how.cache else environ
+    def _environ(self, config: Config) -> dict[str, str]:
+        environ = self.space.environ(config)
+        return {**caches(self.how.folder, config), **environ} if self.how.cache else environ
 
 
 def caches(folder: Path, config: Config) -> dict[str, str]:

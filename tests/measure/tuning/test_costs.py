@@ -44,7 +44,7 @@ class Clocked(Solver):
         self.chance, self.starting, self.compiling, self.keeps = random.Random(seed), starting, compiling, keeps
         self.kept: list[Config] = []
 
-    def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
+    def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         trial = super().__call__(step, number, limit)
         known = step.config in (self.kept if self.keeps else self.kept[-2:])
         self.kept = [*(one for one in self.kept if one != step.config), step.config]

@@ -47,7 +47,7 @@ class Solver:
         self.limits: list[float | None] = []
         self.mode = 1.04
 
-    def __call__(self, step: Step, _number: int, limit: float | None) -> Trial:
+    def __call__(self, step: Step, _number: int, limit: float | None, _ahead: Step | None = None) -> Trial:
         self.runs += 1
         self.limits.append(limit)
         time.sleep(self.seconds)
@@ -61,6 +61,9 @@ class Solver:
     sure = True
     keeps = ends = True
     findings = ()
+
+    def close(self) -> None:
+        """Nothing is left."""
 
     def judged(self, trial: Trial) -> Trial:
         return trial
@@ -94,7 +97,7 @@ def test_the_answer_is_a_preset_that_is_used_here_and_nowhere_else(tmp_path: Pat
 
 def test_where_nothing_helps_that_is_the_answer_and_no_preset_is_written(tmp_path: Path) -> None:
     class Flat(Solver):
-        def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
+        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
             return super().__call__(Step(frozenset(), step.purpose), number, limit)._replace(config=step.config)
 
     found, files = searched(tmp_path, Flat(0.001))
@@ -127,7 +130,7 @@ def test_a_lucky_preset_does_not_hide_what_may_hang_together_with_it(tmp_path: P
     """As measured once: CONCURRENT looked 1.13 times as fast by luck. WHILE in graphs is then tried without it, and soon."""
 
     class Lucky(Solver):
-        def __call__(self, step: Step, number: int, limit: float | None) -> Trial:
+        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
             trial = super().__call__(step, number, limit)
             detail = {"agreed": True, "compile_seconds": 4.0 if self.runs < 8 else 0.0}
             ms = trial.ms and trial.ms * (0.85 if self.runs == 2 else 1.0)
@@ -150,7 +153,7 @@ def test_where_nobody_can_end_what_hangs_no_pair_is_tried_that_may(tmp_path: Pat
 
 def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(tmp_path: Path) -> None:
     class Dead(Solver):
-        def __call__(self, step: Step, _number: int, _limit: float | None) -> Trial:
+        def __call__(self, step: Step, _number: int, _limit: float | None, _ahead: Step | None = None) -> Trial:
             return Trial(step.config, step.purpose, None, "died", detail={"cause": "exit code 3: no such file"})
 
     with pytest.raises(JaxGpuTuneError, match="no such file"):
@@ -229,7 +232,7 @@ def test_a_program_whose_own_numbers_vary_is_not_blamed_on_a_setting(tmp_path: P
             super().__init__(space(), How(("x",), tmp_path))
             self.apart, self.own = apart, 0
 
-        def __call__(self, step: Step, _number: int, _limit: float | None) -> Trial:
+        def __call__(self, step: Step, _number: int, _limit: float | None, _ahead: Step | None = None) -> Trial:
             self.own += not step.config
             number = self.apart if step.config else 1.0 + 0.02 * (self.own > 1)
             return self.judged(Trial(step.config, step.purpose, 5.0, detail={"numbers": [1.0, number]}))

@@ -1,0 +1,109 @@
+"""Start a command with the observer inside: at once, or held before its first device until it is told to go."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ..values import Value
+from .observer.gate import CUDA, GO, HELD
+from .stopping import end_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["Started", "discard", "is_held", "pause", "release", "start", "used_cuda"]
+
+OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
+PATH = Path(__file__).resolve().parent / "observer" / "path"
+"""What goes first on PYTHONPATH."""
+
+
+class Started(Value):
+    """A command that runs. ``place``: its folder; ``command``: with {run} filled in; ``output``: the file of what it prints, None: not captured."""
+
+    child: subprocess.Popen[bytes]
+    place: Path
+    command: tuple[str, ...]
+    output: Path | None
+
+    @property
+    def mark(self) -> dict[str, str]:
+        """What each of its processes carries in its environment."""
+        return {OBSERVE: str(self.place / "observed")}
+
+
+def start(
+    command: Sequence[str],
+    folder: str | os.PathLike[str],
+    environ: Mapping[str, str],
+    request: Mapping[str, Any],
+    *,
+    capture: bool = True,
+    hold: bool = False,
+) -> Started:
+    """Start it. ``request``: what is asked of the observer; ``hold``: go no further than to the first device. Raises OSError."""
+    place = Path(folder).absolute()
+    words = filled(command, place)
+    for name in ("observed", "files"):
+        (place / name).mkdir(parents=True, exist_ok=True)
+    asked = {**request, "hold": os.getpid()} if hold else request
+    (place / "observed" / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+    output = place / "output.txt" if capture else None
+    return Started(_begun(words, _environ(environ, place, capture), output), place, words, output)
+
+
+def filled(command: Sequence[str], place: Path) -> tuple[str, ...]:
+    """The command with the run's own folder for {run}."""
+    return tuple(word.replace("{run}", str(place / "files")) for word in command)
+
+
+def release(started: Started) -> None:
+    """Let it go on."""
+    pause(started, False)
+    (started.place / "observed" / GO).touch()
+
+
+def pause(started: Started, stop: bool) -> None:
+    """Stop a captured command with all its processes, or let them run."""
+    with suppress(ProcessLookupError):
+        os.killpg(started.child.pid, signal.SIGSTOP if stop else signal.SIGCONT)
+
+
+def is_held(started: Started) -> bool:
+    """Whether it has come to its first device and waits."""
+    return any((started.place / "observed").glob(f"{HELD}*"))
+
+
+def used_cuda(started: Started) -> bool:
+    """Whether it had a GPU in use before JAX had, so that holding it is no use."""
+    return any(path.read_text() == CUDA for path in (started.place / "observed").glob(f"{HELD}*"))
+
+
+def discard(started: Started) -> None:
+    """End it at once: it has done nothing yet."""
+    pause(started, False)
+    end_all(started.child, started.mark, 0.5)
+
+
+def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:
+    rest = [part for part in given.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(PATH)]
+    more = {"PYTHONUNBUFFERED": "1"} if capture else {}  # what was printed before the end is there to be read
+    ours = {OBSERVE: str(place / "observed"), RUN_DIR: str(place / "files")}
+    return {**more, **given, **ours, "PYTHONPATH": os.pathsep.join([str(PATH), *rest])}
+
+
+def _begun(words: tuple[str, ...], environ: dict[str, str], output: Path | None) -> subprocess.Popen[bytes]:
+    if output is None:
+        return subprocess.Popen(words, env=environ)
+    with output.open("wb") as file:
+        return subprocess.Popen(
+            words, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )

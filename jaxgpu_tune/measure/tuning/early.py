@@ -1,0 +1,76 @@
+"""The next run, started while one is measured: it imports, and waits before its first device.
+
+Starting Python and importing JAX and its libraries is a third of a short run. It needs no GPU, so it is done beside the
+run before; it is stopped where that one takes its steps, if it is not waiting by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ..runs import Outcome
+from ..search.trials import Config
+from ..starting import Started, discard, is_held, pause, release, used_cuda
+from ..watched import Process
+
+__all__ = ["Early"]
+
+
+class _Waiting(NamedTuple):
+    number: int
+    config: Config
+    started: Started
+
+
+class Early:
+    """At most one command that waits. Only programs of one process are started early, and only after one run was seen."""
+
+    def __init__(self) -> None:
+        self._waiting: _Waiting | None = None
+        self._fits = self._paused = False
+        self._over = False
+        self._taken = 0
+
+    def prepare(self, number: int, config: Config, begin: Callable[[Config, int, bool], Started]) -> None:
+        """Start run ``number`` as far as it goes without a device."""
+        if self._fits and not self._over and self._waiting is None:
+            self._waiting, self._paused = _Waiting(number, config, begin(config, number, True)), False
+
+    def taken(self, number: int, config: Config) -> Started | None:
+        """The command that waits, let go, if it is that run; else it is ended."""
+        there = self._waiting
+        if there is None or (there.number, there.config) != (number, config) or used_cuda(there.started):
+            self._over |= there is not None and used_cuda(there.started)
+            self.drop()
+            return None
+        self._waiting, self._taken = None, number
+        release(there.started)
+        return there.started
+
+    def was(self, number: int) -> bool:
+        """Whether that run was started early."""
+        return self._taken == number
+
+    def quiet(self, running: Iterable[Process]) -> None:
+        """Stop it while the other one takes its steps, unless it sleeps anyway."""
+        there = self._waiting
+        if there is not None and not self._paused and any(one.steps for one in running) and not is_held(there.started):
+            pause(there.started, True)
+            self._paused = True
+
+    def learn(self, outcome: Outcome) -> None:
+        """After a run: whether the program is one of a single process."""
+        seen = [one for one in outcome.processes if one.jax is not None]
+        self._fits = len(seen) == 1 and seen[0].rank is None and (seen[0].processes or 1) == 1
+
+    def give_up(self) -> None:
+        """Nothing is started early any more."""
+        self._over = True
+        self.drop()
+
+    def drop(self) -> None:
+        """End what waits."""
+        if self._waiting is not None:
+            discard(self._waiting.started)
+        self._waiting = None
