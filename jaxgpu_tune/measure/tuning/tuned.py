@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from statistics import median
 from typing import Any, NamedTuple
 
 from ...model import Finding, Machine
@@ -13,6 +12,7 @@ from ..search.search import Contest, Search
 from ..search.trials import NOTHING, Config, Move, Trial
 from ..statistics import PAIRS
 from ..toml_text import toml_table, toml_text
+from .costs import costs_of
 from .journal import config_json, trial_json
 from .space import CLEAN, Space
 
@@ -144,9 +144,20 @@ def _sentence(search: Search, space: Space, contest: Contest | None) -> str:
         best = _best(search, space)
         return (
             f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but the budget ended before {PAIRS} fresh pairs, "
-            f"which take about {_rough(2 * PAIRS * median(one.seconds for one in search.trials))} more. Start it again with a larger --budget: it goes on from here."
+            f"which take about {_rough(_cost(search, 0))} more. Start it again with a larger --budget: it goes on from here."
+        )
+    if space.moves and not any(trial.purpose == "toggle" for trial in search.trials):
+        return (
+            "Nothing was tried: the budget has no room for one try and its proof, which take about "
+            f"{_rough(_cost(search, 1))} more. Start it again with a larger --budget: it goes on from here."
         )
     return "Nothing beats what you have: no setting that was tried is expected to gain anything."
+
+
+def _cost(search: Search, tries: int) -> float:
+    """Seconds of so many tries and six pairs."""
+    costs = costs_of(search.trials)
+    return tries * costs.new + 2 * PAIRS * costs.again if costs else 0.0
 
 
 def _rough(seconds: float) -> str:

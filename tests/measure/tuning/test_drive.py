@@ -40,9 +40,12 @@ def space(*kinds: str) -> Space:
 
 
 class Solver:
-    """Stands for the machine: an ODE solver as it was measured, CONCURRENT a loss, WHILE in graphs a gain, both together a hang."""
+    """Stands for the machine: an ODE solver as it was measured, CONCURRENT a loss, WHILE in graphs a gain, both together a hang.
 
-    def __init__(self, seconds: float = 0.0, hangs: bool = False) -> None:
+    ``seconds``: of a run, by its own clock, whatever the test machine takes for it.
+    """
+
+    def __init__(self, seconds: float = 0.001, hangs: bool = False) -> None:
         self.seconds, self.hangs, self.runs = seconds, hangs, 0
         self.limits: list[float | None] = []
         self.mode = 1.04
@@ -50,13 +53,14 @@ class Solver:
     def __call__(self, step: Step, _number: int, limit: float | None, _ahead: Step | None = None) -> Trial:
         self.runs += 1
         self.limits.append(limit)
-        time.sleep(self.seconds)
+        time.sleep(min(self.seconds, 0.01))
         text = " ".join(map(str, step.config))
         noise = random.Random(f"{sorted(step.config)} {self.runs}").gauss(0, 0.004)
+        took = {"seconds": self.seconds, "detail": {"agreed": True}}
         if self.hangs and "CONCURRENT" in text and "+WHILE" in text:
-            return Trial(step.config, step.purpose, None, "hang", detail={"cause": "it was not done"})
+            return Trial(step.config, step.purpose, None, "hang", **took)
         ms = 6.0 * (self.mode if "CONCURRENT" in text else 1) * (0.72 if "+WHILE" in text else 1) * math.exp(noise)
-        return Trial(step.config, step.purpose, ms)
+        return Trial(step.config, step.purpose, ms, **took)
 
     sure = True
     keeps = ends = True
@@ -274,3 +278,17 @@ def test_a_journal_without_a_trial_gives_way_to_another_search_and_one_with_a_tr
 def test_a_folder_is_no_name_of_a_preset_file(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"it is a folder\. Give a file, such as .*tuned\.toml"):
         files_of(tmp_path)
+
+
+def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_path: Path) -> None:
+    class Slow(Solver):
+        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+            trial = super().__call__(step, number, limit, ahead)
+            return trial._replace(seconds=10.0, detail={"agreed": True, "compile_seconds": 2.0})
+
+    class Slower(Slow):
+        mode = 1.5
+
+    found, _ = searched(tmp_path, Slower(), budget=60.0)
+    assert [one.purpose for one in found.trials] == ["start", "start"]
+    assert "no room for one try and its proof, which take about 2 min more" in found.sentence
