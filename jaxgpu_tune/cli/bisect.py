@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from .call_options import wrong_use
-from .measuring import METRIC, SECONDS, check_regex, how_of, share
+from .measuring import METRIC, SECONDS, WHOLE, check_regex, how_of, share
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
 
@@ -33,7 +33,7 @@ PARAMETERS = (
     Option("output", "--output", "text", "Look for what makes its output match this.", "REGEX"),
     Option("folder", "--folder", "text", "Where the runs are kept.", "DIRECTORY", default="bisect.runs"),
     SECONDS,
-    Option("whole", "--whole", "switch", "Let each run finish, and go by its whole time."),
+    WHOLE,
     *METRIC,
     Option("numbers", "--numbers", "text", "The numbers that --nan looks at (default: each loss).", "REGEX"),
     Option("timeout", "--timeout", "text", "A run that takes longer hangs.", "5m"),
@@ -59,7 +59,7 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     from ..measure.tuning.bisect import bisect_command
 
     symptom = _symptom(given)
-    how = how_of(program, given, Path(given["folder"]), wall=given["whole"])
+    how = how_of(program, given, Path(given["folder"]))
     suspects = _suspects(given)
     say(f"{len(suspects.parts)} suspects; looking for: {symptom.sentence}", sys.stderr)
     try:
@@ -70,7 +70,7 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     if as_json:
         print_json(found.report)
     else:
-        show(str(found))
+        show(f"{found}\nEvery run: {found.report['folder']}")
     return 0 if found.guilty and found.confirmed else 1
 
 

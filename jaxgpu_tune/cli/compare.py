@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from .call_options import PLAN, plan_arguments, wrong_use
-from .measuring import BUDGET, SECONDS, TIMEOUT, duration, regex_problem
+from .measuring import BUDGET, SECONDS, TIMEOUT, WHOLE, duration, regex_problem
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import Argument, Option
 
@@ -27,7 +27,7 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 MEASURING = (
     SECONDS,
-    Option("whole", "--whole", "switch", "Let each run finish, instead of ending it once it is measured."),
+    WHOLE,
     Option("metric", "--metric", "text", "Compare a number that the program prints: its pattern.", "REGEX"),
     Option("higher_is_better", "--higher-is-better", "switch", "More of the metric is better."),
     Option("percentile", "--percentile", "text", "Compare this percentile of the steps' times.", "P"),

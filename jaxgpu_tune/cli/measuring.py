@@ -17,10 +17,22 @@ if TYPE_CHECKING:
     from ..measure.tuning.trying import How
 
 
-__all__ = ["BUDGET", "METRIC", "SECONDS", "TIMEOUT", "check_regex", "duration", "how_of", "regex_problem", "share"]
+__all__ = [
+    "BUDGET",
+    "METRIC",
+    "SECONDS",
+    "TIMEOUT",
+    "WHOLE",
+    "check_regex",
+    "duration",
+    "how_of",
+    "regex_problem",
+    "share",
+]
 
 SECONDS = Option("seconds", "--seconds", "text", "Steady state to measure in each run.", "N", default="3")
 TIMEOUT = Option("timeout", "--timeout", "text", "Give a run up after that long.", "90s|5m")
+WHOLE = Option("whole", "--whole", "switch", "Let each run finish, and go by its whole time, or by --metric.")
 BUDGET = Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m")
 METRIC = (
     Option(
@@ -31,8 +43,8 @@ METRIC = (
 """Of a search: what it goes by."""
 
 
-def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path, *, wall: bool) -> How:
-    """How a search runs and judges the program; ``wall``: by the time of the whole run. Raises BadSetting for what cannot be meant."""
+def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> How:
+    """How a search runs and judges the program. Raises BadSetting for what cannot be meant."""
     from ..measure.tuning.trying import How
 
     if not program[0]:
@@ -43,11 +55,12 @@ def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path, *, 
         tuple(program),
         folder.absolute(),
         duration(given["seconds"], "--seconds") or 3.0,
-        "wall" if wall else "metric" if given["metric"] else "steps",
+        "metric" if given["metric"] else "whole" if given["whole"] else "steps",
         given["metric"],
         given["higher"],
         given["numbers"],
         timeout=duration(given["timeout"], "--timeout"),
+        whole=given["whole"],
     )
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from .call_options import wrong_use
-from .measuring import METRIC, SECONDS, duration, how_of, share
+from .measuring import METRIC, SECONDS, WHOLE, duration, how_of, share
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
 
@@ -48,7 +48,7 @@ PARAMETERS = (
     SECONDS,
     Option("timeout", "--timeout", "text", "The longest that a run may take.", "5m"),
     *METRIC,
-    Option("wall", "--wall", "switch", "Go by the time of the whole run, start and compilation included."),
+    WHOLE,
     Option("numbers", "--numbers", "text", "Numbers that must stay right (default: each loss).", "REGEX"),
     Option("tolerance", "--tolerance", "text", "By how much they may differ, relative.", "SHARE", default="0.01"),
     Option("alone", "--one-at-a-time", "switch", "Start no run before the one before it has ended."),
@@ -106,10 +106,8 @@ def _request(given: dict[str, Any]) -> Request:
 def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
     from ..measure.tuning.tune import files_of
 
-    if given["wall"] and given["metric"]:
-        raise wrong_use("--wall and --metric are two clocks.", "Give one of them.")
-    how = how_of(program, given, files_of(given["out"]).folder, wall=given["wall"])
-    early = not (given["wall"] or given["alone"])
+    how = how_of(program, given, files_of(given["out"]).folder)
+    early = not (given["whole"] or given["alone"])
     return how._replace(tolerance=_tolerance(given["tolerance"]), early=early)
 
 

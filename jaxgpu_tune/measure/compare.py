@@ -157,7 +157,7 @@ class _Course:
         )
         if not self.trials:
             self.clock, self.function = settled(outcome, self.protocol)
-            self.findings += [*outside(begin, self.folder), *(whole_run(outcome) if self.clock == "whole" else ())]
+            self.findings += [*outside(begin, self.folder), *self._unasked(outcome)]
         trial = self._told(one.name, number, outcome)
         self.trials.append(trial)
         self.listener.ends(trial)
@@ -241,6 +241,10 @@ class _Course:
             self._loss_difference(arm),
             one.settings,
         )
+
+    def _unasked(self, outcome: Outcome) -> list[Finding]:
+        """That whole runs are compared, where nobody asked for it."""
+        return list(whole_run(outcome)) if self.clock == "whole" and not self.protocol.whole else []
 
     def _loss_difference(self, arm: int) -> float | None:
         """Against the reference's first run; of the reference, of its second run against its first."""

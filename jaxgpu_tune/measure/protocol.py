@@ -27,7 +27,7 @@ class Arm(Value):
 
 
 class Protocol(Value):
-    """How it is measured. Times in seconds; ``budget`` for all runs together. ``metric``: a regular expression for a number in the output.
+    """How it is measured. Times in seconds; ``budget`` for all runs together. ``whole``: each run finishes, and unless there is a metric, all its time counts. ``metric``: a regular expression for a number in the output.
 
     ``percentile``: compare this percentile of the steps' times instead of their mean; the program must wait at each step.
     ``caches``: "cold" or "warm", for all variants alike.

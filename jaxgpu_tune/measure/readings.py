@@ -24,7 +24,13 @@ def settled(outcome: Outcome, protocol: Protocol) -> tuple[Clock, str]:
     leader = outcome.leader
     if protocol.metric is not None:
         return "metric", ""
-    if leader is not None and leader.period is not None and leader.period.bursts and not outcome.silent:
+    if (
+        not protocol.whole
+        and leader is not None
+        and leader.period is not None
+        and leader.period.bursts
+        and not outcome.silent
+    ):
         return ("marks", "") if leader.clock == "marks" else (STEP_CLOCKS[leader.clock], leader.function)
     return ("whole", "") if outcome.ok else ("", "")
 

@@ -145,19 +145,21 @@ def run_watched(
     "{run}" in the command and JAXGPU_TUNE_RUN_DIR stand for an empty folder of the run's own.
     """
     place = Path(folder).absolute()
-    given = os.environ if environ is None else environ
+    given, begun = os.environ if environ is None else environ, time.monotonic()
     try:
         started = start(command, place, given, request(asked), capture=capture)
     except OSError as error:
         words = filled(command, place)
         cause = f"{words[0]}: {error.strerror}"
         return Outcome("not-started", cause, words, str(place), str(place / "files"))
-    return watch(started, asked, limits, seen)
+    return watch(started, asked, limits, seen, begun)
 
 
-def watch(started: Started, asked: Asked, limits: Limits, seen: Seen | None = None) -> Outcome:
-    """Wait for what is asked of a command that was started, and end it. Its seconds count from now."""
-    begin = time.monotonic()
+def watch(
+    started: Started, asked: Asked, limits: Limits, seen: Seen | None = None, begun: float | None = None
+) -> Outcome:
+    """Wait for what is asked of a command that was started, and end it. Its seconds count from ``begun`` (time.monotonic), by default from now."""
+    begin = time.monotonic() if begun is None else begun
     why = "interrupted"
     try:
         why = _wait(started.child, started.place, asked, limits, seen)

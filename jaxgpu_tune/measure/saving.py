@@ -46,7 +46,7 @@ def _conditions(machine: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if len(capabilities) == 1:
         yield "compute_capability", f"=={capabilities.pop()}"
     if gpus:
-        yield "local_gpus", f"=={len(gpus)}"
+        yield "devices", f"=={len(gpus) * ((machine.get('processes') or {}).get('count') or 1)}"
     else:
         yield "platform", "cpu"
 

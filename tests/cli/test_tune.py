@@ -54,7 +54,6 @@ def test_wrong_use_is_told_before_anything_runs(tmp_path: Path) -> None:
     for words, said in (
         (("--budget", "soon"), "--budget 'soon'"),
         (("--metric", "("), "regular expression"),
-        (("--wall", "--metric", "x"), "two clocks"),
         (("--kind", "loop"), "Did you mean 'loops'?"),
         (("--tolerance", "2"), "--tolerance '2'"),
         (("--try-flag", "xla_gpu_autotune_leve=3"), "xla_gpu_autotune_level"),

@@ -158,6 +158,13 @@ def test_without_steps_whole_runs_are_compared_and_said_to_be(compared: Callable
     assert "with start and compilation" in str(found)
 
 
+def test_whole_runs_that_are_asked_for_are_no_surprise(compared: Callable[..., Comparison]) -> None:
+    """Even where a program prints what could be gone by."""
+    found = compared(arm("a", script="sleep 0.2; " + SAY), arm("b", script=SAY), metric=None, whole=True)
+    assert found.clock == "whole" and found.verdict == "faster"
+    assert found.findings == ()
+
+
 def test_other_losses_are_told(compared: Callable[..., Comparison]) -> None:
     """Where they differ more than the reference's own runs do."""
     found = compared(arm("a"), arm("b", "0.5", loss="2.5"), arm("c", "0.9"))

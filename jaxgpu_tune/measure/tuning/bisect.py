@@ -14,7 +14,7 @@ from ..runs import Asked, Limits, Outcome, run_watched
 from ..search.guilty import Found, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, verdict
-from .journal import Journal, config_json, trial_json
+from .journal import NAME, Journal, config_json, own_folder, trial_json
 from .suspects import Suspects
 from .trying import How, caches, detail_of, milliseconds, shown
 
@@ -79,23 +79,22 @@ def bisect_command(
     symptom: Symptom,
     tell: Callable[[Trial, str], None] = lambda _trial, _said: None,
 ) -> Bisected:
-    """Find it. Every finished run is kept in ``how.folder``, so that a bisect that was ended goes on.
-
-    Raises BadSetting where the folder holds another one.
-    """
+    """Find it. Every finished run is kept in ``how.folder``, or beside it where that holds another one, so that a bisect that was ended goes on."""
     return _Hunt(suspects, how, symptom, tell).run()
 
 
 class _Hunt:
     def __init__(self, suspects: Suspects, how: How, symptom: Symptom, tell: Callable[[Trial, str], None]) -> None:
-        self.suspects, self.how, self.symptom, self.tell = suspects, how, symptom, tell
+        self.suspects, self.symptom, self.tell = suspects, symptom, tell
         self.about = {
             "command": list(how.command),
             "symptom": [symptom.kind, symptom.value],
+            "judged": [how.clock, how.whole, how.metric, how.higher_is_better, how.numbers],
             "suspects": config_json(frozenset(suspects.parts)),
             "jaxlib": suspects.space.observation.machine.jaxlib,
         }
-        self.journal = Journal(how.folder / "journal.jsonl", self.about)
+        self.how = how._replace(folder=own_folder(how.folder, self.about))
+        self.journal = Journal(self.how.folder / NAME, self.about)
 
     def run(self) -> Bisected:
         """All runs that are needed."""
@@ -145,7 +144,7 @@ class _Hunt:
         number = len(self.journal.trials) + 1
         folder = self.how.folder / f"{number:03}"
         shutil.rmtree(folder, ignore_errors=True)
-        asked = Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
+        asked = Asked(seconds=self.how.seconds, whole=self.how.whole, metric=self.how.metric)
         environ = caches(self.how.folder, config) | self.suspects.environ(config)
         limits = Limits(self._limit())
         outcome = run_watched(self.how.command, folder=folder, environ=environ, asked=asked, limits=limits)
@@ -187,6 +186,7 @@ class _Hunt:
             "answer": sentence,
             "guilty": [config_json(frozenset(one)) for one in found.sets],
             "confirmed": confirmed,
+            "folder": str(self.how.folder),
             "trials": [trial_json(trial) for trial in self.journal.trials],
         }
         return Bisected(found.sets, confirmed, tuple(self.journal.trials), sentence, report)

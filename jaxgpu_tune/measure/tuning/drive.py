@@ -151,5 +151,5 @@ def _fails(trial: Trial) -> Finding:
     cause = trial.detail.get("cause", "") or trial.failure
     message = f"The program fails as it is ({trial.failure}): {cause}".rstrip(".") + "."
     unseen = trial.failure == "no-steady-state"
-    other = "Go by a number that it prints (--metric REGEX), or by its whole time (--wall)."
+    other = "Go by a number that it prints (--metric REGEX), or by its whole time (--whole)."
     return Finding("program-fails", "error", message, other if unseen else "Run it by itself until it works.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from ...errors import BadSetting
 from ...model import Finding
 from ..search.trials import Atom, Trial
 
-__all__ = ["Journal", "config_json", "config_of", "trial_json", "trial_of"]
+__all__ = ["NAME", "Journal", "config_json", "config_of", "own_folder", "trial_json", "trial_of"]
+
+
+NAME = "journal.jsonl"
 
 
 class Journal:
@@ -22,7 +26,7 @@ class Journal:
         self.path = path
         self.trials: list[Trial] = []
         lines = _whole_lines(path)
-        if len(lines) > 1 and lines[0] != json.loads(json.dumps(about)):
+        if _is_another(lines, about):
             raise BadSetting.of([_another(path, lines[0], about)])
         self.trials = [trial_of(line) for line in lines[1:]]
         if len(lines) < 2:  # no trial was finished, so there is nothing to go on from
@@ -42,6 +46,12 @@ class Journal:
             file.write(json.dumps(value).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def own_folder(folder: Path, about: Mapping[str, Any]) -> Path:
+    """The folder, or where that holds the journal of something else, the next one beside it: runs-2, runs-3, …"""
+    places = (folder.with_name(f"{folder.name}-{number}") if number > 1 else folder for number in count(1))
+    return next(place for place in places if not _is_another(_whole_lines(place / NAME), about))
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
@@ -64,6 +74,11 @@ def config_of(told: list[list[str]]) -> frozenset[Atom]:
     return frozenset(Atom(*one) for one in told)
 
 
+def _is_another(lines: list[Any], about: Mapping[str, Any]) -> bool:
+    """Whether a journal with these lines is of something else; one without a trial gives way."""
+    return len(lines) > 1 and bool(lines[0] != json.loads(json.dumps(about)))
+
+
 def _whole_lines(path: Path) -> list[Any]:
     if not path.exists():
         return []
@@ -78,5 +93,5 @@ def _another(path: Path, there: Mapping[str, Any], asked: Mapping[str, Any]) -> 
     told = json.loads(json.dumps(asked))
     differs = sorted(key for key in {*there, *told} if there.get(key) != told.get(key))
     message = f"{path} is the journal of another search. What differs: {', '.join(differs)}."
-    hint = f"Give another --out (bisect: --folder), or remove {path.parent} to begin anew."
+    hint = f"Give another --out, or remove {path.parent} to begin anew."
     return Finding("another-search", "error", message, hint)

@@ -24,7 +24,7 @@ from .space import Space
 
 __all__ = ["WRONG", "Clock", "How", "Processes", "caches", "detail_of", "differs", "milliseconds", "moments", "shown"]
 
-Clock = Literal["steps", "metric", "wall"]
+Clock = Literal["steps", "metric", "whole"]
 WRONG = "wrong-numbers"
 COMPARED = 10
 """As many of the first numbers are compared."""
@@ -38,7 +38,7 @@ class How(NamedTuple):
     """How a program is run and judged.
 
     ``seconds``: of steady state to measure; ``clock``: "steps" (the program's own steps), "metric" (numbers in the output that ``metric`` finds) or
-    "wall" (the whole run); ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``cache``: compiled programs are kept for
+    "whole" (all of the run); ``whole``: each run finishes; ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``cache``: compiled programs are kept for
     the other runs of the search; ``early``: the next run may import and wait while one is measured.
     """
 
@@ -53,6 +53,7 @@ class How(NamedTuple):
     timeout: float | None = None
     cache: bool = True
     early: bool = True
+    whole: bool = False
 
 
 class Processes:
@@ -88,7 +89,7 @@ class Processes:
         self._early.drop()
 
     def _asked(self) -> Asked:
-        return Asked(seconds=self.how.seconds, whole=self.how.clock == "wall", metric=self.how.metric)
+        return Asked(seconds=self.how.seconds, whole=self.how.whole, metric=self.how.metric)
 
     def _folder(self, number: int) -> Path:
         return self.how.folder / f"{number:03}"
@@ -190,7 +191,7 @@ def shown(outcome: Outcome, how: How) -> tuple[float, ...]:
 
 def milliseconds(outcome: Outcome, how: How) -> float | None:
     """What one step took, of the slowest process; a metric of which more is better is turned over."""
-    if how.clock == "wall":
+    if how.clock == "whole":
         return outcome.seconds * 1e3
     if how.clock == "metric":
         value = median(outcome.metric) if outcome.metric else 0.0

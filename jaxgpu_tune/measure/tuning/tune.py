@@ -114,7 +114,7 @@ def how_it_stands(space: Space, how: How, files: Files) -> Tuned:
 def about(space: Space, how: How) -> dict[str, Any]:
     """What tells one search from another: the command, what is tried, how it is judged, on what."""
     machine = space.observation.machine
-    judged: Sequence[str] = ("seconds", "clock", "metric", "higher_is_better", "numbers", "tolerance")
+    judged: Sequence[str] = ("seconds", "clock", "whole", "metric", "higher_is_better", "numbers", "tolerance")
     return {
         "command": list(how.command),
         **{name: getattr(how, name) for name in judged},

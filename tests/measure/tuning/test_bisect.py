@@ -1,0 +1,46 @@
+"""Where a bisect keeps its runs, and what it goes by; its answers on real programs are in tests/cli."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jaxgpu_tune.cli.measuring import how_of
+from jaxgpu_tune.measure.search.trials import atom
+from jaxgpu_tune.measure.tuning.bisect import Bisected, Symptom, bisect_command
+from jaxgpu_tune.measure.tuning.suspects import Suspects
+from jaxgpu_tune.measure.tuning.trying import How
+from tests.measure.tuning.test_space import space
+
+PARTS = tuple(atom(f"{name}=1", "env") for name in ("GOOD", "BAD"))
+GIVEN = {"seconds": "1", "timeout": None, "metric": None, "higher": False, "numbers": None, "whole": False}
+
+
+def bisected(folder: Path, script: str, symptom: Symptom = Symptom(), **more: object) -> Bisected:  # noqa: B008 - a frozen value
+    suspects = Suspects(space(gpus=0, environ={"PATH": os.environ["PATH"]}), PARTS)
+    return bisect_command(suspects, How(("sh", "-c", script), folder, 0.1, **more), symptom)  # type: ignore[arg-type]
+
+
+def test_a_folder_with_another_bisect_is_left_as_it_is_and_each_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    first = bisected(folder, "test -z $BAD")
+    other = bisected(folder, "test -z $GOOD")
+    assert [one.guilty for one in (first, other)] == [((PARTS[1],),), ((PARTS[0],),)]
+    assert (first.report["folder"], other.report["folder"]) == (str(folder), str(tmp_path / "runs-2"))
+    assert bisected(folder, "test -z $GOOD").trials == other.trials
+    assert bisected(folder, "test -z $BAD").trials == first.trials
+
+
+def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:
+    """The number says one thing and the time of the run the opposite."""
+    script = (
+        'echo "took $((10 + 10 * ${BAD:-0}))"; sleep 0.$((4 - 3 * ${BAD:-0})); touch "$JAXGPU_TUNE_RUN_DIR/finished"'
+    )
+    told = {**GIVEN, "whole": True, "metric": r"took (\d+)"}
+    how = how_of(("x",), told, tmp_path)
+    assert (how.clock, how.whole) == ("metric", True)
+    assert how_of(("x",), {**GIVEN, "whole": True}, tmp_path).clock == "whole"
+    found = bisected(tmp_path / "runs", script, Symptom("slower", 0.5), clock="metric", whole=True, metric=how.metric)
+    assert found.guilty == ((PARTS[1],),)
+    assert found.confirmed
+    assert len(list(tmp_path.glob("runs/*/files/finished"))) == len(found.trials)
