@@ -49,7 +49,7 @@ class Journal:
 
 
 def own_folder(folder: Path, about: Mapping[str, Any]) -> Path:
-    """The folder, or where that holds the journal of something else, the next one beside it: runs-2, runs-3, …"""
+    """The folder, or the next one beside it (runs-2, runs-3, …) where that holds the journal of something else."""
     places = (folder.with_name(f"{folder.name}-{number}") if number > 1 else folder for number in count(1))
     return next(place for place in places if not _is_another(_whole_lines(place / NAME), about))
 
