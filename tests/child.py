@@ -17,6 +17,7 @@ from tests import warm
 ROOT = Path(__file__).resolve().parent.parent
 PRELUDE = "import json\ndef tell(value):\n    print('\\x01' + json.dumps(value))\n"
 BEGINS_WITH_JAX = re.compile(r"\s*(import ([a-z]+, )*jax\b|from jax\b)(?!_)")
+HAS_JAX = re.compile(r"\b(import|from) ([a-z]+, )*jax\b(?!_)")
 OURS = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "PMI")
 
 
@@ -37,14 +38,21 @@ def clean_environ(**extra: str) -> dict[str, str]:
 
 
 def run(
-    code: str, *, timeout: float = 600, argv: tuple[str, ...] = (), cwd: Path | None = None, **environ: str
+    code: str,
+    *,
+    timeout: float = 600,
+    argv: tuple[str, ...] = (),
+    cwd: Path | None = None,
+    cold: bool = False,
+    **environ: str,
 ) -> Ended:
     """Run Python ``code`` in a process of its own; it may call ``tell(value)`` once.
 
-    Code that begins by importing jax runs in a fork of a process that has just done so; see ``warm``.
+    Code that begins by importing jax runs in a fork of a process that has just done so; code that does it later, in a fork
+    of one that has imported what jax imports; see ``warm``. ``cold``: in a new process whatever it imports.
     """
-    if BEGINS_WITH_JAX.match(code):
-        return run_warm(code, timeout=timeout, argv=argv, cwd=cwd, **environ)
+    if HAS_JAX.search(code) and not cold:
+        return _run_in_fork(code, bool(BEGINS_WITH_JAX.match(code)), timeout, argv, cwd, environ)
     child = subprocess.run(
         [sys.executable, "-c", PRELUDE + code, *argv],
         env=clean_environ(**environ),
@@ -61,7 +69,13 @@ def run_warm(
     code: str, *, timeout: float = 600, argv: tuple[str, ...] = (), cwd: Path | None = None, **environ: str
 ) -> Ended:
     """As ``run``, where it does not matter that jax is imported before the code begins: saves a second."""
-    job = warm.Job(PRELUDE + code, argv, clean_environ(**environ), str(cwd or Path.cwd()), timeout)
+    return _run_in_fork(code, True, timeout, argv, cwd, environ)
+
+
+def _run_in_fork(
+    code: str, jax: bool, timeout: float, argv: tuple[str, ...], cwd: Path | None, environ: dict[str, str]
+) -> Ended:
+    job = warm.Job(PRELUDE + code, argv, clean_environ(**environ), str(cwd or Path.cwd()), timeout, jax)
     return _ended(*warm.run(job))
 
 

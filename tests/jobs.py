@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from tests import warm
 from tests.child import clean_environ, free_port
 
 PRELUDE = """
@@ -27,23 +27,19 @@ def part():
 def job(code: str, environs: Sequence[dict[str, str]], *, timeout: float = 600) -> list[Any]:
     """What each process told, one for each environment; ``code`` has rank, count, join(), part() and tell()."""
     port = str(free_port())
+    plain = _without_proxies(clean_environ(JAX_PLATFORMS="cpu"))
+    words = [(str(rank), str(len(environs)), port) for rank in range(len(environs))]
     members = [
-        subprocess.Popen(
-            [sys.executable, "-c", PRELUDE + code, str(rank), str(len(environs)), port],
-            env=_without_proxies(clean_environ(JAX_PLATFORMS="cpu")) | environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank, environ in enumerate(environs)
+        warm.Running(warm.Job(PRELUDE + code, argv, plain | environ, str(Path.cwd()), timeout, jax=False))
+        for argv, environ in zip(words, environs, strict=True)
     ]
     try:
-        ended = [member.communicate(timeout=timeout) for member in members]
+        ended = [member.end() for member in members]
     finally:
         for member in members:
             member.kill()
-    assert all(member.returncode == 0 for member in members), [stderr for _, stderr in ended]
-    return [[json.loads(line[1:]) for line in stdout.splitlines() if line.startswith("\x01")] for stdout, _ in ended]
+    assert all(status == 0 for status, _, _ in ended), [stderr for _, _, stderr in ended]
+    return [[json.loads(line[1:]) for line in stdout.splitlines() if line.startswith("\x01")] for _, stdout, _ in ended]
 
 
 def _without_proxies(environ: dict[str, str]) -> dict[str, str]:

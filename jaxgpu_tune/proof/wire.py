@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..values import Value
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Field", "Schema", "decode", "entries", "schema_of", "sub_message", "varint", "zeros"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FILE = re.compile(rb"\n[\x07-\x7f](?=[a-z][\w./+-]*\.proto)")
+"""How the descriptor of a file begins: its first field is its name, with the length before it."""
 _DOUBLE, _FLOAT, _BOOL, _STRING, _MESSAGE, _BYTES_TYPE, _ENUM = 1, 2, 8, 9, 11, 12, 14
 
 
@@ -105,27 +108,33 @@ class Schema:
 
 def schema_of(binary: bytes | mmap, root: str, levels: int = 99) -> Schema:
     """What the file ``root`` and all it imports, at most so many levels deep, declare: from the descriptors in ``binary``."""
-    schema = Schema()
+    schema, places = Schema(), _places(binary)
     todo, seen = [(root, 0)], set()
     while todo:
         name, level = todo.pop()
         if name in seen:
             continue
         seen.add(name)
-        for found in _file_descriptors(binary, name):
+        for found in _file_descriptors(binary, places.get(name.encode(), ())):
             _add_file(schema, found)
             todo += [(d.decode(), level + 1) for d in _all(found, 3) if level < levels]
     return schema
 
 
-def _file_descriptors(binary: bytes | mmap, name: str) -> Iterator[bytes]:
-    head = b"\x0a" + bytes([len(name)]) + name.encode()
-    start = binary.find(head)
-    while start >= 0:
+def _places(binary: bytes | mmap) -> dict[bytes, list[int]]:
+    """Where what may be a file's descriptor begins, by the file's name: one pass, as a jaxlib has 300 MB."""
+    places: dict[bytes, list[int]] = {}
+    for match in _FILE.finditer(binary):
+        name = match.end()
+        places.setdefault(binary[name : name + binary[name - 1]], []).append(match.start())
+    return places
+
+
+def _file_descriptors(binary: bytes | mmap, starts: Iterable[int]) -> Iterator[bytes]:
+    for start in starts:
         end = _end_of_file(binary, start)
-        if end > start + len(head):
+        if end > start + 2 + binary[start + 1]:
             yield binary[start:end]
-        start = binary.find(head, start + 1)
 
 
 def _end_of_file(binary: bytes | mmap, start: int) -> int:

@@ -84,7 +84,7 @@ for name in [name for name in sys.modules if name.partition(".")[0] in ("jax", "
 import jax
 tell(jax.config.values["{ALONE}"])
 """
-    assert told(code) == "0"
+    assert told(code, cold=True) == "0"
 
 
 def test_R27_another_process_is_told_what_to_write() -> None:
