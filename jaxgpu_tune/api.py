@@ -16,7 +16,7 @@ from .host.looked_up import named_by, preset_files, written_out
 from .host.observe import observe
 from .host.processes import find_processes
 from .knowledge.presets import all_presets
-from .model import Decision, Explanation, Finding, Machine, Migration, Observation, Preset, Report
+from .model import Explanation, Finding, Machine, Migration, Observation, Preset, Report
 from .pipeline import make_plan, on_this_disk, plan_here, with_findings
 from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
@@ -293,11 +293,11 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
 
     def restate(xla_flags: str) -> Migration:
         observation = observe(texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
-        renewed = tuple(restated(read_flags(observation, target).flags, target))
-        changed = tuple(item for item in renewed if isinstance(item, Decision))
-        found = tuple(item for item in renewed if isinstance(item, Finding))
+        renewed = [restated(flag, target) for flag in read_flags(observation, target).flags]
+        changed = tuple(decision for one in renewed for decision in one.decisions)
+        found = tuple(finding for one in renewed for finding in one.findings)
         if changed:
-            text = " ".join(item.text for item in renewed if not isinstance(item, (Decision, Finding)))
+            text = " ".join(text for one in renewed for text in one.texts)
             observation = observation._replace(environ={"XLA_FLAGS": text}, flag_file=None)
         report = make_plan(make_request(), observation, NOTHING)
         return Migration(report.xla_flags, ordered((*changed, *report.decisions)), (*found, *report.findings))

@@ -15,6 +15,8 @@ from .values import Value, jsonable
 
 Severity = Literal["error", "warning", "note"]
 SettingKind = Literal["xla_flag", "env", "jax_config"]
+Origin = Literal["argument", "request", "existing", "preset", "fault"]
+"""Who wants a setting: this call, an earlier one, what is set already, a preset, or a fault of what is installed that it avoids."""
 Phase = Literal["not-imported", "imported", "started"]
 Status = Literal["set", "kept", "merged", "default", "absent", "unmet", "translated", "dropped", "removed", "late"]
 
@@ -50,7 +52,7 @@ class Decision(Value):
     """What became of one setting, and why.
 
     ``name`` is the flag without dashes, the variable or the jax.config option; ``value`` the text
-    that is emitted (None: nothing is); ``reason`` a sentence; ``source`` who asked for it.
+    that is emitted (None: nothing is); ``reason`` a sentence; ``source`` says in words who asked for it, ``origin`` as one of five.
     """
 
     kind: SettingKind
@@ -59,6 +61,7 @@ class Decision(Value):
     status: Status
     reason: str
     source: str = ""
+    origin: Origin | None = None
 
 
 class Setting(Value):
@@ -66,7 +69,7 @@ class Setting(Value):
 
     ``value`` is the text of a flag or a variable, the typed value of an option; None removes. ``when`` maps the closed vocabulary of conditions (see
     ``planning/base/conditions.py``) to what each demands; ``measured`` says in the same words where it was measured, empty: nowhere.
-    ``call``: the number of the earlier call that asked for it.
+    ``call``: the number of the earlier call that asked for it; ``argument``: the one of the call that stands for it.
     """
 
     kind: SettingKind
@@ -77,6 +80,7 @@ class Setting(Value):
     when: Mapping[str, Any] = NOTHING
     measured: Mapping[str, Any] = NOTHING
     call: int = 0
+    argument: str = ""
 
 
 class Preset(Value):

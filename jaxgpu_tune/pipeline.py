@@ -11,27 +11,24 @@ from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, Unkn
 from .host.detect import MACHINE_FILE
 from .host.observe import relevant
 from .host.packages import installed_versions
-from .model import Decision, Finding, Machine, Observation, Preset, Report, Setting
-from .planning.base.wish import Adapted, Problem, Repaired, Wish, collect
+from .model import Finding, Machine, Observation, Preset, Report
+from .planning.base.wish import Problem
 from .planning.composing import compose
-from .planning.findings.option_needs import companions, refused_here
+from .planning.draft import Draft, Sight, drafted
 from .planning.findings.unfit_installs import misfits, shadowed, shared_flags
 from .planning.findings.whole import of_settings, of_surroundings
 from .planning.in_force import InForce, in_force
-from .planning.merging.assemble import carried, environ_changes, flags_text, option_values, ordered
-from .planning.merging.inherit import inherit, read_flags, unlisted_flags
-from .planning.merging.merge import merge
-from .planning.release.adapt import adapt, mistakes
+from .planning.merging.assemble import environ_changes, option_values
+from .planning.merging.inherit import unlisted_flags
 from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, is_off, raise_problems
-from .planning.select import advised, asked_fraction, facts_of, nothing_set, select, stated_fraction
+from .planning.select import advised
 from .planning.settings.from_arguments import CACHE_OPTION, DATA_DIR
-from .values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .knowledge.installs import Fault
-    from .planning.base.conditions import Facts
+    from .planning.base.wish import Wish
 
 
 __all__ = ["composed", "make_plan", "on_this_disk", "plan_here", "with_findings"]
@@ -153,92 +150,48 @@ def make_plan(
     """
     looks_around = preset is None
     request, preset = (request, preset) if preset else composed(request)
-    given = (observation, preset, refused, accepted, looks_around)
-    draft = _drafted(_holding(request, InForce(cpu=request.platform == "cpu")), *given)
+    sight = Sight(observation, preset, refused, accepted, looks_around)
+    draft = drafted(_holding(request, InForce(cpu=request.platform == "cpu")), sight)
     held = in_force(draft.wishes)
     if held != draft.request.held:
-        draft = _drafted(_holding(request, held), *given)
+        draft = drafted(_holding(request, held), sight)
     raise_problems(draft.problems)
-    findings = tuple(dict.fromkeys(_found(draft, observation, looks_around=looks_around)))
+    findings = tuple(dict.fromkeys(_found(draft, sight)))
     if request.strict:
         _raise_strict(findings)
-    changed = option_values(draft.wishes, draft.decisions)
-    environ = environ_changes(
-        draft.wishes, draft.decisions, draft.flags, changed, observation.environ, draft.target.jax_release
-    )
-    return Report(
-        preset=request.preset,
-        machine=observation.machine,
-        xla_flags=draft.flags,
-        environ=environ,
-        jax_config=changed,
-        decisions=draft.decisions,
-        findings=findings,
-        inputs={"arguments": request.arguments, "environ": relevant(observation, draft.decisions)},
-    )
-
-
-class Draft(Value):
-    """A plan made with what is ``held`` to be in force; it stands if that is what it puts in force."""
-
-    request: Request
-    preset: Preset
-    facts: Facts
-    target: Target
-    faults: tuple[Fault, ...]
-    stages: tuple[Adapted, ...]
-    decisions: tuple[Decision, ...]
-    flags: str
-
-    @property
-    def wishes(self) -> tuple[Wish, ...]:
-        """What is in force."""
-        return self.stages[-1].wishes
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the arguments."""
-        return (*self.request.problems, *(problem for stage in self.stages for problem in stage.problems))
+    return _reported(request, observation, draft, findings)
 
 
 def _holding(request: Request, held: InForce) -> Request:
     return request._replace(held=held, platform="cpu" if held.cpu else request.platform)
 
 
-def _drafted(
-    request: Request,
-    observation: Observation,
-    preset: Preset,
-    refused: frozenset[str],
-    accepted: frozenset[str],
-    looks_around: bool,
-) -> Draft:
-    """select -> merge, with what the request holds to be in force."""
-    machine = observation.machine
-    facts = facts_of(machine, request)
-    target = target_of(machine, refused, accepted, request.held.unified)
-    faults = _faults(request, machine, facts)
-    fraction = stated_fraction(preset, request, observation, facts)
-    avoiding = (setting for fault in faults if looks_around for setting in fault.settings)
-    whole = preset._replace(settings=(*preset.settings, *_settings(fraction), *avoiding))
-    inherited = read_flags(observation, target)
-    stages = _merged(request, observation, whole, facts, target, inherited)
-    decisions = ordered((*collect(fraction).decisions, *(one for stage in stages for one in stage.decisions)))
-    flags = flags_text(stages[-1].wishes, inherited, observation.environ.get("XLA_FLAGS", ""))
-    return Draft(request, preset, facts, target, faults, stages, decisions, flags)
+def _reported(request: Request, observation: Observation, draft: Draft, findings: tuple[Finding, ...]) -> Report:
+    decisions, release = draft.decisions, draft.target.jax_release
+    changed = option_values(draft.wishes, decisions, observation.jax_config or ())
+    return Report(
+        preset=request.preset,
+        machine=observation.machine,
+        xla_flags=draft.flags,
+        environ=environ_changes(draft.wishes, decisions, draft.flags, changed, observation.environ, release),
+        jax_config=changed,
+        decisions=decisions,
+        findings=findings,
+        inputs={"arguments": request.arguments, "environ": relevant(observation, decisions)},
+    )
 
 
-def _found(draft: Draft, observation: Observation, *, looks_around: bool) -> Iterable[Finding]:
+def _found(draft: Draft, sight: Sight) -> Iterable[Finding]:
     """Everything that is to be said of the plan, and of the machine if that is looked at."""
-    request, wishes, facts = draft.request, draft.wishes, draft.facts
+    request, wishes, facts, observation = draft.request, draft.wishes, draft.facts, sight.observation
     yield from observation.notes
     yield from request.notes
-    yield from _misfits(request, observation) if looks_around else ()
+    yield from _misfits(request, observation) if sight.looks_around else ()
     yield from _avoided(draft.faults, wishes, draft.target, observation.machine)
     yield from draft.target.findings
-    yield from (finding for stage in draft.stages for finding in stage.findings)
+    yield from draft.outcome.findings
     yield from of_settings(wishes, facts, request, observation, draft.target)
-    yield from of_surroundings(wishes, observation, request) if looks_around else ()
+    yield from of_surroundings(wishes, observation, request) if sight.looks_around else ()
     yield from shared_flags(observation, draft.flags)
     yield from advised(draft.preset, facts)
 
@@ -252,60 +205,10 @@ def composed(request: Request) -> tuple[Request, Preset]:
         return request._replace(problems=(*request.problems, *found)), Preset(request.preset, "", "user")
 
 
-def _merged(
-    request: Request,
-    observation: Observation,
-    preset: Preset,
-    facts: Facts,
-    target: Target,
-    inherited: Repaired,
-) -> tuple[Adapted, ...]:
-    """select -> merge: what each stage leaves, of the preset, of what is set already and of the arguments; the last is in force."""
-    selected = tuple(select(preset, request, facts))
-    earlier, asked = _explicit(request, observation, facts, target)
-    wanted = {s.name for s in (*selected, *earlier, *asked) if isinstance(s, Setting) and s.kind == "env"}
-    nothing = nothing_set(preset, selected, request, facts, observation.machine)
-    chosen = collect((*selected, *earlier, *asked, *nothing))
-    stated = collect(
-        (
-            *inherit(observation, inherited, wanted, target),
-            *adapt(_settings(selected), "preset", target),
-            *mistakes(preset, selected, target),
-            *adapt(companions((*earlier, *asked), target.jax_release), "preset", target),
-            *adapt(_settings(earlier), "request", target),
-            *adapt(_settings(asked), "argument", target),
-        )
-    )
-    sensible = collect(refused_here(stated.wishes, facts, observation, request.prefer))
-    reaching = collect(carried(sensible.wishes, target.jax_release, observation.live))
-    return chosen, stated, sensible, reaching, collect(merge(reaching.wishes, target, request.prefer))
-
-
-def _explicit(
-    request: Request, observation: Observation, facts: Facts, target: Target
-) -> tuple[tuple[object, ...], tuple[object, ...]]:
-    """What earlier calls asked for and still holds, in their order; and what this one asks for."""
-    fraction = asked_fraction(request, observation, facts)
-    if not request.earlier and not request.remembered:
-        return (), (*request.settings, *fraction)
-    from .planning.layers import explicit
-
-    return explicit(request, fraction, observation, target)
-
-
 def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
     """What of the installed packages, the driver and the GPUs does not fit together, whatever is set."""
     machine = observation.machine
     return (*misfits(machine, request.platform or ""), *shadowed(machine, observation.cuda_folders))
-
-
-def _faults(request: Request, machine: Machine, facts: Facts) -> tuple[Fault, ...]:
-    """The faults of what is installed that flags avoid."""
-    if not machine.gpus:
-        return ()
-    from .planning.findings.faults import faults_here
-
-    return faults_here(machine, facts, request.platform or "")
 
 
 def _avoided(
@@ -316,10 +219,6 @@ def _avoided(
         from .planning.findings.faults import check_faults
 
         yield from check_faults(faults, wishes, target, machine)
-
-
-def _settings(items: Iterable[object]) -> Iterable[Setting]:
-    return (item for item in items if isinstance(item, Setting))
 
 
 def _raise_strict(findings: Iterable[Finding]) -> None:

@@ -104,12 +104,7 @@ def for_one_function(request: Request, observation: Observation) -> Report:
         for layer in observation.layers
     )
     report = plan_here(request, observation._replace(layers=layers))
-    if not layers:
-        return report
-    from .planning.layers import earlier
-
-    theirs = tuple(f"{earlier(layer)}, " for layer in layers)
-    return report._replace(decisions=tuple(d for d in report.decisions if not d.source.startswith(theirs)))
+    return report._replace(decisions=tuple(d for d in report.decisions if d.origin != "request"))
 
 
 def is_typed(environ: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxgpu_tune.planning.base.wish import InheritedFlag, Repaired
+from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import Scan, Token, quote, scan, scan_file_text
 from jaxgpu_tune.planning.xla_flags.repair import repair
 from tests.flag_texts import Build
@@ -91,8 +91,8 @@ def read_as_meant(text: str, build: Build) -> Repaired:
     return repair(text, known=build.known.__contains__, closest=build.closest, boolean=build.boolean)
 
 
-def _plainly(flag: InheritedFlag) -> str:
-    return f"--{flag.name}" if flag.value is None else quote(flag.name, flag.value)
+def _plainly(flag: Token) -> str:
+    return f"--{flag.name}" if flag.value is None else quote(str(flag.name), flag.value)
 
 
 def _joined(texts: Iterable[str]) -> str:
@@ -100,7 +100,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def _repair_verdict(
-    build: Build, text: str, fixed: Repaired, kept: list[InheritedFlag], answer: Answer, plain: Answer
+    build: Build, text: str, fixed: Repaired, kept: list[Token], answer: Answer, plain: Answer
 ) -> Verdict:
     if not answer.accepted and plain.accepted:
         return Verdict(text, problem=f"what repair gives is refused: {answer.message[-300:]}")

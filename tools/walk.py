@@ -5,7 +5,7 @@ setting on its way: a flag that XLA_FLAGS holds; the same, damaged; one of an ol
 
 A function is passed if one of its arguments, or what it returns or yields, holds the setting's name or value: as a text or
 a number, as a field of one of the package's values, or as an item of a list of these. Mappings (an environment) and
-values that hold other values (a plan, a request) are not looked into. A comprehension or a lambda is part of
+what is whole (a request, a preset, a plan) are not looked into. A comprehension or a lambda is part of
 the function that it stands in; what the values of ``values.py`` do by themselves is not counted.
 
 For each walk: ``functions`` and ``modules`` until the first Decision about the setting is handed back, ``forms`` (types of the package's
@@ -29,7 +29,8 @@ FLAG, VALUE = "xla_gpu_collective_permute_decomposer_threshold", "123456789"
 OLD, NEW = "xla_gpu_enable_address_computation_fusion", "xla_gpu_enable_dynamic_slice_fusion"
 FRACTIONS = ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION", "0.8125")
 PRESET = f'[[set]]\nflag = "{FLAG}"\nvalue = {VALUE}\nreason = "to be seen"\n'
-JUDGE = ("knowledge/flags.py", "check_value")
+JUDGE = ("knowledge/flag_values.py", "refusal")
+WHOLE = ("Chosen", "Draft", "Observation", "Preset", "Report", "Request", "Sight")
 
 
 class Step(NamedTuple):
@@ -79,7 +80,9 @@ def measured(root: Path) -> dict[str, list[Step]]:
     with tempfile.TemporaryDirectory() as folder:
         found = {}
         for name, (marks, preset, arguments) in calls(Path(folder)).items():
-            found[name] = watched(package, marks, lambda p=preset, a=arguments: jaxgpu_tune.plan(p, machine=machine, **a))
+            found[name] = watched(
+                package, marks, lambda p=preset, a=arguments: jaxgpu_tune.plan(p, machine=machine, **a)
+            )
     return found
 
 
@@ -134,7 +137,7 @@ def holders(value: Any, marks: tuple[str, ...]) -> Iterator[str]:
 
 def is_held(value: Any, marks: tuple[str, ...]) -> bool:
     """Whether a plain value, a field of one of the package's, or plain values in a field are known by a mark."""
-    fields = getattr(type(value), "_fields", None)
+    fields = None if type(value).__name__ in WHOLE else getattr(type(value), "_fields", None)
     held = [getattr(value, name) for name in fields] if fields is not None else [value]
     return any(is_mark(one, marks) for field in held for one in (plain(field) if fields is not None else [field]))
 
@@ -195,8 +198,12 @@ def main(arguments: list[str]) -> None:
     """Print what each walk passes."""
     parser = argparse.ArgumentParser(prog="python -m tools.walk", description=str(__doc__).partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--steps", metavar="WALK", help="print the functions of that walk, in the order in which they are passed")
-    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the checkout that is measured; by default the one here")
+    parser.add_argument(
+        "--steps", metavar="WALK", help="print the functions of that walk, in the order in which they are passed"
+    )
+    parser.add_argument(
+        "--root", type=Path, default=Path.cwd(), help="the checkout that is measured; by default the one here"
+    )
     asked = parser.parse_args(arguments)
     found = measured(asked.root.resolve())
     if asked.steps:
@@ -207,7 +214,9 @@ def main(arguments: list[str]) -> None:
         print(json.dumps({name: walk._asdict() for name, walk in walks.items()}, indent=1))
         return
     for name, walk in walks.items():
-        print(f"{name}: {walk.functions} functions, {walk.modules} modules, {walk.returns} returns, judged {walk.judged} times,")
+        print(
+            f"{name}: {walk.functions} functions, {walk.modules} modules, {walk.returns} returns, judged {walk.judged} times,"
+        )
         print(f"  forms: {', '.join(walk.forms)}; the whole call: {walk.whole[0]} functions, {walk.whole[1]} modules")
 
 

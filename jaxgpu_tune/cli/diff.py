@@ -71,4 +71,4 @@ def _flags_in(environ: Mapping[str, str], release: str) -> set[str]:
     from ..planning.release.target import target_of
 
     observation = observe(environ, Machine(jaxlib=release), live=False)
-    return {flag.name for flag in read_flags(observation, target_of(observation.machine)).flags}
+    return {str(flag.name) for flag in read_flags(observation, target_of(observation.machine)).flags}

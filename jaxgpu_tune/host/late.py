@@ -83,7 +83,7 @@ def _is_frozen(name: str, release: str | None) -> bool:
 
 
 def _is_own(decision: Decision, named: bool) -> bool:
-    return decision.source.startswith("argument ") or (named and decision.source.startswith("preset "))
+    return decision.origin == "argument" or (named and decision.origin == "preset")
 
 
 def _shown(decision: Decision) -> str:
@@ -118,7 +118,7 @@ def without(report: Report, late: Late, cause: str) -> Report:
         return decision._replace(status="late", reason=f"{reason} ({decision.reason})") if hit else decision
 
     decisions = tuple(map(marked_late, report.decisions))
-    struck = {d.source.removeprefix(FAULT) for d in decisions if d.status == "late"}
+    struck = {d.source.removeprefix(FAULT) for d in decisions if d.status == "late" and d.origin == "fault"}
     findings = (f._replace(severity="error") if f.code in struck else f for f in report.findings)
     kept = {name: os.environ.get(name) for name in _kept(report, late)}
     return report._replace(

@@ -5,44 +5,42 @@ Only what every process of a job sees alike counts: the total memory, never what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..knowledge import pool as known
-from ..model import Decision, Observation, Preset, Setting
+from ..model import Decision, Observation, Origin, Preset, Setting
 from .base.conditions import Facts
+from .base.wish import Stated
 from .request import Request
 from .settings.pool_variables import COLLECTIVE_POOL, fraction_name
 
-__all__ = ["fraction_settings", "preset_fraction", "strangers"]
+__all__ = ["asked_fraction", "stated_fraction", "strangers"]
 
 GIB = 2**30
+FROM_CALL = "argument memory_fraction"
 LEAST = 0.1
 """Of a card so small that the reserve is nearly all of it."""
 
 
-def fraction_settings(request: Request, observation: Observation, facts: Facts) -> Iterator[Setting | Decision]:
+def asked_fraction(request: Request, observation: Observation, facts: Facts) -> Stated:
     """The fraction that the call asks for, as a variable."""
     name = fraction_name(observation.environ, observation.machine.jaxlib)
     if request.memory_fraction == "auto":
-        yield _auto(request, observation, facts, name, "argument memory_fraction")
-    elif request.memory_fraction is not None:
-        yield Setting("env", name, f"{float(request.memory_fraction):g}", "asked for", "argument memory_fraction")
-    elif request.processes_per_gpu is not None:
+        return _auto(request, observation, facts, Setting("env", name, None, "", FROM_CALL), "argument")
+    if request.memory_fraction is not None:
+        value, reason, source = f"{float(request.memory_fraction):g}", "asked for", FROM_CALL
+    else:
+        share = request.processes_per_gpu or 1
         whole = known.most("integrated" if _integrated(observation) else "processes")
-        reason = f"{request.processes_per_gpu} processes share {whole:.0%} of each GPU's total memory"
-        yield Setting("env", name, _floor(whole / request.processes_per_gpu), reason, "argument processes_per_gpu")
+        value, source = _floor(whole / share), "argument processes_per_gpu"
+        reason = f"{share} processes share {whole:.0%} of each GPU's total memory"
+    return Stated((Setting("env", name, value, reason, source),))
 
 
-def preset_fraction(
-    preset: Preset, request: Request, observation: Observation, facts: Facts
-) -> tuple[Setting | Decision, ...]:
+def stated_fraction(preset: Preset, request: Request, observation: Observation, facts: Facts) -> Stated:
     """The fraction that a preset states, as one of its settings, or why there is none."""
-    name = fraction_name(observation.environ, observation.machine.jaxlib)
-    if preset.memory_fraction is None:
-        return ()
+    name, source = fraction_name(observation.environ, observation.machine.jaxlib), f"preset {preset.name}"
     if preset.memory_fraction == "auto":
-        return (_auto(request, observation, facts, name, f"preset {preset.name}"),)
-    return (Setting("env", name, f"{float(preset.memory_fraction):g}", "part of the preset", f"preset {preset.name}"),)
+        return _auto(request, observation, facts, Setting("env", name, None, "", source), "preset")
+    return Stated((Setting("env", name, f"{float(preset.memory_fraction or 0):g}", "part of the preset", source),))
 
 
 def strangers(observation: Observation) -> tuple[known.Neighbour, ...]:
@@ -50,28 +48,26 @@ def strangers(observation: Observation) -> tuple[known.Neighbour, ...]:
     return tuple(one for one in known.neighbours() if one.module in observation.modules)
 
 
-def _auto(request: Request, observation: Observation, facts: Facts, name: str, source: str) -> Setting | Decision:
+def _auto(request: Request, observation: Observation, facts: Facts, blank: Setting, origin: Origin) -> Stated:
+    """The computed fraction, or the decision that there is none. ``blank``: the setting without its value."""
     totals = [gpu.memory_bytes for gpu in observation.machine.gpus or ()]
     sizes = [size for size in totals if size]
     unknown = not sizes or len(sizes) < len(totals)
-    most, why = _ceiling(request, observation)
     if unknown and not _integrated(observation):
         reason = "the GPUs' memory is unknown, so no fraction can be computed"
-        return Decision("env", name, None, "unmet", reason, source)
-    left = _left(request, observation, facts)
-    parts = []
-    if unknown:
-        whole = most
-    else:
+        return Stated(decisions=(Decision("env", blank.name, None, "unmet", reason, blank.source, origin),))
+    whole, why = _ceiling(request, observation)
+    parts = [f"at most {whole:.0%}{why}"]
+    if not unknown:
+        left = _left(request, observation, facts)
         reserve = sum(left.values())
-        whole = min(most, max(LEAST, 1 - reserve / min(sizes)))
-        parts.append(f"{min(sizes) / GIB:.4g} GiB in all, {reserve / GIB:.3g} GiB left to {_listed(list(left))}")
-    parts.append(f"at most {most:.0%}{why}")
+        whole = min(whole, max(LEAST, 1 - reserve / min(sizes)))
+        parts.insert(0, f"{min(sizes) / GIB:.4g} GiB in all, {reserve / GIB:.3g} GiB left to {_listed(list(left))}")
     if request.processes_per_gpu:
         parts.append(f"shared by {request.processes_per_gpu} processes")
     share = _floor(whole / (request.processes_per_gpu or 1))
     parts.append(f"by the total memory alone; nvidia-smi shows {float(share):.0%} in use whatever the program uses")
-    return Setting("env", name, share, ", ".join(parts), source)
+    return Stated((blank._replace(value=share, reason=", ".join(parts)),))
 
 
 def _ceiling(request: Request, observation: Observation) -> tuple[float, str]:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import BadSetting, UnknownPreset
 from ..knowledge.tables import written
-from ..model import Decision, Finding, Observation, Setting
+from ..model import Finding, Observation, Setting
 from ..named import Named
 from ..state import Layer
 from .base.secrets import shown_value
-from .base.wish import Wish
+from .base.wish import Stated, Wish
 from .composing import compose
 from .merging.merge import fields_of
 from .request import NOWHERE, Request, make_request, raise_problems
@@ -129,31 +129,36 @@ def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: lis
     return request.preset
 
 
-def explicit(
-    request: Request, fraction: Iterable[Setting | Decision], observation: Observation, target: Target
-) -> tuple[tuple[object, ...], tuple[object, ...]]:
+def explicit(request: Request, fraction: Stated, observation: Observation, target: Target) -> tuple[Stated, Stated]:
     """What earlier calls asked for and still holds, in their order; and what this one asks for. ``fraction``: of the memory."""
     giver = next((request.remembered[name] for name in SHARES if name in request.remembered), None)
     if giver is None:
-        return tuple(struck(request.earlier, observation, target)), (*request.settings, *fraction)
-    theirs = [one._replace(source=f"{giver[0]}, {one.source}") for one in fraction]
-    shares = [one._replace(call=giver[1]) for one in theirs if isinstance(one, Setting)]
+        own = fraction._replace(settings=(*request.settings, *fraction.settings))
+        return struck(request.earlier, observation, target), own
+    who, call = giver
+    shares = [one._replace(source=f"{who}, {one.source}", call=call) for one in fraction.settings]
+    told = tuple(one._replace(source=f"{who}, {one.source}", origin="request") for one in fraction.decisions)
     settings = sorted((*request.earlier, *shares), key=lambda setting: setting.call)
-    told = (one for one in theirs if not isinstance(one, Setting))
-    return (*struck(settings, observation, target), *told), request.settings
+    return struck(settings, observation, target)._replace(decisions=told), Stated(request.settings)
 
 
-def struck(settings: Iterable[Setting], observation: Observation, target: Target) -> Iterator[Setting | Finding]:
+def struck(settings: Iterable[Setting], observation: Observation, target: Target) -> Stated:
     """What earlier calls asked for, without what the user has changed or taken out since."""
     edits = [(_fields(_named(name), target), call) for name, call in observation.edits.items()]
+    left, found = [], []
     for setting in settings:
         mine = _fields(setting, target)
         if max((call for fields, call in edits if fields & mine), default=-1) < setting.call:
-            yield setting
-            continue
-        text = shown_value(setting.name, setting.value) if setting.kind == "env" else setting.value
-        message = f"{written(setting.kind, setting.name, text)} ({setting.source}) was changed or taken out since: what stands there now holds."
-        yield Finding("request-edited", "warning", message, "Ask for it again to have it back.")
+            left.append(setting)
+        else:
+            found.append(_edited(setting))
+    return Stated(tuple(left), findings=tuple(found))
+
+
+def _edited(setting: Setting) -> Finding:
+    text = shown_value(setting.name, setting.value) if setting.kind == "env" else setting.value
+    message = f"{written(setting.kind, setting.name, text)} ({setting.source}) was changed or taken out since: what stands there now holds."
+    return Finding("request-edited", "warning", message, "Ask for it again to have it back.")
 
 
 def variables_asked(layers: Iterable[Layer], environ: Mapping[str, str]) -> frozenset[str]:

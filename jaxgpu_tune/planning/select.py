@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from ..model import Decision, Finding, Gpu, Machine, Observation, Preset, Setting
+from ..model import Decision, Finding, Gpu, Machine, Origin, Preset, Setting
+from ..values import Value
 from .base.conditions import Facts, Verdict, all_met, evaluate
 from .findings.plan_hazards import withheld
 from .request import Request
 from .settings.from_arguments import THRESHOLD_FLAGS
 
 __all__ = [
+    "Selection",
     "advised",
-    "asked_fraction",
     "facts_of",
     "job_devices",
     "nothing_set",
     "select",
-    "stated_fraction",
+    "unheeded",
 ]
 
 FOR_GPUS = ("xla_gpu_", "NCCL_", "CUDA_", "XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
@@ -93,30 +94,51 @@ def _hosts(machine: Machine, processes: int | None) -> int | None:
     return -(-processes // local) if processes and local else None
 
 
-def select(preset: Preset, request: Request, facts: Facts) -> Iterator[Setting | Decision | Finding]:
-    """The preset's settings whose conditions hold, and a decision for each other."""
-    settings = preset.settings if request.layer_bytes is None else _sized(preset.settings, request.layer_bytes)
-    if request.layer_bytes is not None and not any(s.name in THRESHOLD_FLAGS for s in settings):
+class Selection(Value):
+    """The ``settings`` that hold on this machine; those that do not (``unmet``), with a decision for each."""
+
+    settings: tuple[Setting, ...]
+    unmet: tuple[Setting, ...]
+    decisions: tuple[Decision, ...]
+
+
+def select(settings: tuple[Setting, ...], origin: Origin, request: Request, facts: Facts) -> Selection:
+    """Which settings hold here, and why the others do not."""
+    sized = settings if request.layer_bytes is None else _sized(settings, request.layer_bytes)
+    judged = [_judged(setting, request, facts) for setting in sized]
+    unmet = [(one, why_not) for one, why_not in judged if why_not]
+    return Selection(
+        settings=tuple(one for one, why_not in judged if not why_not),
+        unmet=tuple(one for one, _ in unmet),
+        decisions=tuple(Decision(s.kind, s.name, None, "unmet", why, s.source, origin) for s, why in unmet),
+    )
+
+
+def _judged(setting: Setting, request: Request, facts: Facts) -> tuple[Setting, str]:
+    """The setting, marked where it was measured elsewhere alone, and why it does not hold here (empty: it does)."""
+    missed = _missed(setting, facts)
+    waived = request.unmeasured and _is_of_other_gpus(missed)
+    if missed and not waived:
+        return setting, " ".join(verdict.sentence for verdict in missed)
+    danger = withheld(setting, facts)
+    if danger:
+        return setting, danger
+    return setting._replace(reason=f"{setting.reason}; {_unmeasured(setting)}") if waived else setting, ""
+
+
+def unheeded(preset: Preset, request: Request, facts: Facts) -> Iterator[Finding]:
+    """What is asked for and can have no effect here."""
+    if request.layer_bytes is not None and not any(s.name in THRESHOLD_FLAGS for s in preset.settings):
         message = f"layer_bytes has no effect: preset {preset.name} sets no combine threshold."
         yield Finding("layer-bytes-unused", "warning", message, "It serves presets such as fsdp.")
     if request.platform == "cuda" and facts.local_gpus == 0:
         message = "platform='cuda' is asked for, but no NVIDIA GPU can be used here: JAX will fail to start."
-        yield Finding(
-            "no-gpu", "warning", message, "Look at CUDA_VISIBLE_DEVICES and nvidia-smi, or leave platform out."
-        )
-    for setting in settings:
-        missed = _missed(setting, facts)
-        waived = request.unmeasured and _is_of_other_gpus(missed)
-        danger = withheld(setting, facts) if waived or not missed else None
-        if danger or (missed and not waived):
-            reason = danger or " ".join(verdict.sentence for verdict in missed)
-            yield Decision(setting.kind, setting.name, None, "unmet", reason, setting.source)
-        else:
-            yield setting._replace(reason=f"{setting.reason}; {_unmeasured(setting)}") if waived else setting
+        hint = "Look at CUDA_VISIBLE_DEVICES and nvidia-smi, or leave platform out."
+        yield Finding("no-gpu", "warning", message, hint)
 
 
 def nothing_set(
-    preset: Preset, selected: Iterable[object], request: Request, facts: Facts, machine: Machine
+    preset: Preset, selection: Selection, request: Request, facts: Facts, machine: Machine
 ) -> Iterator[Finding]:
     """Whether JAX has no GPU that it is installed for, and whether a preset that has settings sets none of them here, and why."""
     if request.platform == "cpu":
@@ -125,8 +147,7 @@ def nothing_set(
         if any(name.endswith("-plugin") for name in machine.plugins or ()):
             yield _no_gpu(preset)
         return
-    own = [one for one in selected if isinstance(one, (Setting, Decision)) and one.source.startswith("preset ")]
-    if own and all(isinstance(one, Decision) and one.status == "unmet" for one in own):
+    if selection.unmet and not selection.settings:
         yield _sets_nothing(preset, facts)
 
 
@@ -176,23 +197,3 @@ def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ..
         s._replace(value=str(threshold), reason=f"{reason}; {s.reason}") if s.name in THRESHOLD_FLAGS else s
         for s in settings
     )
-
-
-def asked_fraction(request: Request, observation: Observation, facts: Facts) -> tuple[Setting | Decision, ...]:
-    """The share of the memory that is asked for."""
-    if request.memory_fraction is None and request.processes_per_gpu is None:
-        return ()
-    from .fraction import fraction_settings
-
-    return tuple(fraction_settings(request, observation, facts))
-
-
-def stated_fraction(
-    preset: Preset, request: Request, observation: Observation, facts: Facts
-) -> tuple[Setting | Decision, ...]:
-    """The share of the memory that the preset states."""
-    if preset.memory_fraction is None:
-        return ()
-    from .fraction import preset_fraction
-
-    return preset_fraction(preset, request, observation, facts)

@@ -62,13 +62,13 @@ def by_owner(report: Report, *, would: bool = False) -> dict[str, list[Decision]
 
 
 def _is_presets(decision: Decision) -> bool:
-    return decision.source.startswith("preset ")
+    return decision.origin == "preset"
 
 
 def _owner(decision: Decision, *, would: bool) -> str:
     if _is_presets(decision):
         return f"{'Would be set' if would else 'Set'} by {decision.source}:"
-    return f"Asked for ({decision.source}):" if decision.source.startswith("argument ") else "Of what was set already:"
+    return f"Asked for ({decision.source}):" if decision.origin == "argument" else "Of what was set already:"
 
 
 def change(decision: Decision, *, would: bool = False) -> str:

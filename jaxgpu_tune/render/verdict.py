@@ -47,7 +47,7 @@ def headline(report: Report) -> str:
 
 def worth(report: Report) -> str:
     """What the presets were measured to gain on these GPUs and this jaxlib, or elsewhere; empty where nothing is set by them."""
-    if not any(d.status in ("set", "merged") and d.source.startswith("preset ") for d in report.decisions):
+    if not any(d.status in ("set", "merged") and d.origin == "preset" for d in report.decisions):
         return ""
     gains = [gain for name in report.preset.split("+") for gain in gains_of(name.strip())]
     here = [gain for gain in gains if _is_here(gain, report.machine)]
@@ -76,7 +76,7 @@ def _state(report: Report) -> str:
 
 def _preset_is_unmet(report: Report) -> bool:
     """Whether the preset has settings, and none of their conditions holds here."""
-    statuses = {d.status for d in report.decisions if d.source.startswith("preset ")}
+    statuses = {d.status for d in report.decisions if d.origin == "preset"}
     return statuses == {"unmet"}
 
 

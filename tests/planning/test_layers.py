@@ -41,7 +41,8 @@ def test_what_the_user_changed_since_is_the_users(
     """By whichever of its names, and only if it was changed after the call that asked for it."""
     setting = Setting(*asked, "1", "asked for", "a call", call=call)
     seen = Observation(machine(), edits={edit_of(*edited): after})
-    found = list(struck([setting], seen, HERE))
+    left = struck([setting], seen, HERE)
+    found = [*left.settings, *left.findings]
     same = any({asked, edited} <= names for names in SAME)
     if same and after >= call:
         assert [one.code for one in found if isinstance(one, Finding)] == ["request-edited"] and len(found) == 1
@@ -57,7 +58,7 @@ def test_the_umbrella_of_the_guards_is_all_of_them(guard: str, umbrella_edited: 
     asked, edited = names if not umbrella_edited else names[::-1]
     setting = Setting("jax_config", asked, "log", "asked for", "a call", call=1)
     seen = Observation(machine(), edits={edited.upper(): 1})
-    assert [one.code for one in struck([setting], seen, HERE) if isinstance(one, Finding)] == ["request-edited"]
+    assert [one.code for one in struck([setting], seen, HERE).findings] == ["request-edited"]
 
 
 ARGUMENTS = st.fixed_dictionaries(

@@ -21,7 +21,7 @@ from jaxgpu_tune.render.parts import (
 )
 
 STATUSES = ("set", "kept", "merged", "default", "absent", "unmet", "translated", "dropped", "removed", "late")
-SOURCES = ("preset fsdp", "argument flags", "XLA_FLAGS")
+ORIGINS = {"preset fsdp": "preset", "argument flags": "argument", "XLA_FLAGS": "existing"}
 DECISIONS = st.lists(
     st.builds(
         Decision,
@@ -30,10 +30,10 @@ DECISIONS = st.lists(
         value=st.sampled_from([None, "", "1"]),
         status=st.sampled_from(STATUSES),
         reason=st.just("why"),
-        source=st.sampled_from(SOURCES),
+        source=st.sampled_from(sorted(ORIGINS)),
     ),
     unique=True,
-)
+).map(lambda decisions: [one._replace(origin=ORIGINS[one.source]) for one in decisions])
 
 
 def report(*decisions: Decision) -> Report:

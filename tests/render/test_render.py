@@ -26,10 +26,12 @@ FULL = EMPTY._replace(
     applied=True,
     environ={"XLA_FLAGS": "--xla_a=1 --xla_b='x y'", "JAX_PGLE": None},
     decisions=(
-        Decision("xla_flag", "xla_unmet", None, "unmet", "needs devices >=2, here 1", "preset fsdp"),
-        Decision("xla_flag", LONG[2:], "true", "set", "overlaps collectives with computation " * 3, "preset fsdp"),
+        Decision("xla_flag", "xla_unmet", None, "unmet", "needs devices >=2, here 1", "preset fsdp", "preset"),
+        Decision(
+            "xla_flag", LONG[2:], "true", "set", "overlaps collectives with computation " * 3, "preset fsdp", "preset"
+        ),
         Decision("xla_flag", "xla_gpu_enable_command_buffer", "", "kept", "was set already", "XLA_FLAGS"),
-        Decision("xla_flag", "xla_other", None, "unmet", "needs devices >=2, here 1", "preset fsdp"),
+        Decision("xla_flag", "xla_other", None, "unmet", "needs devices >=2, here 1", "preset fsdp", "preset"),
         Decision("jax_config", "jax_enable_pgle", None, "dropped", "<b>unknown</b> here", ""),
     ),
     findings=(
@@ -85,7 +87,7 @@ def test_text_says_what_changed_and_is_short(width: int) -> None:
 
 def test_text_counts_what_is_too_long_to_list() -> None:
     """Many changes and many findings still fit a screen, the worst first."""
-    many = tuple(Decision("xla_flag", f"xla_{n}", "1", "set", "why", "preset fsdp") for n in range(50))
+    many = tuple(Decision("xla_flag", f"xla_{n}", "1", "set", "why", "preset fsdp", "preset") for n in range(50))
     found = tuple(Finding(f"code-{n}", "warning", "long " * 40, "do this") for n in range(40))
     lines = render_text(FULL._replace(decisions=many, findings=(*found, *FULL.findings)), 100).split("\n")
     assert len(lines) <= 25 and "  and 42 more" in lines

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...host.looked_up import preset_of
 from ...knowledge.candidates import Candidate, candidates, treatment
 from ...knowledge.hazards import Hazard, hazards
-from ...model import Observation, Preset, Setting
+from ...model import Decision, Observation, Preset, Setting
 from ...pipeline import make_plan
 from ...planning.base.conditions import all_met
 from ...planning.request import Request
@@ -152,12 +152,12 @@ def _preset(name: str, settings: Iterable[Setting]) -> Preset:
 
 def _config(report: Report) -> Config:
     """What the plan sets of its own, in the words of this build."""
-    ours = (d for d in report.decisions if d.status in OURS and d.value is not None and _is_ours(d.source))
+    ours = (d for d in report.decisions if d.status in OURS and d.value is not None and _is_ours(d))
     return frozenset(Atom(d.kind, d.name, d.value or "") for d in ours)
 
 
-def _is_ours(source: str) -> bool:
-    return source not in ("", "XLA_FLAGS", "environment", "jax.config")
+def _is_ours(decision: Decision) -> bool:
+    return decision.origin != "existing" or decision.status == "merged"
 
 
 def _why(report: Report, candidate: Candidate) -> str:

@@ -1,50 +1,33 @@
-"""What flows through the planning stages: what is inherited, wishes, and the decisions and findings made on the way."""
+"""What flows through the planning stages: the flags that are inherited, wishes, and what each stage makes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ...errors import JaxGpuTuneError
-from ...model import Decision, Finding, SettingKind
+from ...model import Decision, Finding, Origin, Setting, SettingKind, Status
 from ...values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any
 
-    Origin = Literal["argument", "existing", "preset", "request"]
-else:
-    Origin = str
+    from ..xla_flags.grammar import Token
 
 
-__all__ = ["Adapted", "InheritedFlag", "Origin", "Problem", "Repaired", "Stream", "Wish", "collect"]
-
-
-class InheritedFlag(Value):
-    """One flag that the user's XLA_FLAGS holds.
-
-    ``text``: as written, or as repaired (``repaired``). ``known`` False: the build has no such flag
-    and nothing translates it, so it must not be passed on; ``closest`` is the nearest name.
-    """
-
-    name: str
-    value: str | None
-    text: str
-    repaired: bool = False
-    known: bool = True
-    closest: str | None = None
+__all__ = ["Outcome", "Problem", "Repaired", "Stated", "Wish", "together", "wish_of"]
 
 
 class Repaired(Value):
-    """The flags in their order, the findings, and why the text as it stands ends the process whatever the build (or None)."""
+    """The flags in their order as they were meant, the findings, and why the text as it stands ends the process whatever the build (or None)."""
 
-    flags: tuple[InheritedFlag, ...] = ()
+    flags: tuple[Token, ...] = ()
     findings: tuple[Finding, ...] = ()
     fatal: str | None = None
 
 
 class Wish(Value):
-    """One setting in the words of the build to plan for, and who wants it.
+    """One setting and who wants it; from ``adapt`` on in the words of the build to plan for.
 
     ``value``: the decoded text of a flag or variable, the typed value of an option, None to remove;
     ``text``: the flag exactly as the user wrote it, where it was inherited undamaged; ``translated``: it stands for another.
@@ -61,6 +44,28 @@ class Wish(Value):
     translated: bool = False
     given: str | None = None
 
+    @property
+    def is_offered(self) -> bool:
+        """Whether nobody asked for it by name: a preset, or a fault of what is installed, brings it."""
+        return self.origin in ("preset", "fault")
+
+    def decided(self, value: str | None, status: Status, reason: str) -> Decision:
+        """The decision about it."""
+        return Decision(self.kind, self.name, value, status, reason, self.source, self.origin)
+
+
+def wish_of(setting: Setting, origin: Origin) -> Wish:
+    """The wish for a setting as a preset or an argument states it."""
+    return Wish(setting.kind, setting.name, setting.value, origin, setting.reason, setting.source)
+
+
+class Stated(Value):
+    """Settings as they are asked for, before the build is considered; what was decided and found about others."""
+
+    settings: tuple[Setting, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
 
 class Problem(Value):
     """An argument that is wrong: the call raises, with the ``error`` class if all its problems have one."""
@@ -69,14 +74,8 @@ class Problem(Value):
     error: type[JaxGpuTuneError]
 
 
-if TYPE_CHECKING:
-    Stream = Iterator[Wish | Decision | Finding | Problem]
-else:
-    Stream = Iterator
-
-
-class Adapted(Value):
-    """What a stage gives on: wishes that hold so far, and what was decided and found about the others."""
+class Outcome(Value):
+    """What a stage gives on: wishes that hold so far, and what was decided and found about the others, each in its order."""
 
     wishes: tuple[Wish, ...] = ()
     decisions: tuple[Decision, ...] = ()
@@ -84,12 +83,12 @@ class Adapted(Value):
     problems: tuple[Problem, ...] = ()
 
 
-def collect(stream: Iterable[object]) -> Adapted:
-    """Sort a stage's output by what it is, each in its order."""
-    items = tuple(stream)
-    return Adapted(
-        tuple(item for item in items if isinstance(item, Wish)),
-        tuple(item for item in items if isinstance(item, Decision)),
-        tuple(item for item in items if isinstance(item, Finding)),
-        tuple(item for item in items if isinstance(item, Problem)),
+def together(outcomes: Iterable[Outcome]) -> Outcome:
+    """Several as one, in their order."""
+    all_of_them = tuple(outcomes)
+    return Outcome(
+        tuple(wish for one in all_of_them for wish in one.wishes),
+        tuple(decision for one in all_of_them for decision in one.decisions),
+        tuple(finding for one in all_of_them for finding in one.findings),
+        tuple(problem for one in all_of_them for problem in one.problems),
     )

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...errors import BadSetting
 from ...knowledge.versions import matches
-from ...model import Decision, Finding, Observation, Setting
-from ..base.wish import Problem, Wish
+from ...model import Finding, Observation, Setting, Status
+from ...values import Value
+from ..base.wish import Outcome, Problem, Wish, together
 from ..merging.merge import RANKS, shown
 from ..settings.from_arguments import CACHE_OPTION, GUARD_OPTIONS
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["check_options", "companions", "refused_here"]
 
 THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
-CACHE_ARGUMENT = "argument compilation_cache"
 PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
 SCHEDULER, SCHEDULER_BY_HAND = "xla_gpu_enable_latency_hiding_scheduler", ">=0.4.31,<0.5.1"
 LOSES_COSTS = "<0.4.31"
@@ -47,15 +47,13 @@ UNEXPANDED = r"^~[\w.-]*(/|$)|\$\{?[A-Za-z_]"
 """What only a shell replaces; a regular expression may end in $."""
 
 
-def companions(settings: Iterable[object], jax: str | None = None) -> Iterator[Setting]:
-    """What a directory for the compilation cache, and AutoPGLE, need to be of use; whatever is set already beats it (R30)."""
+def companions(settings: Iterable[Setting], jax: str | None = None) -> Iterator[Setting]:
+    """What a directory for the compilation cache, and AutoPGLE, need to be of use; whatever is set already beats it."""
     for setting in settings:
-        if not isinstance(setting, Setting):
-            continue
         if setting.name == PGLE and setting.value is True and jax is not None and matches(SCHEDULER_BY_HAND, jax):
             reason = f"without it jax {jax} profiles and compiles again, but nothing reads the profile"
             yield Setting("xla_flag", SCHEDULER, "true", reason, setting.source)
-        if not setting.source.endswith(CACHE_ARGUMENT) or not setting.value:
+        if setting.argument != "compilation_cache" or not setting.value:
             continue
         reason = "so that programs which compile in less than a second are kept too"
         yield Setting("jax_config", THRESHOLD, 0.0, reason, setting.source)
@@ -64,26 +62,41 @@ def companions(settings: Iterable[object], jax: str | None = None) -> Iterator[S
             yield Setting("jax_config", XLA_CACHES, "none", reason, setting.source)
 
 
-def refused_here(
-    wishes: Iterable[Wish], facts: Facts, observation: Observation, prefer: str
-) -> Iterator[Wish | Decision | Finding | Problem]:
-    """The wishes without those that would end or stall the program (R77, DreamerV3's rule), or that CUDA has missed (R76)."""
-    all_wishes = tuple(wishes)
-    no_profiles, no_guard = _why_no_pgle(facts, observation.environ), _why_no_guard(_in_force(all_wishes, prefer))
-    no_more = _why_no_more(all_wishes, prefer, observation)
-    for wish in all_wishes:
-        if no_profiles and wish.name == PGLE and wish.value is True:
-            yield from _refused(wish, "pgle-refused", no_profiles, PGLE_HINT)
-        elif no_guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
-            yield from _refused(wish, "guard-refused", no_guard, 'Use "log" together with it.')
-        elif no_more and wish.name in MEMORY and wish.origin != "existing":
-            yield _too_much(wish, no_more)
-        elif wish.name == CLIENT_OPTIONS and facts.platform != "cpu" and (wrong := _no_texts(wish.value)):
-            yield from _unusable(wish, wrong)
-        elif TORCH in observation.modules and wish.name.startswith("CUDA_") and wish.origin != "existing":
-            yield from _missed(wish)
-        else:
-            yield wish
+class Against(Value):
+    """Why some wishes cannot be: each a sentence, empty where nothing speaks against them. ``gpu``: a GPU's client starts; ``cuda``: CUDA has."""
+
+    profiles: str
+    guard: str
+    memory: str
+    gpu: bool
+    cuda: bool
+
+
+def refused_here(wishes: tuple[Wish, ...], facts: Facts, observation: Observation, prefer: str) -> Outcome:
+    """The wishes without those that would end or stall the program (DreamerV3's rule), or that CUDA has missed."""
+    against = Against(
+        profiles=_why_no_pgle(facts, observation.environ),
+        guard=_why_no_guard(_in_force(wishes, prefer)),
+        memory=_why_no_more(wishes, prefer, observation),
+        gpu=facts.platform != "cpu",
+        cuda=TORCH in observation.modules,
+    )
+    return together(_left_of(wish, against) for wish in wishes)
+
+
+def _left_of(wish: Wish, against: Against) -> Outcome:
+    own = wish.origin != "existing"
+    if against.profiles and wish.name == PGLE and wish.value is True:
+        return _refused(wish, "pgle-refused", against.profiles, PGLE_HINT)
+    if against.guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
+        return _refused(wish, "guard-refused", against.guard, 'Use "log" together with it.')
+    if against.memory and wish.name in MEMORY and own:
+        return _too_much(wish, against.memory)
+    if against.gpu and wish.name == CLIENT_OPTIONS and (wrong := _no_texts(wish.value)):
+        return _unusable(wish, wrong)
+    if against.cuda and own and wish.name.startswith("CUDA_"):
+        return _missed(wish)
+    return Outcome((wish,))
 
 
 PGLE_HINT = (
@@ -91,14 +104,13 @@ PGLE_HINT = (
 )
 
 
-def _refused(wish: Wish, code: str, reason: str, hint: str) -> Iterator[Wish | Decision | Finding]:
+def _refused(wish: Wish, code: str, reason: str, hint: str) -> Outcome:
     """What is set already stays, and is told."""
+    stated = f"{wish.name}={wish.value}"
     if wish.origin == "existing":
-        yield wish
-        yield Finding(code, "warning", f"{wish.name}={wish.value} is set already: {reason}.", hint)
-        return
-    yield Decision(wish.kind, wish.name, None, "unmet", reason, wish.source)
-    yield Finding(code, "warning", f"{wish.name}={wish.value} is not set: {reason}.", hint)
+        return Outcome((wish,), (), (Finding(code, "warning", f"{stated} is set already: {reason}.", hint),))
+    told = Finding(code, "warning", f"{stated} is not set: {reason}.", hint)
+    return Outcome((), (wish.decided(None, "unmet", reason),), (told,))
 
 
 def _why_no_more(wishes: tuple[Wish, ...], prefer: str, observation: Observation) -> str:
@@ -112,18 +124,17 @@ def _why_no_more(wishes: tuple[Wish, ...], prefer: str, observation: Observation
     return why_not_beyond(in_force, observation.machine)
 
 
-def _too_much(wish: Wish, why: str) -> Problem:
+def _too_much(wish: Wish, why: str) -> Outcome:
     message = f"{shown(wish)} ({wish.source}): {UNIFIED} with a fraction above 1 asks for more memory than the GPU has, and {why}."
-    return Problem(
-        Finding("bad-variable", "error", message, f"Leave out {UNIFIED}, and the fraction above 1."), BadSetting
-    )
+    finding = Finding("bad-variable", "error", message, f"Leave out {UNIFIED}, and the fraction above 1.")
+    return Outcome(problems=(Problem(finding, BadSetting),))
 
 
-def _missed(wish: Wish) -> Iterator[Decision | Finding]:
+def _missed(wish: Wish) -> Outcome:
     reason = "torch.cuda has started CUDA in this process, which has read its variables"
-    yield Decision(wish.kind, wish.name, None, "late", reason, wish.source)
     message = f"{wish.name}={wish.value} is not set: {reason}."
-    yield Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
+    told = Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
+    return Outcome((), (wish.decided(None, "late", reason),), (told,))
 
 
 def _no_texts(value: Any) -> list[str]:
@@ -133,12 +144,13 @@ def _no_texts(value: Any) -> list[str]:
     return sorted(NO_TEXTS.intersection(name.strip() for name in names))
 
 
-def _unusable(wish: Wish, names: list[str]) -> Iterator[Decision | Finding]:
+def _unusable(wish: Wish, names: list[str]) -> Outcome:
     """An option with which no GPU client starts does not leave, whoever set it."""
     reason = f"the CUDA client takes no text for {', '.join(names)} and would not start"
-    yield Decision(wish.kind, wish.name, None, "dropped" if wish.origin == "existing" else "unmet", reason, wish.source)
     hint = "Use memory_fraction=, preallocate= and their like, or the variables XLA_PYTHON_CLIENT_…"
-    yield Finding("client-options", "error", f"{wish.name} is left out: {reason}.", hint)
+    told = Finding("client-options", "error", f"{wish.name} is left out: {reason}.", hint)
+    status: Status = "dropped" if wish.origin == "existing" else "unmet"
+    return Outcome((), (wish.decided(None, status, reason),), (told,))
 
 
 def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:

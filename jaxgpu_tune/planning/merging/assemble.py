@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from ...model import Decision, Finding
-from ..base.wish import Repaired, Wish
+from ..base.wish import Outcome, Repaired, Wish
 from ..release.target import option_of
 from ..settings.from_arguments import GUARD_OPTIONS
 from ..xla_flags.grammar import quote
@@ -20,6 +20,8 @@ __all__ = ["by_variable", "carried", "environ_changes", "flags_text", "option_va
 FLAGS = "XLA_FLAGS"
 GUARD_VARIABLE = "JAX_TRANSFER_GUARD"
 KINDS = ("xla_flag", "env", "jax_config")
+ALONE = "option-without-variable"
+NOT_CARRIED = "no variable carries it into a process that imports jax later"
 
 
 def flags_text(wishes: Iterable[Wish], inherited: Repaired, original: str) -> str:
@@ -33,11 +35,14 @@ def flags_text(wishes: Iterable[Wish], inherited: Repaired, original: str) -> st
     return original if untouched else " ".join(texts)
 
 
-def option_values(wishes: Iterable[Wish], decisions: Iterable[Decision]) -> dict[str, Any]:
-    """The options that are changed, those that were mended included; one that was removed, or taken out of a live jax, is None."""
+def option_values(wishes: Iterable[Wish], decisions: Iterable[Decision], live: Iterable[str]) -> dict[str, Any]:
+    """The options that are changed, those that were mended included; one that was removed, or taken out of a live jax, is None.
+
+    ``live``: the options that a live jax holds.
+    """
     options = [d for d in decisions if d.kind == "jax_config"]
     ours = {d.name for d in options if d.status in ("set", "removed")}
-    taken_out = {d.name: None for d in options if d.status == "dropped" and d.source == "jax.config"}
+    taken_out = {d.name: None for d in options if d.status == "dropped" and d.origin == "existing" and d.name in live}
     changed = (w for w in wishes if w.kind == "jax_config" and (w.name in ours or w.translated))
     return {**taken_out, **{wish.name: wish.value for wish in changed}}
 
@@ -84,23 +89,23 @@ def by_variable(values: Mapping[str, Any], jax: str | None) -> frozenset[str]:
     return frozenset(read.difference(GUARD_OPTIONS).union(GUARD_OPTIONS if _umbrella(values) else ()))
 
 
-def carried(wishes: Iterable[Wish], jax: str | None, live: bool) -> Iterator[Wish | Decision | Finding]:
+def carried(wishes: tuple[Wish, ...], jax: str | None, live: bool) -> Outcome:
     """The wishes that can take effect: an option that no variable carries reaches only this process (``live``)."""
-    all_wishes = tuple(wishes)
-    ours = {w.name: w.value for w in all_wishes if w.kind == "jax_config" and w.origin != "existing"}
+    ours = {w.name: w.value for w in wishes if w.kind == "jax_config" and w.origin != "existing"}
     alone = ours.keys() - by_variable(ours, jax)
-    for wish in all_wishes:
-        if wish.kind != "jax_config" or wish.origin == "existing" or wish.name not in alone or live:
-            yield wish
-            continue
-        reason = "no variable carries it into a process that imports jax later"
-        yield Decision("jax_config", wish.name, None, "unmet", reason, wish.source)
-        message = f"{wish.name} is not set: {reason}."
-        hint = f"Write jax.config.update({wish.name!r}, {wish.value!r}) after `import jax` there, or call configure() there."
-        yield Finding("option-without-variable", "warning", message, hint)
+    lost = [w for w in wishes if w.kind == "jax_config" and w.origin != "existing" and w.name in alone and not live]
+    told = [Finding(ALONE, "warning", f"{w.name} is not set: {NOT_CARRIED}.", _elsewhere(w)) for w in lost]
     if live and alone:
         message = f"{', '.join(sorted(alone))}: set in this process alone; no variable carries this to its children."
-        yield Finding("option-without-variable", "note", message, "Call configure() in them too.")
+        told.append(Finding(ALONE, "note", message, "Call configure() in them too."))
+    left = tuple(w for w in wishes if w not in lost) if lost else wishes
+    return Outcome(left, tuple(w.decided(None, "unmet", NOT_CARRIED) for w in lost), tuple(told))
+
+
+def _elsewhere(wish: Wish) -> str:
+    return (
+        f"Write jax.config.update({wish.name!r}, {wish.value!r}) after `import jax` there, or call configure() there."
+    )
 
 
 def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...knowledge import flags as known
-from ...model import Decision, Observation, Setting
-from ..base.wish import Repaired, Stream, Wish
-from ..release.adapt import adapt, adapt_flag
+from ...model import Observation
+from ..base.wish import Outcome, Repaired, Wish, together
+from ..release.adapt import adapted
 from ..release.target import Target
 from ..request import Request
 from ..settings import pool_variables
-from ..xla_flags.grammar import quote
+from ..xla_flags.grammar import Token, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["inherit", "read_flags", "unlisted_flags"]
 
@@ -38,23 +42,24 @@ FAMILIES = ("CUDA_", "TF_", "JAXGPU_")
 """Families of variables of which the others are held against the names that are known."""
 
 
-def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], target: Target) -> Stream:
+def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], target: Target) -> Outcome:
     """Everything that is set already and matters: XLA flags, variables of XLA, NCCL and CUDA, options, names in ``wanted``."""
-    yield from _taken_out(observation, flags)
-    yield from _flags(flags, target)
-    yield from _variables(observation, frozenset(wanted), target)
-    yield from _options(observation, target)
+    return together(
+        (
+            Outcome(tuple(_taken_out(observation, flags)), findings=flags.findings),
+            *(adapted(_inherited(flag), target) for flag in flags.flags),
+            _variables(observation, frozenset(wanted), target),
+            _options(observation, target),
+        )
+    )
 
 
-def _flags(repaired: Repaired, target: Target) -> Stream:
-    yield from repaired.findings
-    for flag in repaired.flags:
-        value = "true" if flag.value is None else flag.value
-        setting = Setting("xla_flag", flag.name, value, "set already", "XLA_FLAGS")
-        yield from adapt_flag(setting, "existing", target, text=flag.text)
+def _inherited(flag: Token) -> Wish:
+    value = "true" if flag.value is None else flag.value
+    return Wish("xla_flag", str(flag.name), value, "existing", "set already", "XLA_FLAGS", flag.text)
 
 
-def _taken_out(observation: Observation, flags: Repaired) -> Stream:
+def _taken_out(observation: Observation, flags: Repaired) -> Iterator[Wish]:
     """What the user has taken out since an earlier call set it: no preset sets it again."""
     there = {f"--{flag.name}" for flag in flags.flags}.union(observation.environ)
     for name in sorted(set(observation.edits) - there):
@@ -89,9 +94,10 @@ def unlisted_flags(request: Request, observation: Observation, target: Target) -
 
     No release has the name; or the build has it, and the tables refuse the value although its parser may know more words than were tried.
     """
-    inherited = [(flag.name, flag.text) for flag in read_flags(observation, target).flags]
+    flags = read_flags(observation, target).flags
+    inherited = [(str(flag.name), flag.text) for flag in flags]
     asked = [(s.name, quote(s.name, s.value)) for s in request.asked if s.kind == "xla_flag" and s.value is not None]
-    values = {flag.name: flag.value for flag in read_flags(observation, target).flags}
+    values = {str(flag.name): flag.value for flag in flags}
     values |= {setting.name: setting.value for setting in request.asked if setting.kind == "xla_flag"}
     yield from (
         (n, text) for n, text in (*inherited, *asked) if not known.known(n) or _is_doubtful(n, values[n], target)
@@ -110,43 +116,44 @@ def _is_bool(name: str, target: Target) -> bool | None:
     return None if spec is None else spec.type == "bool"
 
 
-def _variables(observation: Observation, wanted: frozenset[str], target: Target) -> Stream:
+def _variables(observation: Observation, wanted: frozenset[str], target: Target) -> Outcome:
     environ = observation.environ
-    gone = tuple(pool_variables.one_fraction(environ, target.jaxlib))
-    yield from (item for item in gone if not isinstance(item, Setting))
-    yield from adapt((item for item in gone if isinstance(item, Setting)), "existing", target)
-    passed_over = {"XLA_FLAGS", *(item.name for item in gone if isinstance(item, Decision))}
+    one = pool_variables.one_fraction(environ, target.jaxlib)
+    passed_over = {"XLA_FLAGS", *(decision.name for decision in one.decisions)}
     told = sorted(name for name in environ if name in wanted or name.startswith(TOLD))
-    yield from _misnamed((name for name in environ if name.startswith(FAMILIES) and name not in told), target)
+    others = sorted(name for name in environ if name.startswith(FAMILIES) and name not in told)
+    found = (one._replace(wishes=()), *(adapted(wish, target) for wish in one.wishes), _misnamed(others, target))
     if not told:
-        return
+        return together(found)
     from ...knowledge.variables import is_setting
 
-    for name in told:
-        if name not in passed_over and is_setting(name):
-            setting = Setting("env", name, environ[name], "set already", ENVIRONMENT)
-            yield from adapt((setting,), "existing", target)
+    read = (name for name in told if name not in passed_over and is_setting(name))
+    wishes = (Wish("env", name, environ[name], "existing", "set already", ENVIRONMENT) for name in read)
+    return together((*found, *(adapted(wish, target) for wish in wishes)))
 
 
-def _misnamed(names: Iterable[str], target: Target) -> Stream:
+def _misnamed(others: list[str], target: Target) -> Outcome:
     """Of variables about which nothing else is said: whether one is close to a name that is read."""
-    others = sorted(names)
-    if others:
-        from ..settings.variable_checks import name_finding
+    if not others:
+        return Outcome()
+    from ..settings.variable_checks import name_finding
 
-        yield from filter(None, (name_finding(name, target.jax_release) for name in others))
+    return Outcome(findings=tuple(filter(None, (name_finding(name, target.jax_release) for name in others))))
 
 
-def _options(observation: Observation, target: Target) -> Stream:
-    live = observation.jax_config
-    for name, value in sorted((live or {}).items()):
-        if isinstance(value, str) and _is_damaged(name, value):
-            yield from adapt((Setting("jax_config", name, value, "set already", "jax.config"),), "existing", target)
-        else:
-            yield Wish("jax_config", name, value, "existing", "set already", "jax.config")
+def _options(observation: Observation, target: Target) -> Outcome:
+    """The options of a live jax, then those that variables set; one of a damaged text is mended."""
+    live = observation.jax_config or {}
+    own = (Wish("jax_config", name, live[name], "existing", "set already", "jax.config") for name in sorted(live))
+    found = [
+        adapted(one, target) if isinstance(one.value, str) and _is_damaged(one.name, one.value) else Outcome((one,))
+        for one in own
+    ]
     variables = {n: v for n, v in sorted(observation.environ.items()) if n.startswith("JAX_") and v}
-    if not variables:
-        return
+    return together((*found, *_by_variable(variables, live, target))) if variables else together(found)
+
+
+def _by_variable(variables: Mapping[str, str], live: Mapping[str, Any], target: Target) -> Iterator[Outcome]:
     from ...knowledge.options import known as is_option
     from ..settings.variable_checks import name_finding
 
@@ -154,10 +161,9 @@ def _options(observation: Observation, target: Target) -> Stream:
         name = variable.lower()
         wrong = name_finding(variable, target.jax_release)
         if wrong is not None:
-            yield wrong
-        elif name not in (live or {}) and is_option(name) and variable == name.upper():
-            setting = Setting("jax_config", name, text, "set already", ENVIRONMENT)
-            yield from adapt((setting,), "existing", target)
+            yield Outcome(findings=(wrong,))
+        elif name not in live and is_option(name) and variable == name.upper():
+            yield adapted(Wish("jax_config", name, text, "existing", "set already", ENVIRONMENT), target)
 
 
 def _is_damaged(name: str, value: str) -> bool:

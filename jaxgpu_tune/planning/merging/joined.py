@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from ...knowledge.flag_spec import FlagSpec
 from ...model import Decision, Status
-from ..base.wish import Stream, Wish
+from ..base.wish import Outcome, Wish
 from ..release.target import Target, same
 
 __all__ = ["join"]
 
 
-def join(group: list[Wish], target: Target) -> Stream:
+def join(group: list[Wish], target: Target) -> Outcome:
     """What the occurrences of one flag come to, with the decision."""
     spec = target.flag(group[0].name)
     existing = [w for w in group if w.origin == "existing"]
     ours = [w for w in group if w.origin != "existing" and w.value is not None]
     if spec is None or not spec.separator:
-        yield from _one_by_one(existing, ours)
-        return
+        return _one_by_one(existing, ours)
     value = _joined(existing, ours, spec)
     if len(existing) == 1 and same(spec, value, existing[0].value):
         (one,) = existing
-        yield one
-        yield Decision("xla_flag", one.name, one.value, "kept", "already holds all that is wanted", one.source)
-        return
-    yield group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
-    yield _of_join(existing, ours, value)
+        return Outcome((one,), (one.decided(one.value, "kept", "already holds all that is wanted"),))
+    whole = group[-1]._replace(value=value, text=None, origin=(ours or existing)[0].origin)
+    return Outcome((whole,), (_of_join(existing, ours, value),))
 
 
 def _joined(existing: list[Wish], ours: list[Wish], spec: FlagSpec) -> str:
@@ -39,11 +36,10 @@ def _joined(existing: list[Wish], ours: list[Wish], spec: FlagSpec) -> str:
     return spec.separator.join(members)
 
 
-def _one_by_one(existing: list[Wish], ours: list[Wish]) -> Stream:
+def _one_by_one(existing: list[Wish], ours: list[Wish]) -> Outcome:
     """A flag that takes one member an occurrence is given several times."""
-    wishes = list({w.value: w for w in (*reversed(ours), *reversed(existing))}.values())[::-1]
-    yield from wishes
-    yield _of_join(existing, ours, " ".join(str(w.value) for w in wishes))
+    wishes = tuple(list({w.value: w for w in (*reversed(ours), *reversed(existing))}.values())[::-1])
+    return Outcome(wishes, (_of_join(existing, ours, " ".join(str(w.value) for w in wishes)),))
 
 
 def _of_join(existing: list[Wish], ours: list[Wish], value: str) -> Decision:
@@ -51,4 +47,4 @@ def _of_join(existing: list[Wish], ours: list[Wish], value: str) -> Decision:
     status: Status = "merged" if existing and ours else "kept" if existing else "set"
     reason = "a list that adds up: " + " + ".join(f"{w.value!r} ({w.source})" for w in both)
     sources = "; ".join(dict.fromkeys(w.source for w in both))
-    return Decision("xla_flag", both[0].name, value, status, reason, sources)
+    return both[0]._replace(source=sources).decided(value, status, reason)

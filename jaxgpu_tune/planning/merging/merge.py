@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ...knowledge.tables import written
 from ...model import Decision, Finding
-from ..base.wish import Stream, Wish
+from ..base.wish import Outcome, Wish, together
 from ..release.target import Target, same
 from ..settings.from_arguments import GUARD_OPTIONS
 from ..settings.pool_variables import FRACTION_NAMES
@@ -20,8 +20,8 @@ from ..xla_flags.grammar import quote
 __all__ = ["RANKS", "merge", "shown", "text_of"]
 
 RANKS = {
-    "existing": {"preset": 0, "existing": 1, "request": 2, "argument": 3},
-    "preset": {"existing": 0, "preset": 1, "request": 2, "argument": 3},
+    "existing": {"fault": 0, "preset": 0, "existing": 1, "request": 2, "argument": 3},
+    "preset": {"existing": 0, "fault": 1, "preset": 1, "request": 2, "argument": 3},
 }
 """A request is an earlier call's argument."""
 GIVEN = ("existing", "request")
@@ -31,19 +31,17 @@ SCHEDULERS = "CUDA_VISIBLE_DEVICES"
 UMBRELLA = "jax_transfer_guard"
 
 
-def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Stream:
+def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Outcome:
     """Every wish that is emitted, in canonical order, with the decisions and findings of all."""
     rank = RANKS[prefer]
     groups = _groups(_specific_guards(tuple(wishes)), lambda wish: fields_of(wish, target))
-    outcomes = [tuple(_resolve(_one_list(group, target), target, rank)) for group in groups]
-    for outcome in sorted(outcomes, key=_place):
-        yield from outcome
+    outcomes = [_resolve(_one_list(group, target), target, rank) for group in groups]
+    return together(sorted(outcomes, key=_place))
 
 
-def _place(outcome: tuple[object, ...]) -> tuple[int, str]:
+def _place(outcome: Outcome) -> tuple[int, str]:
     """Canonical order: by kind, then by what is emitted, never by what lost."""
-    emitted = [(KINDS.index(item.kind), item.name) for item in outcome if isinstance(item, Wish)]
-    return min(emitted, default=(len(KINDS), ""))
+    return min(((KINDS.index(wish.kind), wish.name) for wish in outcome.wishes), default=(len(KINDS), ""))
 
 
 def fields_of(wish: Wish, target: Target) -> frozenset[str]:
@@ -69,34 +67,41 @@ def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) ->
     return [group for _, group in groups]
 
 
-def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Stream:
+def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Outcome:
     group = _without_taken(group)
-    winner = max(enumerate(group), key=lambda item: (_rank(item[1], rank), item[0]))[1]
-    group = [wish for wish in group if wish is winner or not _is_taken(wish)]
-    if winner.name == SCHEDULERS and not all(_equal(wish, winner, target) for wish in group):
-        yield Finding(
-            "scheduler-assigned", "warning", f"{shown(winner)} is the scheduler's assignment and is never overwritten."
-        )
+    winner = _winner(group, rank)
+    group = [wish for wish in group if wish is winner or wish.value is not None or wish.origin != "existing"]
+    told = _assigned(group, winner, target) if winner.name == SCHEDULERS else ()
     if winner.value is None:
-        yield from _remove(group, winner)
-    elif _adds_up(group, target):
+        won = _remove(group, winner)
+    elif len(group) > 1 and _adds_up(group, target):
         from .joined import join
 
-        yield from join(group, target)
+        won = join(group, target)
     elif winner.origin == "existing" or _already(group, winner, target):
-        yield from _keep(group, winner, target)
+        won = _keep(group, winner, target)
     else:
-        yield from _set(group, winner, target)
+        won = _set(group, winner, target)
+    return won._replace(findings=(*told, *won.findings))
+
+
+def _winner(group: list[Wish], rank: dict[str, int]) -> Wish:
+    """The last of the highest rank; which GPUs are this process's own is decided where it is set."""
+    own = [wish for wish in group if wish.name == SCHEDULERS and wish.origin == "existing"]
+    return own[-1] if own else max(enumerate(group), key=lambda item: (rank[item[1].origin], item[0]))[1]
+
+
+def _assigned(group: list[Wish], winner: Wish, target: Target) -> tuple[Finding, ...]:
+    if all(_equal(wish, winner, target) for wish in group):
+        return ()
+    message = f"{shown(winner)} is the scheduler's assignment and is never overwritten."
+    return (Finding("scheduler-assigned", "warning", message),)
 
 
 def _without_taken(group: list[Wish]) -> list[Wish]:
     """What the user has taken out stays out of presets alone: anything else that is set or asked for counts."""
-    rest = [wish for wish in group if not _is_taken(wish)]
-    return rest if any(wish.origin != "preset" for wish in rest) else group
-
-
-def _is_taken(wish: Wish) -> bool:
-    return wish.value is None and wish.origin == "existing"
+    rest = [wish for wish in group if wish.value is not None or wish.origin != "existing"]
+    return rest if any(not wish.is_offered for wish in rest) else group
 
 
 def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
@@ -118,9 +123,11 @@ def _one_list(group: list[Wish], target: Target) -> list[Wish]:
 
     Several old flags that one side set may each have become a member of one list: they are one wish.
     """
+    if len(group) < 2:
+        return group
     whole: list[Wish] = []
     for wish in group:
-        sides = {wish.origin} if wish.origin == "preset" else {wish.origin, *GIVEN[: 1 + (wish.origin == "argument")]}
+        sides = {wish.origin} if wish.is_offered else {wish.origin, *GIVEN[: 1 + (wish.origin == "argument")]}
         before = (w for w in reversed(whole) if w.name == wish.name and w.origin in sides and w.value is not None)
         earlier = next(before, wish)
         both = wish if earlier is wish else _after(earlier, wish, target)
@@ -158,22 +165,21 @@ def _changing(earlier: Wish, wish: Wish, left: str) -> Wish:
     return wish._replace(value=left, text=None, given=wish.value, reason=reason)
 
 
-def _rank(wish: Wish, rank: dict[str, int]) -> int:
-    return max(rank.values()) + 1 if wish.name == SCHEDULERS and wish.origin == "existing" else rank[wish.origin]
-
-
-def _remove(group: list[Wish], winner: Wish) -> Stream:
+def _remove(group: list[Wish], winner: Wish) -> Outcome:
+    gone: list[Wish] = []
+    decisions: list[Decision] = []
     for name in dict.fromkeys(w.name for w in group):
         former = [w for w in group if w.name == name and w.origin == "existing" and w.value is not None]
-        reason = f"asked for by {winner.source}" + (f"; it was {shown(former[-1])}" if former else "; it was not set")
-        reason = winner.reason if winner.origin == "existing" else reason
-        yield Decision(winner.kind, name, None, "removed", reason, winner.source)
+        was = f"it was {shown(former[-1])}" if former else "it was not set"
+        reason = winner.reason if winner.origin == "existing" else f"asked for by {winner.source}; {was}"
+        decisions.append(winner._replace(name=name).decided(None, "removed", reason))
         if former and winner.kind != "xla_flag":
-            yield winner._replace(name=name)
-    yield from _overruled([w for w in group if w.origin == "request"], winner)
+            gone.append(winner._replace(name=name))
+    told = _overruled([w for w in group if w.origin == "request"], winner)
+    return Outcome(tuple(gone), tuple(decisions), tuple(told))
 
 
-def _overruled(losers: Iterable[Wish], winner: Wish) -> Stream:
+def _overruled(losers: Iterable[Wish], winner: Wish) -> Iterator[Finding]:
     """What was set or asked for before and gives way is told; what an earlier call gave way to was told then."""
     for loser in {(w.name, w.origin): w for w in losers if w.value is not None}.values():
         if loser.origin == "existing":
@@ -190,7 +196,7 @@ def _adds_up(group: list[Wish], target: Target) -> bool:
     """Whether these are occurrences of one flag whose values XLA itself adds up."""
     spec = target.flag(group[0].name) if group[0].kind == "xla_flag" else None
     same_name = len({w.name for w in group}) == 1
-    return spec is not None and same_name and spec.repeat in ("append", "merge") and len(group) > 1
+    return spec is not None and same_name and spec.repeat in ("append", "merge")
 
 
 def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
@@ -198,26 +204,38 @@ def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
     return bool(existing) and all(w.name == winner.name for w in existing) and _equal(existing[-1], winner, target)
 
 
-def _keep(group: list[Wish], winner: Wish, target: Target) -> Stream:
+def _keep(group: list[Wish], winner: Wish, target: Target) -> Outcome:
     existing = [w for w in group if w.origin == "existing"]
     last = {w.name: w for w in existing}
     in_steps = any(w.given is not None for w in last.values())
-    yield from (w for w in existing if in_steps or last[w.name] is w)
-    yield from _overruled((w for w in group if w.origin == "request" and not _equal(w, winner, target)), winner)
-    for wish in last.values():
-        losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
-        reason = (wish.reason if wish.translated else "set already") + _named(losers)
-        said = (w.given or text_of(w) or "" for w in existing if w.name == wish.name)
-        value = " ".join(said) if in_steps else text_of(wish)
-        yield Decision(wish.kind, wish.name, value, "kept", reason, wish.source)
-    yield from _steps(existing) if in_steps else _repeats(existing, last)
-    for name in dict.fromkeys(w.name for w in group if w.name not in last):
-        reason = f"{shown(existing[-1])} is set already and decides the same thing"
-        yield Decision(winner.kind, name, None, "unmet", reason, next(w.source for w in group if w.name == name))
-        yield from _unset(winner, name)
+    beside = [w for w in group if w.name not in last]
+    unmet = _outdone(beside, existing[-1]) if beside else Outcome()
+    overruled = _overruled((w for w in group if w.origin == "request" and not _equal(w, winner, target)), winner)
+    return Outcome(
+        (*(w for w in existing if in_steps or last[w.name] is w), *unmet.wishes),
+        (*(_kept(wish, group, target, in_steps=in_steps) for wish in last.values()), *unmet.decisions),
+        (*overruled, *(_steps(existing) if in_steps else _repeats(existing, last))),
+    )
 
 
-def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
+def _outdone(beside: list[Wish], by: Wish) -> Outcome:
+    """What is wished under another name than the one that is set already and decides the same thing."""
+    first: dict[str, Wish] = {}
+    for wish in beside:
+        first.setdefault(wish.name, wish)
+    reason = f"{shown(by)} is set already and decides the same thing"
+    unmet = tuple(wish.decided(None, "unmet", reason) for wish in first.values())
+    return Outcome(_unset(by, first), unmet)
+
+
+def _kept(wish: Wish, group: list[Wish], target: Target, *, in_steps: bool) -> Decision:
+    losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
+    reason = (wish.reason if wish.translated else "set already") + _named(losers)
+    said = (w.given or text_of(w) or "" for w in group if w.origin == "existing" and w.name == wish.name)
+    return wish.decided(" ".join(said) if in_steps else text_of(wish), "kept", reason)
+
+
+def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Iterator[Finding]:
     for wish in existing:
         winner = last[wish.name]
         if winner is not wish and winner.value != wish.value:
@@ -225,36 +243,31 @@ def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Stream:
             yield Finding("repeated-flag", "note", message)
 
 
-def _steps(existing: list[Wish]) -> Stream:
+def _steps(existing: list[Wish]) -> Iterator[Finding]:
     for wish in existing:
         if wish.given is not None and not wish.translated:
             message = f"{shown(wish)} changes the list that stands before it: all are kept as they are."
             yield Finding("repeated-flag", "note", message)
 
 
-def _set(group: list[Wish], winner: Wish, target: Target) -> Stream:
+def _set(group: list[Wish], winner: Wish, target: Target) -> Outcome:
     built_on = {winner.name} if winner.given is not None else set()
     beside = [w for w in group if w is not winner and not (w.origin in GIVEN and w.name in built_on)]
     others = [w for w in beside if not _equal(w, winner, target)]
-    for name in dict.fromkeys(w.name for w in group if w.name != winner.name):
-        beaten = [w for w in group if w.name == name][-1]
-        reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
-        yield Decision(winner.kind, name, None, "dropped", reason, beaten.source)
-        yield from _unset(winner, name)
-    yield from _overruled(others, winner)
-    reason = winner.reason + _named(others)
+    beaten = {w.name: w for w in group if w.name != winner.name}
+    told, gone = tuple(_overruled(others, winner)), _unset(winner, beaten)
+    reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
+    dropped = tuple(w.decided(None, "dropped", reason) for w in beaten.values())
     if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
         note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others)
-        yield Decision("xla_flag", winner.name, None, "default", note, winner.source)
-        return
-    yield winner
-    yield Decision(winner.kind, winner.name, text_of(winner), "set", reason, winner.source)
+        return Outcome(gone, (*dropped, winner.decided(None, "default", note)), told)
+    decision = winner.decided(text_of(winner), "set", winner.reason + _named(others))
+    return Outcome((*gone, winner), (*dropped, decision), told)
 
 
-def _unset(winner: Wish, name: str) -> Stream:
+def _unset(winner: Wish, names: Iterable[str]) -> tuple[Wish, ...]:
     """A variable that another one stands for must not be left in the environment beside it."""
-    if winner.kind == "env":
-        yield winner._replace(name=name, value=None)
+    return tuple(winner._replace(name=name, value=None) for name in names) if winner.kind == "env" else ()
 
 
 def _equal(left: Wish, right: Wish, target: Target) -> bool:

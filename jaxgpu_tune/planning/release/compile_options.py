@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import flags as known
 from ...knowledge.compile_surface import ENUM_FIELDS, OTHER_NAMES, PROCESS_WIDE
 from ...knowledge.flag_spec import FlagSpec
-from ...knowledge.installs import FAULT
 from ...knowledge.translations import rules
 from ...knowledge.versions import matches
 from ...model import Decision, Report
@@ -57,7 +56,7 @@ def _ours(report: Report, target: Target) -> Iterator[tuple[Decision, str]]:
     """The flags that the plan sets, and those whose inherited value it takes back, with the value that is to hold."""
     inherited = {token.name for token in scan(report.inputs.get("environ", {}).get("XLA_FLAGS", "")).tokens}
     for decision in (d for d in report.decisions if d.kind == "xla_flag"):
-        if decision.source.startswith(FAULT):
+        if decision.origin == "fault":
             continue  # these help together alone, and one of them acts on the whole process
         if decision.status in OURS:
             yield decision, decision.value or ""

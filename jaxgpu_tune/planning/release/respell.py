@@ -11,9 +11,12 @@ __all__ = ["respelled"]
 WORDS = {"1": "true", "0": "false"}
 
 
-def respelled(spec: FlagSpec, value: str, target: Target) -> Translation | None:
-    """The same value as this build reads it in full: digits of a bool before 0.4.21, ``+A,-B`` before 0.7.0."""
-    if spec.form == "bool" and value in WORDS and target.refusal(spec.name, value):
+def respelled(spec: FlagSpec, value: str, target: Target, *, refused: bool) -> Translation | None:
+    """The same value as this build reads it in full: digits of a bool before 0.4.21, ``+A,-B`` before 0.7.0.
+
+    ``refused``: whether it refuses the value as it stands.
+    """
+    if refused and spec.form == "bool" and value in WORDS:
         return Translation((("xla_flag", spec.name, WORDS[value]),), "it takes true and false, but no digits")
     changes = _changes(spec, value, target) if spec.first_only else ()
     if len(changes) < 2:

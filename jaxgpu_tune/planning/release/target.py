@@ -54,10 +54,12 @@ class Target(Value):
         """Why some parser would refuse this value of a flag that exists (a sentence), or None."""
         if name in AT_LEAST_ONE and not _is_positive(text or ""):
             return f"--{name}={text}: allowed are whole numbers of at least 1; with any other JAX finds no device."
+        from ...knowledge.flag_values import refusal
+
         for release, spec in self._specs(name):
             if text is None and spec.type != "bool":
                 return f"--{name} needs a value (--{name}=…): without one XLA calls the flag unknown."
-            sentence = known.check_value(spec, "true" if text is None else text, release)
+            sentence = refusal(spec, "true" if text is None else text, known.rules(release))
             if sentence:
                 return sentence
         return None

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ...model import SettingKind
     from ...named import Kind
 
 
@@ -82,6 +83,10 @@ def flag_text(value: Any) -> str | None:
     raise TypeError(type(value).__name__)
 
 
+def _asked(kind: SettingKind, name: str, value: Any, argument: str, reason: str = "asked for") -> Setting:
+    return Setting(kind, name, value, reason, f"argument {argument}", argument=argument)
+
+
 def flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
     for key, value in _items("flags", flags, problems):
         try:
@@ -96,7 +101,7 @@ def flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> I
             continue
         name = key.strip()
         name = name.removeprefix("--")
-        yield Setting("xla_flag", name, text, "asked for", "argument flags")
+        yield _asked("xla_flag", name, text, "flags")
 
 
 def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
@@ -113,7 +118,7 @@ def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iter
             problems.append(bad("env", key, "names of variables without '=', other than this library's own"))
         else:
             text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-            yield Setting("env", key, text, "asked for", "argument env")
+            yield _asked("env", key, text, "env")
 
 
 def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:
@@ -125,25 +130,25 @@ def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:
         return
     for token in read.tokens:
         value = "true" if token.value is None else token.value
-        yield Setting("xla_flag", token.name or "", value, "asked for", "argument env")
+        yield _asked("xla_flag", token.name or "", value, "env")
 
 
 def config_settings(options: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
     for key, value in _items("jax_config", options, problems):
         if isinstance(value, str) and not is_text(value):
             problems.append(bad(f"jax_config[{key!r}]", value, TEXT))
-        yield Setting("jax_config", key, value, "asked for", "argument jax_config")
+        yield _asked("jax_config", key, value, "jax_config")
 
 
 def memory_settings(preallocate: Any, allocator: Any, problems: list[Finding]) -> Iterable[Setting]:
     problems += booleans(preallocate=preallocate)
     if isinstance(preallocate, bool):
         text = "true" if preallocate else "false"
-        yield Setting("env", "XLA_PYTHON_CLIENT_PREALLOCATE", text, "asked for", "argument preallocate")
+        yield _asked("env", "XLA_PYTHON_CLIENT_PREALLOCATE", text, "preallocate")
     if allocator is not None and not isinstance(allocator, str):
         problems.append(bad("allocator", allocator, "the name of an allocator"))
     elif allocator is not None:
-        yield Setting("env", "XLA_PYTHON_CLIENT_ALLOCATOR", allocator, "asked for", "argument allocator")
+        yield _asked("env", "XLA_PYTHON_CLIENT_ALLOCATOR", allocator, "allocator")
 
 
 def guard_settings(level: Any, problems: list[Finding]) -> Iterable[Setting]:
@@ -152,25 +157,25 @@ def guard_settings(level: Any, problems: list[Finding]) -> Iterable[Setting]:
     wrong = choice("transfer_guard", level, GUARD_LEVELS)
     problems += wrong
     for option in () if wrong else GUARD_OPTIONS:
-        yield Setting("jax_config", option, level, "asked for", "argument transfer_guard")
+        yield _asked("jax_config", option, level, "transfer_guard")
 
 
 def cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
     if cache is None:
         return
     if cache is False:
-        yield Setting("jax_config", "jax_enable_compilation_cache", False, "asked for", "argument compilation_cache")
+        yield _asked("jax_config", "jax_enable_compilation_cache", False, "compilation_cache")
     elif cache is True or not isinstance(cache, (str, os.PathLike)) or not is_text(os.fspath(cache) or "\0"):
         problems.append(bad("compilation_cache", cache, "the directory of the cache, or False"))
     else:
-        yield Setting("jax_config", CACHE_OPTION, os.fspath(cache), "asked for", "argument compilation_cache")
+        yield _asked("jax_config", CACHE_OPTION, os.fspath(cache), "compilation_cache")
 
 
 def graph_settings(graphs: Any, problems: list[Finding]) -> Iterable[Setting]:
     problems += booleans(cuda_graphs=graphs)
     if isinstance(graphs, bool):
         text = BUILD_DEFAULT if graphs else ""
-        yield Setting("xla_flag", CUDA_GRAPHS_FLAG, text, "asked for", "argument cuda_graphs")
+        yield _asked("xla_flag", CUDA_GRAPHS_FLAG, text, "cuda_graphs")
 
 
 def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kind] = NOTHING) -> Iterable[Setting]:
@@ -178,10 +183,10 @@ def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kin
     if pgle is None:
         return
     if pgle == "auto":
-        yield Setting("jax_config", "jax_enable_pgle", True, "asked for", "argument pgle")
+        yield _asked("jax_config", "jax_enable_pgle", True, "pgle")
     elif pgle == "expect":
-        yield Setting("jax_config", "jax_compilation_cache_expect_pgle", True, "asked for", "argument pgle")
-        yield Setting("jax_config", "jax_enable_pgle", False, "profiles are expected, not made", "argument pgle")
+        yield _asked("jax_config", "jax_compilation_cache_expect_pgle", True, "pgle")
+        yield _asked("jax_config", "jax_enable_pgle", False, "pgle", "profiles are expected, not made")
     elif not isinstance(pgle, (str, os.PathLike)):
         problems.append(bad("pgle", pgle, "'auto', 'expect', or the path of a profile"))
     else:
@@ -190,7 +195,7 @@ def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kin
             wanted = f"'auto', 'expect', an existing {' or '.join(PROFILE_ENDINGS)} file, or a directory of them"
             problems.append(bad("pgle", os.fspath(pgle), f"{wanted} (XLA ignores every other path in silence)"))
             return
-        yield Setting("xla_flag", PROFILE_FLAG, os.fspath(pgle), "asked for", "argument pgle")
+        yield _asked("xla_flag", PROFILE_FLAG, os.fspath(pgle), "pgle")
 
 
 def _can_be_profile(path: str, found: Kind | None) -> bool:
@@ -206,7 +211,7 @@ def platform_settings(platform: Any, problems: list[Finding]) -> Iterable[Settin
     wrong = choice("platform", platform, ("cpu", "cuda"))
     problems += wrong
     if not wrong:
-        yield Setting("jax_config", "jax_platforms", platform, "asked for", "argument platform")
+        yield _asked("jax_config", "jax_platforms", platform, "platform")
 
 
 def _items(name: str, mapping: Any, problems: list[Finding]) -> Iterable[tuple[str, Any]]:

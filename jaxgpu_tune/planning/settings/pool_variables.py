@@ -5,11 +5,12 @@ Facts: jaxlib/xla_client.py reads them when the backend starts (``knowledge/data
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ...knowledge import pool as facts
-from ...model import Decision, Finding, Setting
+from ...model import Decision, Finding
 from ...values import Value
+from ..base.wish import Outcome, Wish
 
 __all__ = [
     "ALLOCATOR",
@@ -145,20 +146,22 @@ def _check_integer(name: str, value: str) -> Checked:
 SWITCHES = {PREALLOCATE: _check_preallocate, UNIFIED: _check_unified}
 
 
-def one_fraction(environ: Mapping[str, str], jaxlib: str | None) -> Iterator[Setting | Decision | Finding]:
+def one_fraction(environ: Mapping[str, str], jaxlib: str | None) -> Outcome:
     """Both fraction names set is an error to jaxlib, and a name it does not read is none: which is taken out, and why."""
     given = [name for name in FRACTION_NAMES if environ.get(name)]
     reads_new = facts.reads_new_fraction(jaxlib)
+    loser, winner = (OLD_FRACTION, NEW_FRACTION) if reads_new else (NEW_FRACTION, OLD_FRACTION)
+    if loser not in given or (reads_new and len(given) < 2):
+        return Outcome()
+    wishes: tuple[Wish, ...] = ()
     if len(given) == 2:
-        loser, winner = (OLD_FRACTION, NEW_FRACTION) if reads_new else (NEW_FRACTION, OLD_FRACTION)
         reason = f"both fraction variables are set, which JAX answers by running on the CPU; {winner}={environ[winner]} stays"
-    elif given == [NEW_FRACTION] and not reads_new:
-        loser, reason = NEW_FRACTION, f"jaxlib {jaxlib} does not read it; {OLD_FRACTION} carries its value"
-        yield Setting("env", OLD_FRACTION, environ[NEW_FRACTION], f"stands for {NEW_FRACTION}", "environment")
     else:
-        return
-    yield Decision("env", loser, None, "dropped", reason, "environment")
-    yield Finding("two-fractions", "warning", f"{loser}={environ[loser]} is taken out: {reason}.")
+        reason = f"jaxlib {jaxlib} does not read it; {winner} carries its value"
+        wishes = (Wish("env", winner, environ[loser], "existing", f"stands for {loser}", "environment"),)
+    decision = Decision("env", loser, None, "dropped", reason, "environment", "existing")
+    told = Finding("two-fractions", "warning", f"{loser}={environ[loser]} is taken out: {reason}.")
+    return Outcome(wishes, (decision,), (told,))
 
 
 def fraction_name(environ: Mapping[str, str], jaxlib: str | None) -> str:

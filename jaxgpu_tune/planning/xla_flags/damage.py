@@ -1,51 +1,43 @@
 """A tolerant reader of XLA_FLAGS: it reads on where XLA would stop, and notes what it took for what. Pure.
 
 Where a text is sound it reads exactly what :func:`.xla_flags.scan` reads. ``repair`` turns its
-pieces and notes into flags and findings.
+notes into findings.
 """
 
 from __future__ import annotations
 
 import re
 
-from ...values import Value
 from .damaged_value import NAME, QUOTES, WORD, ValueReader, emitted, kind_of, span
-from .grammar import BLANKS, scan_file_text
+from .grammar import BLANKS, Token, scan_file_text
 from .spelling import DASHES, INVISIBLE, ODD_BLANKS, Note, Spelling, Vocabulary, code_point, spell
 
-__all__ = ["Piece", "Reader"]
+__all__ = ["Reader"]
 
 _DASHES = re.compile(f"[{DASHES}]*")
 _WRAPPED = re.compile(rf"[{BLANKS}{ODD_BLANKS}{INVISIBLE}]*[{DASHES}][^{BLANKS}]*")
 _LINE = re.compile("[^\r\n]*")
 
 
-class Piece(Value):
-    """One flag as it was meant. ``written``: as it stands; ``text``: what XLA reads as was meant."""
-
-    name: str
-    value: str | None
-    known: bool
-    written: str
-    text: str
-
-
 class Reader(ValueReader):
-    """Reads one text: ``pieces`` and ``notes``, in its order."""
+    """Reads one text: ``flags`` and ``notes``, in its order.
+
+    Of a flag ``text`` is what XLA reads as was meant, ``argument`` what is written, and ``start`` and ``end`` are where that stands.
+    """
 
     def __init__(self, text: str, words: Vocabulary) -> None:
         super().__init__(text, words)
-        self.pieces: list[Piece] = []
+        self.flags: list[Token] = []
         while self._skip_gaps():
             self._read_one()
 
-    def settled(self) -> list[Piece]:
-        """The pieces with texts that read the same alone: what is taken for damage depends on what stands beside it."""
-        return [self._alone(piece) for piece in self.pieces] if self.notes else self.pieces
+    def settled(self) -> list[Token]:
+        """The flags with texts that read the same alone: what is taken for damage depends on what stands beside it."""
+        return [self._alone(flag) for flag in self.flags] if self.notes else self.flags
 
-    def _alone(self, piece: Piece) -> Piece:
-        noted = Reader(piece.text, self._words).notes
-        return piece._replace(text=emitted(piece.name, piece.value)) if noted else piece
+    def _alone(self, flag: Token) -> Token:
+        noted = Reader(flag.text, self._words).notes
+        return flag._replace(text=emitted(str(flag.name), flag.value)) if noted else flag
 
     # --- between the flags
 
@@ -138,7 +130,7 @@ class Reader(ValueReader):
     def _add(self, start: int, spelling: Spelling, value: str | None, dashes: str, before: int) -> None:
         written = self._text[start : self._at]
         text = _faithful(written, spelling.name, value)
-        self.pieces.append(Piece(spelling.name, value, spelling.known, written, text))
+        self.flags.append(Token(text, spelling.name, value, start, self._at, argument=written))
         if spelling.wrong:
             self.notes.insert(before, Note("flag-name", spelling.wrong, written, text))
         if dashes != "--" and self._words.is_xla(spelling.name):

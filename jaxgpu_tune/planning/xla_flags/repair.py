@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable, Iterable
 
 from ...model import Finding
-from ..base.wish import InheritedFlag, Repaired
+from ..base.wish import Repaired
 from .grammar import Scan, Token, scan
 from .spelling import Note, Vocabulary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .damage import Piece, Reader
+    from .damage import Reader
 
 
 __all__ = ["repair"]
@@ -45,7 +45,7 @@ def repair(
     if read.fatal:
         return Repaired(findings=(_BLANK,), fatal=read.fatal)
     if read.file is None and not read.lost and all(_sound(token, words) for token in read.tokens):
-        return Repaired(tuple(InheritedFlag(str(t.name), t.value, t.text) for t in read.tokens))
+        return Repaired(read.tokens)
     if read.file is None:
         return _from(_reader(text, words), words)
     return _inlined(text, flag_file, words) if flag_file is not None else _no_file(text, read, words)
@@ -64,51 +64,42 @@ def _reader(text: str, words: Vocabulary) -> Reader:
 
 def _inlined(file: str, content: str, words: Vocabulary) -> Repaired:
     out = _from(_reader(content, words), words)
-    flags = tuple(flag._replace(repaired=True) for flag in out.flags)
-    message = f"XLA_FLAGS names the file {file!r}; its {len(flags)} flags now stand in XLA_FLAGS themselves."
-    return Repaired(flags, (Finding("flag-file-inlined", "note", message), *out.findings))
+    message = f"XLA_FLAGS names the file {file!r}; its {len(out.flags)} flags now stand in XLA_FLAGS themselves."
+    return Repaired(out.flags, (Finding("flag-file-inlined", "note", message), *out.findings))
 
 
 def _no_file(text: str, read: Scan, words: Vocabulary) -> Repaired:
     fatal = f"XLA takes {read.file!r} for the name of a file, as it does not begin with '-', and cannot open it."
     reader = _reader(text, words)
-    if any(words.is_xla(piece.name) for piece in reader.pieces):
-        return (_from(reader, words))._replace(fatal=fatal)
+    if any(words.is_xla(str(flag.name)) for flag in reader.flags):
+        return _from(reader, words)._replace(fatal=fatal)
     message = f"XLA_FLAGS is {text!r}, which XLA takes for the name of a file of flags, but there is no such file; it is left out."
     return Repaired(findings=(Finding("flag-file-missing", "error", message, _FILE_HINT),), fatal=fatal)
 
 
 def _from(reader: Reader, words: Vocabulary) -> Repaired:
-    notes = list(reader.notes)
-    flags = []
-    for piece in reader.settled():
-        if misplaced := _misplaced(piece, words):
-            notes.append(misplaced)
-        else:
-            flags.append(_inherited(piece, words))
-    return Repaired(tuple(flags), tuple(_findings(notes)))
+    flags = reader.settled()
+    wrong = {flag: note for flag in flags if (note := _misplaced(flag, words))}
+    notes = (*reader.notes, *wrong.values())
+    return Repaired(tuple(flag for flag in flags if flag not in wrong), tuple(_findings(notes)))
 
 
-def _inherited(piece: Piece, words: Vocabulary) -> InheritedFlag:
-    near = None if piece.known else words.closest(piece.name)
-    return InheritedFlag(piece.name, piece.value, piece.text, piece.text != piece.written, piece.known, near)
-
-
-def _misplaced(piece: Piece, words: Vocabulary) -> Note | None:
+def _misplaced(flag: Token, words: Vocabulary) -> Note | None:
     """Why this has no place in XLA_FLAGS, if it has none."""
-    if piece.known:
+    name, written = str(flag.name), flag.argument
+    if words.known(name):
         return None
-    if piece.name.lower() in ("help", "h", "helpfull"):
-        return Note("help-flag", "XLA prints its usage and ends the process", piece.written)
-    if piece.name.startswith(("xla_tpu_", "megascale_")):
-        return Note("tpu-flag", "a flag of the TPU runtime, which reads LIBTPU_INIT_ARGS, not XLA_FLAGS", piece.written)
-    if piece.name.startswith("tf_"):
-        return Note("tensorflow-flag", "a flag of TensorFlow, which reads TF_XLA_FLAGS", piece.written)
-    if words.is_xla(piece.name) and piece.text:
+    if name.lower() in ("help", "h", "helpfull"):
+        return Note("help-flag", "XLA prints its usage and ends the process", written)
+    if name.startswith(("xla_tpu_", "megascale_")):
+        return Note("tpu-flag", "a flag of the TPU runtime, which reads LIBTPU_INIT_ARGS, not XLA_FLAGS", written)
+    if name.startswith("tf_"):
+        return Note("tensorflow-flag", "a flag of TensorFlow, which reads TF_XLA_FLAGS", written)
+    if words.is_xla(name) and flag.text:
         return None
-    near = words.closest(piece.name)
+    near = words.closest(name)
     guess = f" (the closest XLA flag is --{near})" if near else ""
-    return Note("not-an-xla-flag", f"not an XLA flag{guess}; is it an argument of your program?", piece.written)
+    return Note("not-an-xla-flag", f"not an XLA flag{guess}; is it an argument of your program?", written)
 
 
 def _findings(notes: Iterable[Note]) -> Iterable[Finding]:

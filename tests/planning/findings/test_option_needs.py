@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.model import Decision, Finding, Observation, Setting
+from jaxgpu_tune.model import Observation, Setting
 from jaxgpu_tune.planning.base.conditions import Facts
-from jaxgpu_tune.planning.base.wish import Problem, Wish
+from jaxgpu_tune.planning.base.wish import Wish
 from jaxgpu_tune.planning.findings.option_needs import CLIENT_OPTIONS, check_options, companions, refused_here
 from tests.fleet import machine
 
@@ -27,8 +27,8 @@ def wish(name: str, value: Any, origin: Any = "argument", kind: Any = "jax_confi
 
 def refused(wishes: list[Wish], facts: Facts = Facts("0.11.2", processes=1), **seen: Any) -> tuple[list[Any], ...]:  # noqa: B008 - a frozen value
     """Wishes that are left, decisions, findings, problems."""
-    found = list(refused_here(wishes, facts, Observation(machine(count=1), **seen), "existing"))
-    return tuple([one for one in found if isinstance(one, kind)] for kind in (Wish, Decision, Finding, Problem))
+    found = refused_here(tuple(wishes), facts, Observation(machine(count=1), **seen), "existing")
+    return tuple(map(list, (found.wishes, found.decisions, found.findings, found.problems)))
 
 
 @given(
@@ -96,7 +96,7 @@ def test_options_of_the_client_are_texts(value: Any, wrong: str, origin: str, pl
 @given(st.sampled_from(["0.4.30", "0.4.31", "0.5.0", "0.5.1", None]), st.booleans(), st.booleans())
 def test_autopgle_turns_the_scheduler_on_where_nothing_else_reads_profiles(jax: Any, value: bool, named: bool) -> None:
     setting = Setting("jax_config", PGLE if named else NO_NANS, value, "", "argument pgle")
-    found = list(companions([setting, object()], jax))
+    found = list(companions([setting], jax))
     needed = named and value and jax in ("0.4.31", "0.5.0")
     assert [(one.kind, one.value) for one in found] == [("xla_flag", "true")] * needed
     assert all(one.name == "xla_gpu_enable_latency_hiding_scheduler" for one in found)
@@ -104,8 +104,9 @@ def test_autopgle_turns_the_scheduler_on_where_nothing_else_reads_profiles(jax: 
 
 @given(st.sampled_from([None, "", "/cache", "gs://b/c"]), st.booleans())
 def test_a_cache_keeps_short_compilations_and_at_an_address_no_files_of_xlas(folder: Any, argument: bool) -> None:
-    source = "argument compilation_cache" if argument else "argument jax_config"
-    found = {one.name: one.value for one in companions([Setting("jax_config", CACHE, folder, "", source)], "0.11.2")}
+    name = "compilation_cache" if argument else "jax_config"
+    asked_for = Setting("jax_config", CACHE, folder, "", "", argument=name)
+    found = {one.name: one.value for one in companions([asked_for], "0.11.2")}
     asked = argument and bool(folder)
     expected = {"jax_persistent_cache_min_compile_time_secs": 0.0} if asked else {}
     expected |= {"jax_persistent_cache_enable_xla_caches": "none"} if asked and "://" in folder else {}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaxgpu_tune.errors import BadFlagValue, BadSetting, UnknownFlag
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.model import Setting
-from jaxgpu_tune.planning.base.wish import Adapted, collect
+from jaxgpu_tune.planning.base.wish import Outcome
 from jaxgpu_tune.planning.release.adapt import adapt
 from jaxgpu_tune.planning.release.target import Target, target_of
 from tests.fleet import machine
@@ -22,12 +22,12 @@ LEVEL, OLD, FUSIONS = "xla_gpu_autotune_level", "xla_gpu_graph_level", "xla_gpu_
 RELEASES = ("0.4.31", "0.5.3", "0.11.2")
 
 
-def adapted(kind: Any, name: str, value: Any, origin: Any, target: Target = HERE) -> Adapted:
+def adapted(kind: Any, name: str, value: Any, origin: Any, target: Target = HERE) -> Outcome:
     """What becomes of one setting."""
-    return collect(adapt((Setting(kind, name, value, "it is faster", "mine.toml"),), origin, target))
+    return adapt((Setting(kind, name, value, "it is faster", "mine.toml"),), origin, target)
 
 
-def left_out(found: Adapted, error: type[Exception], code: str, origin: str) -> list[str]:
+def left_out(found: Outcome, error: type[Exception], code: str, origin: str) -> list[str]:
     """The words of its finding: a problem of an argument, else a decision and a finding; nothing is wished."""
     assert found.wishes == ()
     if origin == "argument":
