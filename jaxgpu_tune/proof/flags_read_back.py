@@ -154,8 +154,8 @@ def _unreadable(name: str, options: Options | None, target: Target) -> str:
         return f"{target.label} writes its value to a place in memory that is chance"
     if options is not None:
         return "no field of XLA's options is known to tell it"
-    owner = "the CUDA plugin does not tell what it made of" if name in PROCESS_WIDE else "this jaxlib does not tell"
-    return f"{owner} {FLAGS}; it still holds what was applied"
+    owner = "the CUDA plugin" if name in PROCESS_WIDE else "this jaxlib"
+    return f"{owner} does not tell what it made of {FLAGS}; it still holds what was applied"
 
 
 def _hold(expected: Options, found: Options, target: Target) -> bool:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+import jaxgpu_tune
+from jaxgpu_tune.host.distributed import TIMED_OUT, Store
+from jaxgpu_tune.host.phase import Joined
+from jaxgpu_tune.model import Finding
+from jaxgpu_tune.proof import check_processes as check
 from tests.child import run, told
 from tests.jobs import job
 
@@ -92,3 +102,121 @@ def test_a_wrong_timeout(timeout: str) -> None:
     """Is refused before anything else."""
     ended = run(f"import jaxgpu_tune\njaxgpu_tune.check_processes(timeout={timeout})")
     assert ended.status != 0 and "BadSetting" in ended.stderr and "a number of seconds above 0" in ended.stderr
+
+
+class Coordinator:
+    """What the clients of a coordinator do, among threads of this process."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, str] = {}
+        self._changed = threading.Condition()
+
+    def key_value_set(self, key: str, text: str) -> None:
+        with self._changed:
+            assert key not in self._kept
+            self._kept[key] = text
+            self._changed.notify_all()
+
+    def blocking_key_value_get(self, key: str, milliseconds: int) -> str:
+        with self._changed:
+            if not self._changed.wait_for(lambda: key in self._kept, milliseconds / 1000):
+                raise RuntimeError(f"{TIMED_OUT}: {key}")
+            return self._kept[key]
+
+    def key_value_dir_get(self, folder: str) -> list[tuple[str, str]]:
+        with self._changed:
+            return [(key, text) for key, text in self._kept.items() if key.startswith(f"{folder}/")]
+
+
+def agreed(
+    monkeypatch: pytest.MonkeyPatch, settings: list[dict[str, Any] | None], timeout: float = 20.0
+) -> list[tuple[Finding, ...]]:
+    """What each process that comes is told; one without settings does not come."""
+    own: Any = threading.local()
+    monkeypatch.setattr(check, "own_settings", lambda: own.settings)
+    coordinator, told = Coordinator(), defaultdict[int, tuple[Finding, ...]](tuple)
+
+    def come(rank: int, mine: dict[str, Any]) -> None:
+        own.settings = mine
+        job = Joined(rank, len(settings), coordinator)
+        told[rank] = check._agreed(job, Store(job, "calls/0"), timeout)
+
+    threads = [threading.Thread(target=come, args=(n, one)) for n, one in enumerate(settings) if one is not None]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [told[rank] for rank in sorted(told)]
+
+
+ALIKE = {
+    "host": {"name": "here"},
+    "flags": {"xla_gpu_autotune_level": "4"},
+    **{name: {} for name in ("versions", "gpus", "env", "options")},
+}
+
+
+@pytest.mark.parametrize("odd", [None, 0, 1, 2])
+def test_all_are_told_the_same(odd: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever it is that differs; nothing where nobody does."""
+    settings: list[dict[str, Any] | None] = [
+        {**ALIKE, "flags": {} if rank == odd else ALIKE["flags"]} for rank in range(3)
+    ]
+    first, *others = agreed(monkeypatch, settings)
+    assert all(one == first for one in others) and len(others) == 2
+    assert [finding.code for finding in first] == ([] if odd is None else ["flags-differ"])
+    assert odd is None or first[0].message.startswith(f"Process {odd} (here) and the other 2 processes")
+
+
+def test_those_who_do_not_come_are_named_and_the_others_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those after them; where process 0 is missing, that is all that can be told."""
+    told = agreed(monkeypatch, [ALIKE, None, {**ALIKE, "flags": {}}], timeout=0.3)
+    assert len(told) == 2 and told[0] == told[1]
+    assert [finding.code for finding in told[0]] == ["process-missing", "flags-differ"]
+    assert told[0][0].message.startswith("Process 1 did not come to check_processes() within 0.3 s.")
+    monkeypatch.setattr(check, "GRACE", 0.1)
+    (alone,) = agreed(monkeypatch, [None, ALIKE], timeout=0.1)
+    assert [finding.message.partition(" did")[0] for finding in alone] == ["Process 0"]
+
+
+def test_an_answer_that_never_comes_is_told_as_process_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came, and then it ended."""
+    monkeypatch.setattr(check, "GRACE", 0.1)
+    job = Joined(1, 2, Coordinator())
+    store = Store(job, "calls/0")
+    store.put("here/0", "")
+    (finding,) = check._agreed(job, store, 0.1)
+    assert finding.message.startswith("Process 0 did not come")
+
+
+def test_a_coordinator_that_is_gone_is_told_and_each_call_has_keys_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[str] = []
+
+    def gone(key: str, _: str) -> None:
+        keys.append(key.rpartition("/settings")[0])
+        raise RuntimeError("UNAVAILABLE: connection refused")
+
+    monkeypatch.setattr(check, "joined", lambda: Joined(0, 2, SimpleNamespace(key_value_set=gone)))
+    for _ in range(2):
+        with pytest.raises(jaxgpu_tune.JaxGpuTuneError, match="could not be compared: UNAVAILABLE") as raised:
+            jaxgpu_tune.check_processes()
+        assert [finding.code for finding in raised.value.findings] == ["coordinator-failed"]
+    first, second = keys
+    assert first != second and first.startswith("jaxgpu_tune/check_processes/")
+
+
+def test_a_store_tells_late_answers_from_broken_ones() -> None:
+    """None is a key that did not come; whatever else goes wrong is raised."""
+
+    def broken(_: str, milliseconds: int) -> str:
+        assert milliseconds == 1
+        raise RuntimeError("UNAVAILABLE")
+
+    job = Joined(0, 2, Coordinator())
+    store = Store(job, "a")
+    store.put("here/3", "text")
+    store.put("there/4", "")
+    assert store.get("here/3", 0) == "text" and store.get("gone", 0.001) is None
+    assert store.numbers("here") == {3}
+    with pytest.raises(RuntimeError, match="UNAVAILABLE"):
+        Store(Joined(0, 2, SimpleNamespace(blocking_key_value_get=broken)), "a").get("key", -1.0)
