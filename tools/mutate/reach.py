@@ -51,7 +51,7 @@ def able(tests: Iterable[Seen], place: Place, seconds: float) -> list[Seen]:
     """The tests that can notice a fault there, as many as take ``seconds``.
 
     Those that run its line come first, then those of the module's own file, those that run anything of the module, and those beside
-    it that start processes, whose lines are not seen.
+    or above it that start processes, whose lines are not seen.
     """
     ranked = {test: rank for test in tests if (rank := _rank(test, place)) is not None}
     ordered = sorted(ranked, key=lambda test: (ranked[test], test.seconds))
@@ -67,7 +67,7 @@ def _rank(test: Seen, place: Place) -> int | None:
         return 2
     if place.module in test.lines:
         return 3
-    return 4 if test.starts and test.file.parent == place.own.parent else None
+    return 4 if test.starts and place.own.is_relative_to(test.file.parent) else None
 
 
 def tests_of(root: Path, folders: Iterable[str], cache: Path) -> list[Seen]:
