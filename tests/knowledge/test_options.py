@@ -203,6 +203,21 @@ def test_a_falsy_text_is_false() -> None:
     assert options.parse(spec("jax_enable_pgle"), 0) is False
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_every_word_for_a_boolean(value: bool) -> None:
+    """Those of jax's own reader of variables (jax/_src/config.py: bool_env), in any case."""
+    words = ("y", "yes", "t", "true", "on", "1") if value else ("n", "no", "f", "false", "off", "0")
+    for word in words:
+        assert (
+            options.parse(spec("jax_enable_pgle"), word)
+            is options.parse(spec("jax_enable_pgle"), word.upper())
+            is value
+        )
+    for other in ("", "2", "ye", "ff", "es", "o"):
+        with pytest.raises(ValueError, match="true or false"):
+            options.parse(spec("jax_enable_pgle"), other)
+
+
 BACKEND = """
 import jax
 from jax._src import xla_bridge
@@ -277,7 +292,10 @@ def test_any_version_text_stands_for_a_release() -> None:
 
 
 def test_closest() -> None:
-    assert options.closest("enable_pgle", NEWEST) == "jax_enable_pgle"
+    for near in ("enable_pgle", "--enable-pgle", "JAX_ENABLE_PGLE", "_enable_pgle", "jax-enable-pgle"):
+        assert options.closest(near, NEWEST) == "jax_enable_pgle"
+    for name in ("jax_enable_x64", "jax_platforms"):
+        assert options.closest("__" + name, NEWEST) == name == options.closest(name[4:], NEWEST)
     assert options.closest("jax_enable_pgel", NEWEST) == "jax_enable_pgle"
     assert options.closest("jax_enable_pgel", "0.4.20") != "jax_enable_pgle"
     assert options.closest("something else entirely", NEWEST) is None

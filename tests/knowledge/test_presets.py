@@ -17,6 +17,7 @@ from jaxgpu_tune.knowledge import flags, presets, tables
 from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_file, preset_names
 from jaxgpu_tune.knowledge.translations import translate
 from jaxgpu_tune.knowledge.vocabulary import when_problems
+from jaxgpu_tune.model import Setting
 from jaxgpu_tune.planning.base.conditions import Facts, all_met
 from tests.child import told
 from tests.fleet import machine
@@ -242,6 +243,69 @@ def test_a_user_s_preset_extends_ours(tmp_path: Path) -> None:
     assert preset.settings[-1].value is True
     assert preset.memory_fraction == 0.9
     assert preset.settings[-1].when == {"devices": ">=2"}
+
+
+def test_every_key_of_a_file_reaches_the_preset(tmp_path: Path) -> None:
+    """What a file says is what the preset says; it is the user's whatever it extends."""
+    text = """
+summary = "For my model."
+use_when = "Always."
+kind = "user"
+source = "https://example.org"
+revision = "7"
+call = "go()"
+evidence = ["It was faster."]
+measured = { devices = "==1" }
+memory_fraction = "auto"
+extends = ["decode"]
+[[set]]
+env = "MINE"
+value = [1, true]
+reason = "I like it."
+source = "my notes"
+when = { devices = ">=1" }
+measured = { devices = "==2" }
+[[set]]
+config = "jax_debug_nans"
+value = true
+[[advice]]
+text = "Do it."
+when = { devices = ">=2" }
+[[advice]]
+text = "Do that."
+"""
+    path, base = write(tmp_path, text), load_preset("decode")
+    preset = load_preset_file(path)
+    assert {name: getattr(preset, name) for name in ("summary", "use_when", "kind", "source", "revision", "call")} == {
+        "summary": "For my model.",
+        "use_when": "Always.",
+        "kind": "user",
+        "source": "https://example.org",
+        "revision": "7",
+        "call": "go()",
+    }
+    assert (preset.evidence, preset.memory_fraction) == (("It was faster.",), "auto")
+    assert preset.advice == (*base.advice, ("Do it.", {"devices": ">=2"}), ("Do that.", {}))
+    assert preset.settings == (
+        *base.settings,
+        Setting(
+            kind="env",
+            name="MINE",
+            value="1,true",
+            reason="I like it.",
+            source="preset mine (my notes)",
+            when={"devices": ">=1"},
+            measured={"devices": "==2"},
+        ),
+        Setting(
+            kind="jax_config",
+            name="jax_debug_nans",
+            value=True,
+            reason="asked for by the preset",
+            source=f"preset {path}",
+            measured={"devices": "==1"},
+        ),
+    )
 
 
 def test_values_become_text(tmp_path: Path) -> None:

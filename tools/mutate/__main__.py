@@ -84,7 +84,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", default="0", help="another sample")
     parser.add_argument("--only", default="", help="of modules whose path has this in it")
     parser.add_argument(
-        "--seconds", type=float, default=10, help="of the tests that can notice, those that take so long"
+        "--seconds", type=float, default=15, help="of the tests that can notice, those that take so long"
     )
     parser.add_argument("--cache", type=Path, default=ROOT / ".pytest_cache" / "mutate", help="keeps what runs what")
     parser.add_argument("--json", type=Path, help="write what was missed there, too")
