@@ -20,10 +20,10 @@ from .host.phase import Joined, joined
 from .knowledge.candidates import Candidate
 from .knowledge.tables import text_of
 from .measure.checks import STEP, check, is_above_zero, seconds_of
+from .measure.observer.program_kind import kinds_of
 from .measure.search.trials import NOTHING, SAME, Config, Step, Trial
 from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
-from .measure.tuning.program_kind import kinds_of
 from .measure.tuning.space import LeftOut, Space, candidate_of
 from .measure.tuning.trying import WRONG
 from .measure.tuning.tune import Files, Wanted, files_of, space_here, write

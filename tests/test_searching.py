@@ -14,7 +14,7 @@ import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
-from jaxgpu_tune.measure.tuning.program_kind import kinds_of
+from jaxgpu_tune.measure.observer.program_kind import kinds_of
 from tests.child import ROOT, clean_environ, free_port
 
 

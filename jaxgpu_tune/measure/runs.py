@@ -48,7 +48,7 @@ class Asked(Value):
     ``seconds`` of steady state to measure; ``whole``: let the program run to its end instead of ending it once all is measured;
     ``function``: go by the calls of this jitted function; ``trace``: record a device trace after the measurement, as
     {"steps": 5, "options": {name: value of jax's ProfileOptions}} (None: no trace); ``metric``: a regular expression for a number
-    in the output (its first group), of which five must have come before the run is complete.
+    in the output (its first group), of which five must have come before the run is complete; ``program``: tell what was compiled.
     """
 
     seconds: float = 3.0
@@ -56,6 +56,7 @@ class Asked(Value):
     function: str | None = None
     trace: Mapping[str, Any] | None = None
     metric: str | None = None
+    program: bool = False
 
 
 class Limits(Value):
@@ -172,7 +173,7 @@ def watch(
 def request(asked: Asked) -> dict[str, Any]:
     """What the observer is told."""
     trace = dict(asked.trace) if asked.trace else None
-    return {"seconds": asked.seconds, "function": asked.function, "trace": trace}
+    return {"seconds": asked.seconds, "function": asked.function, "trace": trace, "program": asked.program}
 
 
 def _wait(child: subprocess.Popen[bytes], place: Path, asked: Asked, limits: Limits, seen: Seen | None) -> str:

@@ -38,7 +38,7 @@ class Process(Value):
     ``clock``: "marks" (the program's own ``jaxgpu_tune.step()``), "calls" (of ``function``), "trace" (events on the host, under the tracer: before Python 3.12), or "" where there was nothing to go by.
     ``window_s``: from when to when ``period`` was measured; ``steps``: marks, or calls of the function called most; ``jax_s``: when jax was imported; ``first_step_s``: from the start of the process to the end of its first step;
     ``devices``: dicts with ``id kind platform peak_bytes limit_bytes``; ``trace``: the path of its device trace (an XSpace);
-    ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``error``: the Python exception that ended it; ``troubles``: what went wrong in the observer; ``folder``: where it wrote.
+    ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``program``: a fingerprint of what it calls, compiled, and ``kinds``: of program, where that was asked; ``error``: the Python exception that ended it; ``troubles``: what went wrong in the observer; ``folder``: where it wrote.
     """
 
     pid: int
@@ -66,6 +66,8 @@ class Process(Value):
     work: Mapping[str, float] = NOTHING
     pgle: bool = False
     xla_flags: str | None = None
+    program: str = ""
+    kinds: tuple[str, ...] = ()
     error: str | None = None
     troubles: str = ""
     ended: bool = False
@@ -123,7 +125,7 @@ def _troubles(folder: str) -> str:
 def _process(folder: str, told: dict[str, Any]) -> Process:
     trace, period = told.pop("trace", {}), told.pop("period", None)
     plain = {name: told[name] for name in Process._fields if name in told and told[name] is not None}
-    for name in ("argv", "functions", "devices", "window_s"):
+    for name in ("argv", "functions", "devices", "kinds", "window_s"):
         plain[name] = tuple(told.get(name) or ())
     return Process(
         **{

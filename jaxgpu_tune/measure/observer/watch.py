@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 from time import perf_counter
 from typing import Any
@@ -16,7 +15,9 @@ from typing import Any
 from ..clock import Period, period
 from . import facts, heard_marks, tracing
 from .calls import Calls
+from .compiled import Compiled
 from .compiles import Compiles
+from .report import report_of
 from .run_folder import Notes, read_request
 
 __all__ = ["Watch"]
@@ -35,7 +36,6 @@ SEARCH = 1.5
 LONGEST_TRACE = 20.0
 LONGEST_END = 5.0
 """Seconds that the end of the program waits at most for a trace that is being recorded."""
-MOST_FUNCTIONS, MOST_NAMES = 8, 50
 BLIND = 4
 """How many times the asked seconds no call, or none but of jax's own operations, is seen before that is taken for the steady state."""
 MAIN = threading.main_thread().ident
@@ -51,6 +51,7 @@ class Watch:
         self.state = "waiting"
         self.calls = Calls()
         self.compiles = Compiles(self.calls.compiled_in, self.begin)
+        self.compiled = Compiled()
         self.found: Period | None = None
         self.clock, self.function = "", ""
         self.window: list[float] = []
@@ -98,7 +99,7 @@ class Watch:
         except Exception as error:  # noqa: BLE001 - the program ends as it would without us
             self.notes.log(repr(error))
         try:
-            self.notes.write({**self.report(), "ended": True, "error": facts.ending()})
+            self.notes.write({**report_of(self), "ended": True, "error": facts.ending()})
         except Exception as error:  # noqa: BLE001 - as above
             self.notes.log(repr(error))
 
@@ -117,7 +118,7 @@ class Watch:
                 self._look()
                 self._provide()
                 if not self._stop.is_set() and (self.state != before or perf_counter() - written > WRITE):
-                    self.notes.write(self.report())
+                    self.notes.write(report_of(self))
                     written = perf_counter()
             except Exception as error:  # noqa: BLE001 - the program goes on without being watched
                 self.notes.log(repr(error))
@@ -136,6 +137,23 @@ class Watch:
         elif now >= self._next_try and self._is_steady(now):
             self.state = "measuring"
             self._measure(now)
+        if self.request.get("program"):
+            self._look_at_programs(now)
+
+    def _look_at_programs(self, now: float) -> None:
+        """What is called was compiled to; told at once where that is new. Never while it is measured: it takes the interpreter's lock."""
+        settles = self.compiles.last + SETTLE / 5 < now < self._begin() and not self.compiles.is_busy(now)
+        if not settles and self.state != "done":
+            return
+        since = self.compiles.last if settles else self._begin()
+        called = {key[0] for key, stamps in list(self.calls.stamps.items()) if stamps[-1:] > [since]}
+        of_jax = {name for name, _ in self.calls.of_jax}
+        try:
+            if self.compiled.look(called - of_jax, len(self.compiles.all)):
+                self.notes.write(report_of(self))
+        except Exception as error:  # noqa: BLE001 - a backend that shows no programs
+            self.request["program"] = False
+            self.notes.log(f"programs: {error!r}")
 
     def _search(self, now: float) -> None:
         """Calls that are not seen where something was compiled are looked for everywhere, for a moment, less and less often."""
@@ -216,14 +234,15 @@ class Watch:
         keys = [key for key in list(self.calls.stamps) if wanted in (None, key[0])]
         if not keys:
             return "", "", []
-        key = max([key for key in keys if key not in self.calls.of_jax] or keys, key=self._weight)
+        key = max([key for key in keys if key not in self.calls.of_jax] or keys, key=self.weight)
         stamps = list(self.calls.stamps[key])
         if self.first_step is None:
             compiled = min((one.at for one in self.compiles.all if one.name == key[0]), default=0.0)
             self.first_step = next((stamp for stamp in stamps if stamp > compiled), None)
         return "calls", key[0], stamps
 
-    def _weight(self, key: tuple[str, int]) -> float:
+    def weight(self, key: tuple[str, int]) -> float:
+        """How much of the program's work a function's calls are."""
         return self.calls.counts.get(key, 0) * (self.compiles.work.get(key[0], 0.0) + 1e-6)
 
     def _provide(self) -> None:
@@ -265,36 +284,3 @@ class Watch:
             self.trace = {"path": path, "begin_s": begin - self.started, "seconds": took, "cut": cut}
         self.calls.stop()
         self.state = "done"
-
-    def report(self) -> dict[str, Any]:
-        """All that was seen so far, JSON-ready; times in seconds since the start of the process."""
-        jax = sys.modules.get("jax")
-        return {
-            **self.words,
-            **facts.place(),
-            "state": self.state,
-            "jax": getattr(jax, "__version__", None),
-            "clock": self.clock,
-            "function": self.function,
-            "period": None if self.found is None else self.found._asdict(),
-            "window_s": self.window,
-            "functions": [
-                {"name": key[0], "calls": self.calls.counts.get(key, 0), "work_s": self.compiles.work.get(key[0], 0.0)}
-                for key in sorted(self.calls.stamps, key=self._weight, reverse=True)[:MOST_FUNCTIONS]
-            ],
-            "jax_s": self.imported,
-            "first_step_s": self._first_step(),
-            "steps": heard_marks.total() or max(self.calls.counts.values(), default=0),
-            "compiles": [[one.name, one.at - self.started, one.seconds, one.cached] for one in self.compiles.all],
-            "devices": facts.devices(),
-            "pgle": facts.pgle(),
-            "xla_flags": os.environ.get("XLA_FLAGS"),
-            "trace": self.trace,
-            "host_trace": self.host_trace,
-            "work": dict(sorted(self.compiles.work.items(), key=lambda one: -one[1])[:MOST_NAMES]),
-            "now_s": perf_counter() - self.started,
-        }
-
-    def _first_step(self) -> float | None:
-        first = heard_marks.stamps[0] if heard_marks.stamps else self.first_step
-        return None if first is None else first - self.started

@@ -66,9 +66,17 @@ class Runner(Protocol):
 
 def resumed(space: Space, run: Runner, journal: Journal) -> Search:
     """The search with all that the journal has of it."""
-    search = Search(space.starts, space.moves, space.risk if run.ends else lambda config: _strict(space.risk(config)))
     for trial in journal.trials:
         run.learn(trial)
+    return _told(space, run, journal)
+
+
+def _told(space: Space, run: Runner, journal: Journal) -> Search:
+    """A search that knows the trials; what fits the kind of program that the first one showed comes first."""
+    seen = journal.trials[0].detail.get("kinds") or () if journal.trials else ()
+    risk = space.risk if run.ends else lambda config: _strict(space.risk(config))
+    search = Search(space.starts, space.for_kinds(seen).moves, risk)
+    for trial in journal.trials:
         search.tell(trial)
     return search
 
@@ -99,9 +107,13 @@ def drive(
         return trial if agreed else trial._replace(seconds=max(round(time.monotonic() - begun, 3), trial.seconds))
 
     def keep(trial: Trial) -> None:
+        nonlocal search
         journal.add(trial)
         run.learn(trial)
-        search.tell(trial)
+        if search.trials:
+            search.tell(trial)
+        else:
+            search = _told(space, run, journal)
         tell(Standing(search, trial, len(search.trials), left()))
 
     def left() -> float:

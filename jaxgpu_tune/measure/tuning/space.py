@@ -43,7 +43,7 @@ class LeftOut(NamedTuple):
 class Space(NamedTuple):
     """``starts``: the first is the program as it is. ``names``: what sets of settings are called. ``hazards``: those that hold on this machine.
 
-    ``clean``: the environment without what is inherited.
+    ``clean``: the environment without what is inherited; ``serves``: the candidates behind the moves; ``kinds``: of program, as asked.
     """
 
     request: Request
@@ -54,6 +54,15 @@ class Space(NamedTuple):
     names: Mapping[Config, str]
     left_out: tuple[LeftOut, ...]
     hazards: tuple[Hazard, ...]
+    serves: Mapping[Config, Candidate]
+    kinds: frozenset[str] = frozenset()
+
+    def for_kinds(self, seen: Iterable[str]) -> Space:
+        """The moves in the order that fits what was asked, or else the kinds that were seen of the program."""
+        wanted = self.kinds or frozenset(seen)
+        moves = (move._replace(large=_is_large(self.serves.get(move.config), wanted)) for move in self.moves)
+        ordered = sorted(moves, key=lambda move: not _fits(self.serves.get(move.config), wanted))
+        return self._replace(moves=tuple(ordered))
 
     def environ(self, config: Config) -> dict[str, str]:
         """The complete environment of a process under these settings; this library's own calls in the program change nothing there."""
@@ -98,8 +107,7 @@ def space_of(
     Raises UnknownPreset and BadSetting for presets that cannot be had.
     """
     clean = observation.environ if clean is None else clean
-    wanted = set(kinds)
-    offered = [*more, *sorted(candidates(), key=lambda one: not wanted & set(one.kinds))]
+    offered = [*more, *candidates()]
     planned = [(one, _config(_report(request, observation, one.name, one.settings))) for one in offered]
     usable = {config: one for one, config in reversed(planned) if config}
     usable = {config: usable[config] for _, config in planned if config in usable}
@@ -115,18 +123,28 @@ def space_of(
             starts.append(Start(name, config))
         elif not config:
             left_out.append(LeftOut(f"preset {name}", "sets nothing here"))
-    moves = [Move(config, one.acts == "program", bool(wanted & set(one.large))) for config, one in usable.items()]
+    moves = [Move(config, one.acts == "program") for config, one in usable.items()]
     names = {config: one.name for config, one in usable.items()} | {one.config: one.name for one in starts}
     moves += [Move(one.config) for one in starts if CLEAN in one.config]
     space = Space(
-        request, observation, clean, tuple(starts), tuple(moves), names, tuple(left_out), _hazards(request, observation)
+        *(request, observation, clean, tuple(starts), tuple(moves), names, tuple(left_out)),
+        *(_hazards(request, observation), usable, frozenset(kinds)),
     )
-    return _without_wrong_numbers(space)
+    return _without_wrong_numbers(space.for_kinds(()))
 
 
 def candidate_of(name: str, settings: Iterable[Setting]) -> Candidate:
     """A candidate of the user's."""
     return Candidate(name, tuple(settings), (), "run", "asked for")
+
+
+def _fits(candidate: Candidate | None, kinds: frozenset[str]) -> bool:
+    """Whether it serves one of the kinds; what the user asked for serves any."""
+    return candidate is not None and (not candidate.kinds or bool(kinds & set(candidate.kinds)))
+
+
+def _is_large(candidate: Candidate | None, kinds: frozenset[str]) -> bool:
+    return candidate is not None and bool(kinds & set(candidate.large))
 
 
 def _without_wrong_numbers(space: Space) -> Space:

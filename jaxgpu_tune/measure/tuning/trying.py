@@ -16,13 +16,25 @@ from ..compare import CACHES, GPU_LOOK
 from ..endings import losses, numbers
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, Outcome, request, run_watched, watch
-from ..search.trials import Config, Step, Trial
+from ..search.trials import SAME, Config, Step, Trial
 from ..starting import Started, start
 from ..watched import Process
 from .early import Early
 from .space import Space
 
-__all__ = ["WRONG", "Clock", "How", "Processes", "caches", "detail_of", "differs", "milliseconds", "moments", "shown"]
+__all__ = [
+    "WRONG",
+    "Clock",
+    "How",
+    "Processes",
+    "caches",
+    "detail_of",
+    "differs",
+    "milliseconds",
+    "moments",
+    "program_of",
+    "shown",
+]
 
 Clock = Literal["steps", "metric", "whole"]
 WRONG = "wrong-numbers"
@@ -56,6 +68,14 @@ class How(NamedTuple):
     whole: bool = False
 
 
+class _SameError(Exception):
+    """What was compiled was measured before: it need not run."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__(program)
+        self.program = program
+
+
 class Processes:
     """Runs each step of a search as a command of its own."""
 
@@ -66,6 +86,7 @@ class Processes:
         self._busy = self._gpus.busy()
         self._looked = 0.0
         self._early = Early()
+        self._known: frozenset[str] = frozenset()
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs; ``ahead``: what comes next, probably."""
@@ -77,7 +98,11 @@ class Processes:
             return self.trial(step, outcome)
         if ahead is not None and self.how.early:
             self._early.prepare(number + 1, ahead.config, self._started)
-        outcome = watch(started, asked, Limits(limit), self._look)
+        self._known = step.known
+        try:
+            outcome = watch(started, asked, Limits(limit), self._look)
+        except _SameError as same:
+            return Trial(step.config, step.purpose, None, SAME, program=same.program)
         if outcome.status == "died" and self._early.was(number):
             self._early.give_up()  # it may not stand another one beside it
             outcome = watch(self._started(step.config, number), asked, Limits(limit), self._look)
@@ -89,7 +114,7 @@ class Processes:
         self._early.drop()
 
     def _asked(self) -> Asked:
-        return Asked(seconds=self.how.seconds, whole=self.how.whole, metric=self.how.metric)
+        return Asked(seconds=self.how.seconds, whole=self.how.whole, metric=self.how.metric, program=True)
 
     def _folder(self, number: int) -> Path:
         return self.how.folder / f"{number:03}"
@@ -105,6 +130,8 @@ class Processes:
         return (*self._busy, *self._gpus.findings())
 
     def _look(self, processes: tuple[Process, ...]) -> None:
+        if (program := program_of(processes)) and program in self._known:
+            raise _SameError(program)
         self._early.quiet(processes)
         now = time.monotonic()
         if now - self._looked >= GPU_LOOK:
@@ -119,7 +146,8 @@ class Processes:
         if outcome.ok and ms is None:
             failure, cause = "no-steady-state", outcome.silent or "it ended before enough of it was seen"
         detail = detail_of(outcome, found, cause)
-        return self.judged(Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), "", detail))
+        program = program_of(outcome.processes)
+        return self.judged(Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), program, detail))
 
     def judged(self, trial: Trial) -> Trial:
         """The trial, with wrong numbers as a failure: further from the program's own than its own runs are from each other."""
@@ -155,6 +183,12 @@ class Processes:
     def _environ(self, config: Config) -> dict[str, str]:
         environ = self.space.environ(config)
         return {**caches(self.how.folder, config), **environ} if self.how.cache else environ
+
+
+def program_of(processes: Sequence[Process]) -> str:
+    """The fingerprint of what was compiled, of a program of one process; a job's processes may differ."""
+    seen = [one for one in processes if one.jax is not None]
+    return seen[0].program if len(seen) == 1 else ""
 
 
 def caches(folder: Path, config: Config) -> dict[str, str]:
@@ -215,6 +249,7 @@ def detail_of(outcome: Outcome, found: Sequence[float], cause: str) -> Mapping[s
         "peak_bytes": outcome.peak_bytes,
         "clock": leader.clock if leader else "",
         "function": leader.function if leader else "",
+        "kinds": list(leader.kinds) if leader else [],
         "error": leader.period.error if leader and leader.period else None,
         "processes": len([one for one in outcome.processes if one.period]),
         "moments": moments(leader, outcome.seconds) if leader else {},

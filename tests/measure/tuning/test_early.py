@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.measure.runs import Asked, Limits, Outcome, request, watch
-from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, atom
+from jaxgpu_tune.measure.search.trials import NOTHING, SAME, Config, Step, atom
 from jaxgpu_tune.measure.starting import Started, discard, is_held, pause, release, start
 from jaxgpu_tune.measure.stopping import carriers
 from jaxgpu_tune.measure.tuning.early import Early
@@ -119,3 +119,16 @@ def test_a_program_that_stands_no_other_beside_it_is_run_alone(tmp_path: Path) -
     run.close()
     assert [one.failure for one in trials] == [""] * 4
     assert os.listdir(tmp_path) == ["runs"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="calls are not seen as they are made")
+def test_what_compiles_to_a_known_program_is_ended_before_it_is_measured(tmp_path: Path) -> None:
+    run = Processes(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), How(PROGRAM, tmp_path, 2.0))
+    first = run(Step(NOTHING, "start"), 1, 60.0)
+    assert first.program
+    again = run(Step(FAST, "toggle", frozenset([first.program])), 2, 60.0)
+    assert (again.failure, again.ms, again.program) == (SAME, None, first.program)
+    other = run(Step(frozenset([atom("WRONG=1", "env")]), "toggle", frozenset([first.program])), 3, 60.0)
+    assert other.failure != SAME
+    assert other.ms is not None and other.program not in ("", first.program)

@@ -22,6 +22,19 @@ def space(jaxlib: str = "0.11.2", gpus: int = 1, environ: dict[str, str] | None 
     return space_of(make_request("auto", more.pop("arguments", {})), observation, starts(), clean, **more)
 
 
+def test_what_fits_the_kind_of_program_comes_first_and_what_changed_much_is_marked() -> None:
+    """As it was asked, or as the first run showed it; what was asked stays."""
+    seen, asked = space().for_kinds(["convolutions"]), space(kinds=["loops"])
+    assert seen.name(seen.moves[1].config) == "convolutions-in-graphs"
+    assert not any(move.large for move in seen.moves)
+    assert asked.for_kinds(["convolutions"]) == asked
+    assert [asked.name(move.config) for move in asked.moves if move.large] == ["simulation", "loops-in-graphs"]
+    own = candidate_of("mine", [Setting("env", "MINE", "1", "asked for", "asked for")])
+    assert [move.config for move in space(more=[own]).for_kinds(["loops"]).moves][0] == frozenset(
+        [atom("MINE=1", "env")]
+    )
+
+
 def why(found: Space, name: str) -> str:
     return next(one.why for one in found.left_out if one.name == name)
 

@@ -1,0 +1,53 @@
+"""What the functions that a program calls were compiled to: a fingerprint of it, and what kind of program it is.
+
+Two runs whose settings differ in nothing but what the compiled program shows need not both be measured if it is the same.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+from .program_kind import kinds_of
+
+__all__ = ["Compiled"]
+
+
+class Compiled:
+    """``fingerprint``: of all that is called, empty while a part of it is not known; ``kinds``: of the largest."""
+
+    def __init__(self) -> None:
+        self.fingerprint = ""
+        self.kinds: tuple[str, ...] = ()
+        self._looked: object = None
+
+    def look(self, names: Iterable[str], compilations: int) -> bool:
+        """Look at the functions of these names, unless that was done since the last compilation; whether there is something new."""
+        wanted = frozenset(names)
+        if not wanted or (wanted, compilations) == self._looked:
+            return False
+        self._looked = (wanted, compilations)
+        texts = sorted(_texts({_module(name) for name in wanted}))
+        self.kinds = kinds_of(max((text for _, text in texts), key=len, default=""))
+        whole = {name for name, _ in texts} == {_module(name) for name in wanted}
+        self.fingerprint = sha256("\0".join(text for _, text in texts).encode()).hexdigest()[:16] if whole else ""
+        return True
+
+
+def _module(name: str) -> str:
+    """The name of the program that jax makes of a function."""
+    return "jit_" + re.sub(r"[^\w.-]", "_", name)
+
+
+def _texts(wanted: set[str]) -> Iterator[tuple[str, str]]:
+    """Name and optimised text of each program that is loaded under one of these names; nothing before the backend has started."""
+    jax: Any = sys.modules.get("jax")
+    if jax is None or not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+        return
+    for executable in jax.local_devices()[0].client.live_executables():
+        for module in executable.hlo_modules():
+            if module.name in wanted:
+                yield module.name, module.to_string()
