@@ -30,9 +30,7 @@ def test_what_fits_the_kind_of_program_comes_first_and_what_changed_much_is_mark
     assert asked.for_kinds(["convolutions"]) == asked
     assert [asked.name(move.config) for move in asked.moves if move.large] == ["simulation", "loops-in-graphs"]
     own = candidate_of("mine", [Setting("env", "MINE", "1", "asked for", "asked for")])
-    assert [move.config for move in space(more=[own]).for_kinds(["loops"]).moves][0] == frozenset(
-        [atom("MINE=1", "env")]
-    )
+    assert space(more=[own]).for_kinds(["loops"]).moves[0].config == frozenset([atom("MINE=1", "env")])
 
 
 def why(found: Space, name: str) -> str:
