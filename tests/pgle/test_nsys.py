@@ -84,3 +84,40 @@ def test_kernels_without_instructions_are_told(tmp_path: Path) -> None:
     export.kernel("graph", 1, 2, 3)
     with pytest.raises(BadSetting, match="no kernel was launched within a range that names an XLA instruction"):
         read_export(export.path)
+
+
+def test_each_sample_tells_what_ran_and_where(tmp_path: Path) -> None:
+    """A copy has no name of its own; the GPU and the process are told apart."""
+    export = written(tmp_path / "a.sqlite")
+    export.range("Thunk:#hlo_op=late.5#", 200, 210)
+    export.kernel("late", 200, 300, 5, device=1)
+    export.range("Thunk:#hlo_op=early.6#", 220, 230)
+    export.kernel("early", 230, 320, 5)
+    samples = {one.instruction: one for one in read_export(export.path)}
+    assert {name: one.kernel for name, one in samples.items()} == {
+        "gemm_fusion_dot.1": "gemm_fusion_dot_1",
+        "copy.2": "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "all-gather.4": "ncclDevKernel_AllGather_RING_LL",
+        "late.5": "late",
+        "early.6": "early",
+    }
+    assert samples["late.5"].place == f"{export.path}:100:1" and samples["late.5"].module == ""
+    assert samples["copy.2"].place == f"{export.path}:100:0"
+
+
+def test_an_export_without_processes_and_registered_texts_is_read(tmp_path: Path) -> None:
+    """Columns that releases of Nsight Systems do not all write."""
+    export = written(tmp_path / "a.sqlite")
+    everything = read_export(export.path)
+    with closing(sqlite3.connect(export.path)) as database, database:
+        for table in ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"):
+            database.execute(f"ALTER TABLE {table} DROP COLUMN globalPid")
+        database.execute("ALTER TABLE NVTX_EVENTS DROP COLUMN textId")
+        database.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN demangledName")
+    found = read_export(export.path)
+    texts = [one for one in everything if one.instruction != "gemm_fusion_dot.1"]
+    assert [(one.instruction, one.start) for one in found if one.instruction != "while.3"] == [
+        (one.instruction, one.start) for one in texts
+    ]
+    assert {one.place for one in found} == {f"{export.path}:0:0"}
+    assert {one.kernel for one in found} == {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"}

@@ -10,7 +10,7 @@ from jaxgpu_tune.model import Gpu, Machine
 from jaxgpu_tune.pgle.cost_profile import Cost, Profile
 from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.sidecar import Sidecar, flags_of, read_sidecar, sidecar_path, stale, taken_with, write_sidecar
-from jaxgpu_tune.pgle.store import finish, new_folder, recorded, why_none
+from jaxgpu_tune.pgle.store import _likeness, default_root, finish, new_folder, recorded, why_none
 
 PROFILE = Profile((Cost("fusion.1", 2.5),))
 MACHINE = Machine(
@@ -69,6 +69,23 @@ def test_each_difference_is_named(
     assert all(one in found[0].message for one in told)
 
 
+def test_all_that_a_profile_is_bound_to_is_told_in_words(tmp_path: Path) -> None:
+    """Plugins with their versions, GPUs of several kinds one by one, none as none; a long command is cut."""
+    long = ("python", "x" * 200)
+    then = NOW._replace(program="jit_f", plugins={}, gpus=("A", "B"), command=long)
+    now = NOW._replace(program="jit_g", plugins={"b": "2", "a": "1"}, gpus=(), command=("sh",))
+    (finding,) = stale(taken(tmp_path, then), PROFILE, now)
+    assert finding.message.partition("something else: ")[2] == (
+        "program jit_f, now jit_g; CUDA plugin none, now a 1, b 2; GPUs A B, now none; "
+        f"command '{' '.join(long)[:100]}…', now 'sh'."
+    )
+    exactly = NOW._replace(command=("x" * 100,))
+    (finding,) = stale(taken(tmp_path, exactly), PROFILE, now._replace(program=None, plugins=None, gpus=None))
+    assert f"command '{'x' * 100}', now" in finding.message
+    assert taken_with(PROFILE, Machine(gpus=(Gpu(0),)), "", COMMAND).gpus == ("unknown",)
+    assert taken_with(PROFILE, Machine(), "", COMMAND).plugins is None
+
+
 def test_a_profile_that_was_changed(tmp_path: Path) -> None:
     path = taken(tmp_path)
     assert [one.code for one in stale(path, Profile((Cost("fusion.1", 3.0),)), NOW)] == ["pgle-changed"]
@@ -107,6 +124,36 @@ def test_the_very_command_comes_before_a_newer_one_of_its_program(tmp_path: Path
     ):
         found = recorded(tmp_path, NOW._replace(command=command))
         assert found is not None and found.folder.name == folder
+
+
+@pytest.mark.parametrize(
+    ("recorded_by", "asked", "likeness"),
+    [
+        (("python", "a.py"), ("nsys", "profile", "python", "a.py"), 2),
+        (("python", "a.py"), ("python", "a.py", "-x"), 2),
+        (("sh", "run.sh"), ("bash", "run.sh", "-x"), 1),
+        (("python", "-m", "job"), ("torchrun", "-m", "job"), 1),
+        (("python", "-m", "job"), ("python", "-m", "other"), 0),
+        (("finish",), ("finish", "now"), 2),
+        (("do", "finish"), ("now", "finish"), 0),
+        (("do", "xsh"), ("now", "xsh"), 0),
+        (("python", "a.py"), ("python", "b.py"), 0),
+    ],
+)
+def test_which_commands_run_one_program(
+    recorded_by: tuple[str, ...], asked: tuple[str, ...], likeness: int, tmp_path: Path
+) -> None:
+    """The whole command within the other, or a script or module that both name."""
+    assert _likeness(NOW._replace(command=recorded_by), NOW._replace(command=asked)) == likeness
+    folder = new_folder(tmp_path)
+    (folder / "jit_a-b-0123-cache").write_bytes(b"")
+    (folder / "jit_a-b-0123-atime").write_bytes(b"")
+    assert finish(folder, NOW._replace(command=recorded_by)) == ("jit_a-b",)
+    assert (recorded(tmp_path, NOW._replace(command=asked)) is not None) is bool(likeness)
+
+
+def test_the_default_root_is_the_users_cache() -> None:
+    assert default_root().parts[-2:] == ("jaxgpu_tune", "pgle")
 
 
 def test_why_a_recording_does_not_serve(tmp_path: Path) -> None:

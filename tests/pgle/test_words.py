@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.pgle.words import INFO, Use, findings_of, main_use, uses_in
+from jaxgpu_tune.pgle.words import INFO, Use, cache_findings, findings_of, main_use, recording_findings, uses_in
 
 LOG = (Path(__file__).parent / "files" / "fsdp_missing.log").read_text().splitlines()
 HEAD = "I1128 21:46:04.400022   13661 gpu_hlo_schedule.cc:"
@@ -77,3 +77,23 @@ def test_what_speaks_against_it(lines: list[str], told: list[str]) -> None:
 
 def test_lines_that_jax_hides_by_default_are_known() -> None:
     assert INFO.match(READ.encode()) and not INFO.match(SOME[0].encode()) and not INFO.match(b"I128 steps")
+
+
+def test_what_jax_says_of_its_cache() -> None:
+    """Each program once; a miss and a key that is new are told apart, and nothing loaded is a warning of its own."""
+    loaded = [f"PGLE-optimized {name} loaded from compilation cache" for name in ("jit_b", "jit_a", "jit_b")]
+    (finding,) = cache_findings(loaded)
+    assert (finding.code, finding.severity, finding.message) == ("pgle-used", "note", "Loaded optimized: jit_a, jit_b.")
+    missed = cache_findings([*loaded, "PERSISTENT CACHE MISS for PGLE-optimized jit_c"])
+    assert [(one.code, one.severity) for one in missed] == [("pgle-used", "note"), ("pgle-miss", "warning")]
+    assert "No optimized executable was kept of jit_c:" in missed[1].message
+    made = cache_findings(["PERSISTENT CACHE WRITE with key jit_d-0123, size 4"])
+    assert [(one.code, one.severity) for one in made] == [("pgle-miss", "warning"), ("pgle-not-used", "warning")]
+    assert "has not this key: jit_d-0123." in made[0].message
+    assert [one.code for one in cache_findings(["step 1"])] == ["pgle-not-used"]
+
+
+def test_a_recording_whose_trace_was_empty_is_an_error() -> None:
+    (finding,) = recording_findings(["step", "W PGLE collected an empty trace, so"])
+    assert (finding.code, finding.severity) == ("pgle-empty-trace", "error")
+    assert recording_findings([READ, WHOLE]) == findings_of([READ, WHOLE])
