@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
+from statistics import median, median_low
 from typing import Any, Literal
 
 from ..model import NOTHING, Finding
@@ -73,8 +73,9 @@ class Variant(Value):
 
     @property
     def peak_bytes(self) -> int | None:
-        """The largest peak memory of a device in any run."""
-        return max((trial.peak_bytes for trial in self.trials if trial.peak_bytes), default=None)
+        """The median over its runs of the largest peak memory of a device: one that tries kernels as it compiles takes more."""
+        known = [trial.peak_bytes for trial in self.trials if trial.peak_bytes]
+        return median_low(known) if known else None
 
 
 class Comparison(Value):

@@ -41,6 +41,8 @@ class Verdict(Value):
             return "failed: no pair was measured"
         low, high = self.interval
         within = f"{_percent(low)} to {_percent(high)}"
+        if self.word == "no-difference" and self.coverage < coverage(PAIRS) and not low <= 1 <= high:
+            return f"too few pairs for a verdict; so far {within}"
         if self.word == "no-difference":
             return f"no difference shown; within {within}"
         return f"{self.word}: {self.ratio:.3f} times as fast ({within}, {self.coverage:.0%} sure)"

@@ -78,7 +78,7 @@ def seconds_text(seconds: float | None) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.4g} {unit}"
-    return f"{seconds * 1e6:.4g} µs"
+    return f"{seconds * 1e6:.4g} µs" if seconds else "0 s"
 
 
 def _title(found: Comparison) -> str:

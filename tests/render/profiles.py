@@ -5,9 +5,9 @@ from __future__ import annotations
 from jaxgpu_tune.knowledge.advice import Advice
 from jaxgpu_tune.measure.profile import Host, Profile, Rank
 from jaxgpu_tune.measure.timeline import Block, Lane, Timeline
+from jaxgpu_tune.measure.trace.buffer_plan import Buffer, Memory
 from jaxgpu_tune.measure.trace.collectives import Collective
 from jaxgpu_tune.measure.trace.kernels import Kernel
-from jaxgpu_tune.measure.trace.memory import Buffer, Memory
 from jaxgpu_tune.measure.trace.reduction import GpuStep, Graphs
 
 PARTS = {
@@ -40,6 +40,7 @@ def gpu(number: int, **changes: object) -> GpuStep:
         conversions_ms=0.2,
         float32_products_ms=0.0,
         launches=90.0,
+        looped_launches=0.0,
         graphs=Graphs(),
         collectives=(),
         kernels=(),
