@@ -20,7 +20,8 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="mutants-")
-        self.root = Path(self._folder.name).resolve()
+        self.root = Path(self._folder.name).resolve() / "copy"
+        self.root.mkdir()
         asked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(asked, cwd=root, capture_output=True, check=True).stdout
         archive = ["tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", "-"]

@@ -51,11 +51,17 @@ def in_fork(root: Path, work: Callable[..., int], *arguments: Any, patience: flo
     return status
 
 
+def said_in(root: Path) -> Path:
+    """The file with what the last fork printed."""
+    return root.with_suffix(".said")
+
+
 def _be(root: Path, work: Callable[..., int], arguments: Iterable[Any]) -> None:
     os.setsid()
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(nothing, number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    said = os.open(said_in(root), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
     os.chdir(root)
     os.environ["PYTHONPATH"] = sys.path[0] = str(root)
     for name in [name for name in sys.modules if name.partition(".")[0] == "tools"]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from .forks import OPTIONS, in_fork
+from .forks import OPTIONS, in_fork, said_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,7 +93,7 @@ def _kept(root: Path, file: str, cache: Path) -> list[Seen]:
     kept.unlink(missing_ok=True)
     status = in_fork(root, _see, root, file, kept, patience=PATIENCE)
     if not kept.exists():
-        raise SystemExit(f"{file}: its tests cannot be run in a fork (status {status})")
+        raise SystemExit(f"{said_in(root).read_text()}\n{file}: its tests cannot be run in a fork (status {status})")
     return _kept(root, file, cache)
 
 

@@ -1,0 +1,57 @@
+"""What makes a comparison doubtful."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jaxgpu_tune.measure import doubts
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_what_a_run_writes_outside_its_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is older, hidden, Python's own, or the run's own is not."""
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "runs"
+    for name in ("runs/a", ".git/b", "__pycache__/c", "sub/old", "sub/new", "top"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (99, 99 if name == "sub/old" else 100))
+    (finding,) = doubts.outside(100.0, own)
+    assert (finding.code, finding.severity) == ("program-writes-outside", "warning")
+    assert "wrote 2 file(s) outside its run's own folder: top, sub/new." in finding.message
+    assert doubts.outside(101.0, own) == []
+    (finding,) = doubts.outside(99.0, Path("runs"))
+    assert "wrote 3 file(s)" in finding.message
+    (tmp_path / "gone").symlink_to("nowhere")
+    (finding,) = doubts.outside(100.0, own)
+    assert "wrote 2 file(s)" in finding.message
+
+
+def test_only_so_many_files_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(9):
+        (tmp_path / f"d{number}").mkdir()
+        for name in "abc":
+            (tmp_path / f"d{number}" / name).touch()
+    (all_of_them,) = doubts.outside(0.0, tmp_path / "own")
+    assert "wrote 27 file(s)" in all_of_them.message
+    (some,) = doubts.outside(0.0, tmp_path / "own", most=6)
+    assert "wrote 9 file(s)" in some.message
+
+
+def test_the_other_doubts_are_told_with_their_numbers() -> None:
+    whole = doubts.whole_run
+    from tests.measure.test_readings import outcome
+
+    assert "compilation: no step could be timed." in whole(outcome())[0].message
+    assert "compilation: it is no JAX" in whole(outcome(silent="it is no JAX"))[0].message
+    unsure = doubts.unsure(2, 7)
+    assert (unsure.code, unsure.severity) == ("unsteady-steps", "note")
+    assert unsure.message.startswith("In 2 of 7 runs") and unsure.message.endswith("uncertain by over 2%.")
+    losses = doubts.other_losses("mine", 0.125, 0.001)
+    assert (losses.code, losses.severity) == ("losses-differ", "warning")
+    assert "by up to 12.5%; the reference's own runs by 0.1%" in losses.message
