@@ -29,9 +29,12 @@ def names_of(root: Path) -> dict[str, Path]:
     return {".".join(parts).removesuffix("__init__").removesuffix("."): path for parts, path in found.items()}
 
 
+parsed = cache(ast.parse)
+
+
 def imported(name: str, path: Path, known: Mapping[str, Path], *, later: bool) -> Iterator[str]:
     """The modules of the package that one imports at its top; ``later``: inside its functions, too. Types alone do not count."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path.read_text())
     skipped = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)]
     skipped += [] if later else [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS)]
     inside = {id(part) for one in skipped for part in ast.walk(one)}

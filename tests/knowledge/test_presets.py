@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -108,15 +109,14 @@ def test_published_settings_are_unconditional_and_maintained_ones_are_not(preset
 
 
 @every_preset
-@pytest.mark.parametrize("release", flags.releases())
-def test_every_flag_is_accepted_or_translated_or_absent_in_every_release(preset: Preset, release: str) -> None:
+def test_every_flag_is_accepted_or_translated_or_absent_in_every_release(preset: Preset) -> None:
     """No release for which it is meant refuses a preset's value of a flag that it has, unless a translation says what to do instead."""
-    for setting in preset.settings:
+    for setting, release in product(preset.settings, flags.releases()):
         if release not in SpecifierSet(setting.when.get("jaxlib", "")):
             continue
         spec = flags.flag(setting.name, release) if setting.kind == "xla_flag" else None
         if spec is not None and setting.value is not None and flags.check_value(spec, setting.value, release):
-            assert translate(setting.name, setting.value, release), (setting.name, setting.value)
+            assert translate(setting.name, setting.value, release), (setting.name, setting.value, release)
 
 
 @every_preset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, product
 
 import pytest
 
@@ -40,10 +40,9 @@ def samples(rule: Rule) -> tuple[str, ...]:
     return ("3",) if rule.at_least is not None else ("true", "false", "0")
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_every_target_is_accepted_in_its_release(release: str) -> None:
+def test_every_target_is_accepted_in_its_release() -> None:
     """Whatever a translation says, that release has the flags and takes the values."""
-    for rule in FLAG_RULES:
+    for rule, release in product(FLAG_RULES, RELEASES):
         for value in samples(rule):
             found = translate(rule.name, value, release)
             for kind, name, text in found.settings if found else ():
@@ -52,17 +51,17 @@ def test_every_target_is_accepted_in_its_release(release: str) -> None:
                     rule.name,
                     name,
                     text,
+                    release,
                 )
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_flag_that_is_fine_is_not_translated(release: str) -> None:
+def test_a_flag_that_is_fine_is_not_translated() -> None:
     """Where the flag exists and takes the value, there is nothing to do."""
-    for rule in FLAG_RULES:
+    for rule, release in product(FLAG_RULES, RELEASES):
         spec = flags.flag(rule.name, release)
         for value in samples(rule):
             if spec is not None and not flags.check_value(spec, value, release):
-                assert translate(rule.name, value, release) is None
+                assert translate(rule.name, value, release) is None, (rule.name, value, release)
 
 
 def test_every_name_is_or_was_a_flag() -> None:
