@@ -7,8 +7,7 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
-from hypothesis import settings
-
+from tests import effort
 from tools.read_flags.wheels import KEPT
 
 if TYPE_CHECKING:
@@ -18,14 +17,11 @@ TERMINAL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
 """What a terminal tells programs: a test that depends on it sets it."""
 
 
-settings.register_profile("busy", deadline=None)  # how long an example takes depends on what else the machine does
-settings.load_profile("busy")
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """In the process that was started: one folder keeps the wheels of jaxlib for all that it starts."""
+    """In the process that was started: one folder keeps the wheels of jaxlib for all that it starts. In each: how much is tried."""
     for name in TERMINAL:
         os.environ.pop(name, None)
+    effort.choose(quick="not slow" in config.getoption("-m"))
     if not hasattr(config, "workerinput") and KEPT not in os.environ:
         os.environ[KEPT] = tempfile.mkdtemp(prefix="wheels-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(KEPT), ignore_errors=True))

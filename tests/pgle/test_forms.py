@@ -13,6 +13,7 @@ from jaxgpu_tune.pgle import profile_files
 from jaxgpu_tune.pgle.binary_form import parse_binary, print_binary
 from jaxgpu_tune.pgle.cost_profile import Cost, Latency, Profile, merged, percentile
 from jaxgpu_tune.pgle.text_form import parse_text, print_text
+from tests.effort import examples
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda name: "::" not in name)
 MICROSECONDS = st.floats(0, 1e12)
@@ -24,14 +25,14 @@ PROFILES = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(PROFILES)
 def test_both_forms_keep_everything(profile: Profile) -> None:
     assert parse_text(print_text(profile)) == profile
     assert parse_binary(print_binary(profile)) == profile
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(PROFILES)
 def test_the_digest_is_of_the_entries_not_of_their_order(profile: Profile) -> None:
     turned = Profile(profile.costs[::-1], profile.latencies[::-1])
@@ -68,7 +69,7 @@ def test_what_is_no_profile_is_told_by_its_line(text: str, told: str) -> None:
         parse_text(text)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(PROFILES.filter(lambda profile: profile.costs != ()), st.data())
 def test_bytes_that_break_off_are_no_profile(profile: Profile, data: st.DataObject) -> None:
     """Cut anywhere but between two entries."""
@@ -80,7 +81,7 @@ def test_bytes_that_break_off_are_no_profile(profile: Profile, data: st.DataObje
         parse_binary(whole[:at])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(PROFILES, min_size=1, max_size=4), st.integers(0, 100))
 def test_merged_is_xlas_own_aggregate(profiles: list[Profile], percent: int) -> None:
     """The real C++ code reads what we write, and its answer is ours."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.trace.events import Event, Trace
 from jaxgpu_tune.measure.trace.reduction import PARTS, GpuStep, reduce_trace
+from tests.effort import examples
 from tests.traces import MS, called, host, instruction, nccl, ran, repeated, trace
 
 LAUNCH = "Host Threads/7"
@@ -227,7 +228,7 @@ def shown(found: Trace) -> list[tuple[str, float, dict[str, float]]]:
 
 
 @given(jobs())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_the_parts_add_up_to_the_step(events: list[Event]) -> None:
     """Nothing is counted twice, nothing is lost, nothing is negative."""
     for gpu in reduce_trace(trace(*events, gpus=2)).gpus:

@@ -14,6 +14,7 @@ from jaxgpu_tune import plan
 from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 from jaxgpu_tune.planning.xla_flags.repair import repair
+from tests.effort import examples
 from tests.flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, render, text
 from tests.fleet import machine
 from tests.grammar import repairs
@@ -227,7 +228,7 @@ WORDS = ("foo", "1", "true", "no", "XLA_FLAGS=", f"--{TO}=", f"--{LHS}", "xla_q"
 
 
 class TestLaws:
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=examples(300), deadline=None)
     @given(st.lists(st.sampled_from(ATOMS + WORDS), max_size=14).map("".join))
     def test_the_result_is_sound_and_means_what_it_says(self, given_text: str) -> None:
         result = read(given_text)
