@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from jaxgpu_tune import BadSetting, Machine
-from jaxgpu_tune.host.detect import MACHINE_FILE, detect_machine, machine_of_file
+from jaxgpu_tune.host import detect
+from jaxgpu_tune.host.detect import MACHINE_FILE, _is_wsl, detect_machine, machine_file, machine_of_file
+from jaxgpu_tune.host.found import Found
+from jaxgpu_tune.host.packages import Installed
+from jaxgpu_tune.host.phase import Joined
+from jaxgpu_tune.model import Gpu
 from tests.child import run
 
 MACHINES = sorted((Path(__file__).parent.parent / "machines").glob("*.json"))
@@ -52,6 +59,53 @@ def test_a_file_that_is_no_machine(tmp_path: Path, text: str) -> None:
         detect_machine({MACHINE_FILE: str(path)})
     with pytest.raises(BadSetting, match=r"missing\.json"):
         detect_machine({MACHINE_FILE: str(tmp_path / "missing.json")})
+
+
+def test_the_file_that_this_process_names_counts_where_the_other_environment_names_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the variable that the documents name."""
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", "/mine")
+    assert machine_file({"JAXGPU_TUNE_MACHINE": "/theirs"}) == "/theirs"
+    assert machine_file({}) == machine_file({"JAXGPU_TUNE_MACHINE": ""}) == "/mine"
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", "")
+    assert machine_file({}) is None
+
+
+@pytest.mark.parametrize(
+    ("release", "wsl"), [("6.6.87-Microsoft-standard-WSL2", True), ("6.8.0-generic", False), (None, None)]
+)
+def test_r38_wsl_is_told_by_its_kernel(release: str | None, wsl: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if release is None:
+        monkeypatch.delattr(os, "uname")
+    else:
+        monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=release))
+    assert _is_wsl() is wsl
+    assert detect_machine({}).wsl is wsl
+
+
+def test_a_machine_has_the_parts_that_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in its place; what a job has joined counts only for this process."""
+    cards = Found((Gpu(0), Gpu(1)), "580.1", "13.0")
+    versions = Installed(jax="1", jaxlib="2", plugins={"p": "3"}, nccl="4", libraries={"l": "5"})
+    monkeypatch.setattr(detect, "find_gpus", lambda _: cards)
+    monkeypatch.setattr(detect, "installed_versions", lambda: versions)
+    monkeypatch.setattr(detect, "joined", lambda: Joined(1, 2, None))
+    environ = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+    found = detect_machine({**environ, "OMPI_COMM_WORLD_SIZE": "4"})
+    assert (found.gpus, found.driver, found.cuda_driver) == (cards.gpus, "580.1", "13.0")
+    assert (found.jax, found.jaxlib, found.plugins, found.nccl, found.libraries) == (
+        "1",
+        "2",
+        {"p": "3"},
+        "4",
+        {"l": "5"},
+    )
+    assert (found.processes.rank, found.processes.count, found.processes.local_device_ids) == (1, 2, (1,))
+    other = detect_machine({**environ, "OMPI_COMM_WORLD_SIZE": "4"}, live=False).processes
+    assert (other.rank, other.count) == (0, 4)
+    monkeypatch.setattr(detect, "find_gpus", lambda _: Found(None))
+    assert detect_machine(environ).processes.local_device_ids is None
 
 
 WATCH = """

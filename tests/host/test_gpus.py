@@ -230,3 +230,55 @@ def test_gpus_of_one_uuid_are_all_there_and_are_told() -> None:
     here = Machine(gpus=found.gpus, jax="0.11.2", jaxlib="0.11.2")
     (one,) = [f for f in plan("auto", machine=here, environ={}).findings if f.code == "gpus-with-one-uuid"]
     assert one.severity == "warning" and "GPU 0, 1 give one UUID (GPU-a)" in one.message
+
+
+def test_what_else_a_gpu_tells_of_itself() -> None:
+    """By NVML's numbers; what it does not tell, or tells by another number, is unknown."""
+
+    def one(**changes: Any) -> Any:
+        (gpu,) = find_gpus({}, FakeNvml(Card("GPU-a", **changes))).gpus or ()
+        return gpu
+
+    modes = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process", 4: None, None: None}
+    assert {mode: one(compute_mode=mode).compute_mode for mode in modes} == modes
+    told = {0: False, 1: False, 2: True, 3: False, None: None}
+    assert {mode: one(virtualization=mode).vgpu for mode in told} == told
+    assert {state: one(display=state).display for state in (0, 1, None)} == {0: False, 1: True, None: None}
+    assert (one().memory_bytes, one().free_bytes, one(memory=None).free_bytes) == (80 << 30, 79 << 30, None)
+    assert (one(memory=1 << 50).memory_bytes, one(memory=(1 << 50) + 1).memory_bytes) == (1 << 50, None)
+
+
+def test_the_bounds_of_what_is_believed() -> None:
+    assert absurd(nvmlSystemGetCudaDriverVersion_v2=1_000_000).cuda_driver == "1000.0"
+    assert absurd(nvmlSystemGetCudaDriverVersion_v2=1_000_001).cuda_driver is None
+    assert absurd(nvmlSystemGetCudaDriverVersion_v2=0).cuda_driver is None
+    assert absurd(nvmlSystemGetCudaDriverVersion_v2=12090).cuda_driver == "12.9"
+    for capability, text in (((1000, 0), "1000.0"), ((1001, 0), None), ((0, 0), "0.0")):
+        assert {gpu.compute_capability for gpu in absurd(nvmlDeviceGetCudaComputeCapability=capability).gpus or ()} == {
+            text
+        }
+    many = FakeNvml(*(Card(f"GPU-{n}", bus=(0, n % 256, n // 256)) for n in range(1025)))
+    assert find_gpus({}, many).gpus is None
+    many.answers["nvmlDeviceGetCount"] = lambda: 1024
+    assert len(find_gpus({}, many).gpus or ()) == 1024
+
+
+def test_gpus_that_tell_no_capability_come_last_and_are_there() -> None:
+    unknown = Card("GPU-a", name="?", capability=None, bus=(0, 1, 0))
+    slow, fast = (Card(f"GPU-{n}", capability=(n, 0), bus=(0, n, 0)) for n in (7, 9))
+    found = find_gpus({}, FakeNvml(unknown, slow, fast)).gpus or ()
+    assert [gpu.uuid for gpu in found] == ["GPU-9", "GPU-7", "GPU-a"]
+    assert found[2].compute_capability is None
+
+
+def test_only_what_nvidias_package_has_is_asked_for() -> None:
+    """By every name that a GPU with slices and links is asked for."""
+    import pynvml
+
+    piece = Card("MIG-1", instance=(1, 0))
+    asked = FakeNvml(
+        Card("GPU-a", mig=True, slices=[piece], links=["switch"]), Card("GPU-b", name="x", links=["switch"])
+    )
+    find_gpus({}, asked)
+    assert len(set(asked.calls)) > 20 and [name for name in asked.calls if not hasattr(pynvml, name)] == []
+    assert pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH == FakeNvml.NVML_NVLINK_DEVICE_TYPE_SWITCH

@@ -203,20 +203,3 @@ def test_a_coordinator_that_is_gone_is_told_and_each_call_has_keys_of_its_own(mo
         assert [finding.code for finding in raised.value.findings] == ["coordinator-failed"]
     first, second = keys
     assert first != second and first.startswith("jaxgpu_tune/check_processes/")
-
-
-def test_a_store_tells_late_answers_from_broken_ones() -> None:
-    """None is a key that did not come; whatever else goes wrong is raised."""
-
-    def broken(_: str, milliseconds: int) -> str:
-        assert milliseconds == 1
-        raise RuntimeError("UNAVAILABLE")
-
-    job = Joined(0, 2, Coordinator())
-    store = Store(job, "a")
-    store.put("here/3", "text")
-    store.put("there/4", "")
-    assert store.get("here/3", 0) == "text" and store.get("gone", 0.001) is None
-    assert store.numbers("here") == {3}
-    with pytest.raises(RuntimeError, match="UNAVAILABLE"):
-        Store(Joined(0, 2, SimpleNamespace(blocking_key_value_get=broken)), "a").get("key", -1.0)
