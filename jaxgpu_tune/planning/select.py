@@ -162,7 +162,8 @@ def _sets_nothing(preset: Preset, facts: Facts) -> Finding:
     first = [missed[0] for setting in preset.settings if (missed := _missed(setting, facts))]
     often = max(first, key=first.count) if first else None
     why = often.sentence if often else "A known hazard of this release stands against it."
-    message = f"{preset.name} sets nothing here: {why[0].lower()}{why[1:]}"
+    begin = why[0] if why[:2].isupper() else why[0].lower()  # NVLink, NCCL
+    message = f"{preset.name} sets nothing here: {begin}{why[1:]}"
     return Finding("preset-sets-nothing", "warning", message, REMEDIES.get(often.condition if often else "", ""))
 
 
