@@ -79,7 +79,7 @@ def estimated(runs: Sequence[Observed], large: Collection[Atom] = ()) -> Estimat
     """The estimate from at least one run, in the order in which they were made. ``large``: settings known for large effects."""
     most = runs[0].log_ms + WORST
     clipped = tuple(Observed(run.config, min(run.log_ms, most)) for run in runs)
-    centre = sorted(run.log_ms for run in clipped)[len(clipped) // 2]
+    centre = runs[0].log_ms  # not of all: most may have what changed everything
     values = [run.log_ms - centre for run in clipped]
     fit = _fitted(clipped, values, dict.fromkeys(large, KNOWN))
     spreads = [fit.noise] * len(values)

@@ -76,6 +76,7 @@ class Search:
         self._runs: list[Observed] = []
         self._inert: set[Config] = set()
         self._closing = False
+        self._large = frozenset(one for move in moves if move.large for one in move.config)
         self._estimate: Estimate | None = None
 
     def tell(self, trial: Trial) -> None:
@@ -92,12 +93,16 @@ class Search:
             self._runs.append(Observed(trial.config, math.log(trial.ms)))
             self._estimate = None
 
-    def ask(self, left: float, new: float = 1.0) -> Step | None:
-        """The next step; None: the search is over. ``left``: so many runs of settings that ran before can be paid for; ``new``: what others cost, in such runs."""
+    def ask(self, left: float, new: float = 1.0, hang: float = 1.0) -> Step | None:
+        """The next step; None: the search is over.
+
+        ``left``: so many runs of settings that ran before can be paid for; ``new``: what others cost, in such runs, and ``hang``: what a risky one may.
+        """
         start = self._start()
         if start is not None or not self._runs:
             return start if left >= 1 else None
-        if not self._closing and left >= self._reserve(new) + new + SPARE and (config := self._change()) is not None:
+        room = left - self._reserve(new) - SPARE
+        if not self._closing and room >= new and (config := self._change(room, new, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
         if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + new + SPARE:
             config = self._doubtful()
@@ -117,8 +122,7 @@ class Search:
     def estimate(self) -> Estimate:
         """Of the search's own runs. Raises ValueError before any ended well."""
         if self._estimate is None:
-            large = {one for move in self.moves if move.large for one in move.config}
-            self._estimate = estimated(self._runs, large)
+            self._estimate = estimated(self._runs, self._large)
         return self._estimate
 
     @property
@@ -180,15 +184,19 @@ class Search:
         """Runs that the end needs: the check, and leaving out what is in doubt."""
         return 2 * PAIRS + new * len(list(self._doubts(self.best)))
 
-    def _change(self) -> Config | None:
-        """The most promising change of one thing from the best so far; what is risky only after all else."""
+    def _change(self, room: float, new: float, hang: float) -> Config | None:
+        """The most promising change of one thing from the best so far.
+
+        What is risky only after all else, or after all else that there is room for, where it is known for large effects; and only while a hang can be paid for.
+        """
         best, tried = self.best, {trial.config for trial in self.trials}
         moves = [move for move in self.moves if move.config not in self._inert]
         changes = [config for move in moves for config in self._changes(best, move) if config not in tried]
         sound = [config for config in changes if not self._failures.forbid(config)]
-        for risk in ("none", "dies"):
-            hopes = [(self._hope(config, best), config) for config in sound if self.risk(config) == risk]
-            hope, found = max(hopes, key=lambda one: one[0], default=(0.0, best))
+        risky = [config for config in sound if self.risk(config) == "dies"] if room >= hang else []
+        last = [config for config in risky if config - best & self._large] if room < hang + 2 * new else []
+        for some in (last, [config for config in sound if self.risk(config) == "none"], risky):
+            hope, found = max(((self._hope(one, best), one) for one in some), key=lambda one: one[0], default=(0.0, best))
             if hope >= HOPE:
                 return found
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from ...errors import JaxGpuTuneError
@@ -17,10 +17,8 @@ from .trying import WRONG
 
 __all__ = ["Standing", "drive", "resumed"]
 
-SLOWEST, SPARE = 3.0, 20.0
-"""A run hangs after so many times the longest run so far, and so many seconds."""
-RISKY = 1.5
-"""The same of what is known to hang some programs."""
+SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
+"""A run hangs after so many times the longest run so far and so many seconds; what is known to hang some programs, sooner."""
 
 
 class Standing(NamedTuple):
@@ -141,7 +139,8 @@ def _next(search: Search, left: float, keeps: bool) -> Step | None:
     new = max(costs.new, costs.again)
     checked = sum(trial.purpose == "check" for trial in search.trials)
     compiling = 0.0 if keeps else max(2 - checked, 0) * (new - costs.again)
-    return search.ask((left - compiling) / costs.again, new / costs.again)
+    hang = _hangs_after(search.trials, RISKY) or 0.0
+    return search.ask((left - compiling) / costs.again, new / costs.again, hang / costs.again)
 
 
 def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
@@ -152,11 +151,14 @@ def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
 
 def _limit(search: Search, config: Config, left: float, timeout: float | None) -> float | None:
     """Seconds after which a run hangs: by what the others took, less for what is known to hang."""
-    took = [trial.seconds for trial in search.trials if trial.ms is not None]
-    if not took:
-        return timeout or max(left, 60.0)
-    times = RISKY if search.risk(config) == "dies" else SLOWEST
-    return min(timeout or float("inf"), times * max(took) + SPARE)
+    after = _hangs_after(search.trials, RISKY if search.risk(config) == "dies" else SLOWEST)
+    return timeout or max(left, 60.0) if after is None else min(timeout or float("inf"), after)
+
+
+def _hangs_after(trials: Sequence[Trial], limit: tuple[float, float]) -> float | None:
+    """Seconds, by what the others took; None before any ended well."""
+    took = [trial.seconds for trial in trials if trial.ms is not None]
+    return limit[0] * max(took) + limit[1] if took else None
 
 
 def _fails(trial: Trial) -> Finding:
