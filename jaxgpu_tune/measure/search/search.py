@@ -196,7 +196,9 @@ class Search:
         risky = [config for config in sound if self.risk(config) == "dies"] if room >= hang else []
         last = [config for config in risky if config - best & self._large] if room < hang + 2 * new else []
         for some in (last, [config for config in sound if self.risk(config) == "none"], risky):
-            hope, found = max(((self._hope(one, best), one) for one in some), key=lambda one: one[0], default=(0.0, best))
+            hope, found = max(
+                ((self._hope(one, best), one) for one in some), key=lambda one: one[0], default=(0.0, best)
+            )
             if hope >= HOPE:
                 return found
         return None
