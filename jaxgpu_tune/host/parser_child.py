@@ -173,7 +173,7 @@ def _offset_of(path: str, symbol: bytes) -> int:
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             (table, size), (names, names_size) = _symbol_tables(data)
-        except (struct.error, IndexError) as error:
+        except (struct.error, IndexError, OverflowError) as error:
             raise Unanswered("it is no 64-bit ELF file", lasting=True) from error
         at = data.find(b"\0" + symbol + b"\0", names, names + names_size)
         wanted = struct.pack("<I", at + 1 - names) if at >= 0 else b""

@@ -119,3 +119,12 @@ def test_folders_that_hold_cuda(tmp_path: Path) -> None:
     path = ":".join(map(str, (other, empty, "", pips, tmp_path / "gone", one, other)))
     assert observe.cuda_folders({"LD_LIBRARY_PATH": path}) == (str(other), str(one))
     assert observe.cuda_folders({}) == ()
+
+
+@pytest.mark.parametrize("library", ["cudart", "cublas", "cudnn", "nccl", "cupti", "nvJitLink"])
+def test_each_library_of_cuda_tells_a_folder(library: str, tmp_path: Path) -> None:
+    """By the beginning of its file's name."""
+    (tmp_path / f"lib{library}.so.12").write_text("")
+    assert observe.cuda_folders({"LD_LIBRARY_PATH": str(tmp_path)}) == (str(tmp_path),)
+    (tmp_path / f"lib{library}.so.12").rename(tmp_path / f"x{library}.so.12")
+    assert observe.cuda_folders({"LD_LIBRARY_PATH": str(tmp_path)}) == ()

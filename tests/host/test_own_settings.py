@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from jaxgpu_tune.host import own_settings as own
+from jaxgpu_tune.host.packages import Installed
 from jaxgpu_tune.model import Gpu
 
 
@@ -58,3 +59,13 @@ def test_kinds_of_gpus_not_how_many() -> None:
     assert own._kinds((one, one)) == own._kinds((one,)) == {"kind": "H100 (compute capability 9.0)"}
     assert own._kinds((one, other))["kind"] == "A100 (compute capability 9.0), H100 (compute capability 9.0)"
     assert own._kinds(()) == own._kinds(None) == {"kind": "none"}
+
+
+def test_versions_by_the_names_that_findings_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not there is left out."""
+    found = Installed(jax="1", jaxlib="2", nccl="3", plugins={"jax-cuda13-pjrt": "4"}, libraries={"left-out": "5"})
+    monkeypatch.setattr(own, "installed_versions", lambda: found)
+    told = {"jax": "1", "jaxlib": "2", "NCCL": "3", "jax-cuda13-pjrt": "4"}
+    assert own._versions("580.1") == {**told, "driver": "580.1"} and own._versions(None) == told
+    monkeypatch.setattr(own, "installed_versions", Installed)
+    assert own._versions(None) == {}

@@ -73,10 +73,12 @@ def test_a_bounded_regular_file_is_read(tmp_path: Path) -> None:
         read_kept(str(file), 4)
 
 
-def test_one_at_a_time_holds_a_question() -> None:
+def test_one_at_a_time_holds_a_question(folder: Path) -> None:
     """Whoever comes second finds it held, until the first lets go."""
     first, second = cache._lock_file(QUESTION), cache._lock_file(QUESTION)
     assert first is not None and second is not None
+    (lock,) = folder.glob("*.lock")
+    assert lock.stat().st_mode & 0o777 == 0o600 and folder.stat().st_mode & 0o777 == 0o700
     assert cache._locked(first) is True and cache._locked(second) is False
     os.close(first)
     assert cache._locked(second) is True

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.host.processes import find_processes
+from jaxgpu_tune.host.processes import find_processes, own_devices
 from jaxgpu_tune.model import Processes
 
 SLURM = {
@@ -185,3 +185,53 @@ def test_what_else_slurm_says_of_a_node(layout: dict[str, str], local_count: int
     """Where the step's own layout is not there; more tasks on a node than in the step contradict it."""
     step = {name: value for name, value in SLURM.items() if name != "SLURM_STEP_TASKS_PER_NODE"} | layout
     assert find_processes(step).local_count == local_count
+
+
+@given(st.integers(1, 16), st.integers(1, 16), st.data())
+def test_processes_of_a_host_share_out_what_all_see(gpus: int, count: int, data: st.DataObject) -> None:
+    """In equal parts that are all of it together; where that does not come out even, it is not known."""
+    layouts = [Processes(local_rank=rank, local_count=count, launcher="openmpi") for rank in range(count)]
+    parts = [own_devices(layout, gpus, {}) for layout in layouts]
+    if gpus == 1 or count == 1:
+        assert parts == [tuple(range(gpus))] * count
+    elif gpus % count:
+        assert set(parts) == {None}
+    else:
+        assert [number for part in parts for number in part or ()] == list(range(gpus))
+        assert len({len(part or ()) for part in parts}) == 1
+    alone = data.draw(st.sampled_from(layouts))
+    assert own_devices(alone._replace(launcher=None), gpus, {}) is None
+    assert own_devices(alone, 0, {}) is own_devices(alone, None, {}) is None
+    for unknown in ({"local_rank": None}, {"local_count": None}):
+        assert own_devices(alone._replace(**unknown), gpus, {}) == (
+            (0,) if gpus == 1 else tuple(range(gpus)) if count == 1 and unknown == {"local_rank": None} else None
+        )
+
+
+TWO = Processes(local_rank=1, local_count=2, launcher="slurm")
+
+
+@pytest.mark.parametrize(
+    ("layout", "visible", "environ", "own"),
+    [
+        (TWO, 8, {}, (4, 5, 6, 7)),
+        (TWO, 8, {"JAX_LOCAL_DEVICE_IDS": "2,0"}, (2, 0)),
+        (Processes(), None, {"JAX_LOCAL_DEVICE_IDS": "3"}, (3,)),
+        (TWO, 8, {"JAX_LOCAL_DEVICE_IDS": "all"}, (4, 5, 6, 7)),
+        (TWO, 8, {"JAX_LOCAL_DEVICE_IDS": "-1"}, (4, 5, 6, 7)),
+        (TWO, 4, {"SLURM_GPUS_PER_TASK": "4"}, (0, 1, 2, 3)),
+        (TWO, 4, {"SLURM_GPUS_PER_TASK": "h100:4"}, (0, 1, 2, 3)),
+        (TWO, 4, {"SLURM_GPUS_PER_TASK": "2"}, (2, 3)),
+        (TWO._replace(launcher="openmpi"), 4, {"SLURM_GPUS_PER_TASK": "4"}, (2, 3)),
+        (TWO, 4, {"SLURM_GPUS_ON_NODE": "8"}, (0, 1, 2, 3)),
+        (TWO, 4, {"SLURM_GPUS_ON_NODE": "4"}, (2, 3)),
+        (TWO, 4, {"SLURM_GPUS_ON_NODE": "eight"}, (2, 3)),
+        (TWO._replace(local_rank=5, local_count=8), 4, {"SLURM_GPUS_ON_NODE": "4"}, (1,)),
+        (TWO._replace(local_rank=5, local_count=8), 4, {}, None),
+    ],
+)
+def test_the_gpus_of_one_process(
+    layout: Processes, visible: int | None, environ: dict[str, str], own: tuple[int, ...] | None
+) -> None:
+    """What is said holds; SLURM gives each task its own, or all see the same (R83)."""
+    assert own_devices(layout, visible, environ) == own

@@ -83,9 +83,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=40, metavar="N", help="so many of each part (0: all)")
     parser.add_argument("--seed", default="0", help="another sample")
     parser.add_argument("--only", default="", help="of modules whose path has this in it")
-    parser.add_argument(
-        "--seconds", type=float, default=15, help="of the tests that can notice, those that take so long"
-    )
+    parser.add_argument("--seconds", type=float, default=10, help="of processor time: as many tests as take so long")
     parser.add_argument("--cache", type=Path, default=ROOT / ".pytest_cache" / "mutate", help="keeps what runs what")
     parser.add_argument("--json", type=Path, help="write what was missed there, too")
     return parser.parse_args()
@@ -167,7 +165,7 @@ def _shown(planted: Planted, copy: Copy, tests: list[Seen], seconds: float) -> t
     if not files:
         return False, "no test runs it"
     wanted = {test.name: number for number, test in enumerate(chosen)}
-    patience = 60 + 5 * sum(test.seconds for test in chosen)
+    patience = 60 + 20 * sum(test.seconds for test in chosen)
     with copy.planted(planted.path.relative_to(ROOT), planted.fault):
         status = in_fork(copy.root, fails, files, wanted, patience=patience)
     return status not in UNNOTICED, f"{len(wanted) or 'all'} tests"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from hashlib import sha256
@@ -26,7 +27,7 @@ PATIENCE = 900
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A test that passes: how long it takes, whether it starts processes, and the lines it runs here (a bit each), by module."""
+    """A test that passes: how long it takes (of processor time, its children's included), whether it starts processes, and the lines it runs here (a bit each), by module."""
 
     name: str
     seconds: float
@@ -98,7 +99,9 @@ def _kept(root: Path, file: str, cache: Path) -> list[Seen]:
 
 
 def _digest(root: Path, files: Iterable[str]) -> str:
-    return sha256(b"\0".join((root / file).read_bytes() for file in files if (root / file).exists())).hexdigest()
+    return sha256(
+        Path(__file__).read_bytes() + b"\0".join((root / file).read_bytes() for file in files if (root / file).exists())
+    ).hexdigest()
 
 
 def _see(root: Path, file: str, kept: Path) -> int:
@@ -118,7 +121,7 @@ class _Watch:
         self.tests: list[Seen] = []
         self._package, self._above = str(package) + "/", len(str(package.parent)) + 1
         self._lines: dict[str, int] = {}
-        self._seconds, self._starts, self._failed = 0.0, False, False
+        self._starts, self._failed = False, False
         sys.addaudithook(self._audit)
         _monitoring.use_tool_id(_monitoring.COVERAGE_ID, "mutate")
         _monitoring.register_callback(_monitoring.COVERAGE_ID, _monitoring.events.LINE, self._line)
@@ -135,13 +138,13 @@ class _Watch:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._lines, self._seconds, self._starts, self._failed = {}, 0.0, False, False
+        self._lines, self._starts, self._failed = {}, False, False
+        began = sum(os.times()[:4])
         _monitoring.restart_events()
         done = yield
         if not self._failed:
-            self.tests.append(Seen(item.nodeid, self._seconds, self._starts, self._lines))
+            self.tests.append(Seen(item.nodeid, sum(os.times()[:4]) - began, self._starts, self._lines))
         return done
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._seconds += report.duration
         self._failed |= not report.passed
