@@ -7,8 +7,9 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from .knowledge.candidates import Candidate
 from .knowledge.tables import text_of
 from .measure.checks import STEP, check, is_above_zero, seconds_of
 from .measure.observer.program_kind import kinds_of
-from .measure.search.trials import NOTHING, SAME, Config, Step, Trial
+from .measure.search.trials import NOTHING, SAME, Config, Move, Step, Trial, toggled
 from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
 from .measure.tuning.space import LeftOut, Space, candidate_of
@@ -38,6 +39,7 @@ __all__ = ["candidates_of", "tune"]
 
 KEPT = 2
 """So many compiled variants stay in memory, with their arguments: those of the check."""
+MAY_HANG = "may hang, and nobody could end it here: jaxgpu-tune tune -- python PROGRAM, or risky=True"
 PATIENCE = 600.0
 """Seconds that a process of a job waits for another."""
 
@@ -52,11 +54,12 @@ def tune(
     flags: Mapping[str, Any] = NO_FLAGS,
     seconds: float = 0.5,
     tolerance: float = 0.01,
+    risky: bool = False,
 ) -> Tuned:
     """Search for the settings that make a function faster, prove them, and write them as a preset file.
 
-    Only what acts per compile is tried, since all of it happens in this process; what acts on the whole process (NCCL's variables, memory), and what may hang, needs
-    ``jaxgpu-tune tune -- python train.py``. In a job of several processes each calls it alike: all try the same, and the slowest counts.
+    Only what acts per compile is tried, since all of it happens in this process; what acts on the whole process (NCCL's variables, memory) needs
+    ``jaxgpu-tune tune -- python train.py``, and so does what may hang, which nobody could end here. In a job of several processes each calls it alike: all try the same, and the slowest counts.
 
     Args:
         step: Any function that JAX can compile, jitted or not; what it takes over (``donate_argnums``) it must give back.
@@ -68,6 +71,7 @@ def tune(
         flags: XLA flags to try, too.
         seconds: Of each measurement.
         tolerance: By how much results may differ from those without settings, relative to the largest number of each array.
+        risky: Try what is known to hang or crash some programs, too, after all else. If it hangs, this process must be killed; called again, it goes on.
 
     Returns:
         ``.path`` of the preset file (None: nothing beats what you have), ``.gain``, ``.interval``, ``.trials``; in a notebook it shows itself.
@@ -82,6 +86,7 @@ def tune(
     """
     limit = _checked(step, budget, seconds, tolerance)
     calls = _Calls(step, args, seconds, tolerance, joined())
+    calls.ends = risky
     space = calls.prepared(Wanted(tuple(presets), candidates_of(flags=flags), tuple(kinds)))
     files, about = files_of(out), calls.about(space)
     with calls.journal(files, about) as journal:
@@ -125,10 +130,12 @@ class _Calls:
         self.built: dict[Config, Built] = {}
         self.result: Any = None
         self.said = 0
+        self.lost: Path | None = None
         self.prepared_s = 0.0
 
     sure = True
     keeps = ends = False
+    """``ends``: nothing that hangs can be ended here, but the caller may want to risk it."""
     findings = ()
 
     @property
@@ -154,18 +161,17 @@ class _Calls:
         configs = [*(one.config for one in space.starts), *(one.config for one in space.moves)]
         bad = {config: why for config in configs if config and (why := self._why_not(space, config))}
         told = tuple(LeftOut(space.name(config), why) for config, why in bad.items())
-        return space._replace(
-            starts=tuple(one for one in space.starts if one.config not in bad),
-            moves=tuple(one for one in space.moves if one.config not in bad),
-            left_out=(*space.left_out, *told),
-        )
+        moves = tuple(one for one in space.moves if one.config not in bad)
+        starts = tuple(one for one in space.starts if one.config not in bad)
+        together = () if self.ends else _risky_pairs(space, moves)
+        return space._replace(starts=starts, moves=moves, left_out=(*space.left_out, *told, *together))
 
     def _why_not(self, space: Space, config: Config) -> str:
         options = self._options(space, config)
         left = sorted(one.name for one in config if one.name not in options and one.kind != "jax_config")
         if left or not options:
             return f"acts on the whole process: jaxgpu-tune tune -- python PROGRAM ({', '.join(left)})"
-        return "may hang, and nobody could end it here" if space.risk(config) == "dies" else ""
+        return MAY_HANG if space.risk(config) == "dies" and not self.ends else ""
 
     def _options(self, space: Space, config: Config) -> dict[str, Any]:
         return compile_options(space.report(config), target_of(space.observation.machine)) if config else {}
@@ -192,6 +198,10 @@ class _Calls:
         """The file of the first process; the others begin with what it holds."""
         with tempfile.TemporaryDirectory() as place:
             found = Journal(files.journal if self.is_first else Path(place) / "journal.jsonl", about)
+            self.lost = found.path.with_name("tried-last.json") if self.is_first else None
+            if self.lost is not None and self.lost.exists():  # an earlier start did not come back from it
+                found.add(trial_of(json.loads(self.lost.read_text())))
+                self.lost.unlink()
             told = json.loads(self._said([trial_json(one) for one in found.trials])[0])
             for trial in [] if self.is_first else told:
                 found.add(trial_of(trial))
@@ -200,11 +210,24 @@ class _Calls:
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:  # noqa: ARG002 - nothing can be ended or begun early here
         """What came of it, of the slowest process."""
         begun = time.monotonic() - self.prepared_s
-        own = self._tried(step)
+        with self._in_case_of_no_return(step):
+            own = self._tried(step)
         own, self.prepared_s = own._replace(seconds=max(round(time.monotonic() - begun, 3), 1e-3)), 0.0
         if self.job is None:
             return own
         return _slowest([trial_of(json.loads(text)) for text in self._said(trial_json(own))])
+
+    @contextmanager
+    def _in_case_of_no_return(self, step: Step) -> Iterator[None]:
+        """What may hang is written down first, so that a later start knows what this one was lost in."""
+        if self.lost is None or self.space is None or self.space.risk(step.config) != "dies":
+            yield
+            return
+        cause = {"cause": "this process did not come back from it"}
+        lost = Trial(step.config, step.purpose, None, "hang", detail=cause)
+        self.lost.write_text(json.dumps(trial_json(lost)))
+        yield
+        self.lost.unlink()
 
     def _tried(self, step: Step) -> Trial:
         assert self.space is not None
@@ -256,6 +279,14 @@ class _Calls:
             message = f"Process {', '.join(missing)} of the job did not come to the search within {PATIENCE:.0f} s."
             raise JaxGpuTuneError.of([Finding("process-missing", "error", message, "Each process must call tune().")])
         return [one for one in found if one is not None]
+
+
+def _risky_pairs(space: Space, moves: Iterable[Move]) -> Iterator[LeftOut]:
+    """What may hang together, though not alone."""
+    for one, other in combinations(moves, 2):
+        pair = toggled(one.config, other)
+        if space.risk(pair) == "dies":
+            yield LeftOut(" with ".join(space.name(move.config) for move in (one, other)), MAY_HANG)
 
 
 def _slowest(trials: list[Trial]) -> Trial:

@@ -237,7 +237,12 @@ def _where(machine: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _summary(report: Mapping[str, Any]) -> str:
-    return f"Found by jaxgpu-tune tune on {_named(report['machine'])} for: {' '.join(report.get('command', ()))}."
+    return f"Found by jaxgpu-tune tune on {_named(report['machine'])} for: {_what(report)}."
+
+
+def _what(report: Mapping[str, Any]) -> str:
+    """The command, or the function that was called."""
+    return " ".join(report.get("command") or [str(report.get("function", "a program"))])
 
 
 def _evidence(report: Mapping[str, Any]) -> list[str]:
