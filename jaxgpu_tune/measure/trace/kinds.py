@@ -19,7 +19,7 @@ MOVES |= {"dynamic-update-slice", "concatenate", "pad", "reshape", "reverse", "c
 """Opcodes that move or re-shape numbers without computing with them."""
 AROUND = frozenset(("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "iota"))
 """Opcodes that cost nothing beside those."""
-PRODUCT = re.compile(r"^(dot|convolution|ragged-dot)$|gemm|cublas|cudnn|conv", re.IGNORECASE)
+PRODUCT = re.compile(r"^(dot|convolution|ragged-dot)$|gemm|cublas|cudnn|conv(?!ert)", re.IGNORECASE)
 """Opcodes and custom calls that multiply matrices; what they read transposed costs little."""
 NCCL = re.compile(r"nccl(Dev)?Kernel|^nccl|nvshmem", re.IGNORECASE)
 COPY = re.compile(r"^(Memcpy|Memset|memcpy\d|memset\d)")
