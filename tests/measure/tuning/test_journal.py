@@ -1,0 +1,68 @@
+"""What is kept of a search: every finished run, whatever ended it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.measure.search.trials import Trial, atom
+from jaxgpu_tune.measure.tuning.journal import NAME, Journal, own_folder, trial_json, trial_of
+
+ATOMS = st.builds(atom, st.sampled_from(["a=1", "b=", "--c=x=y"]), st.sampled_from(["env", "xla_flag"]))
+TRIALS = st.builds(
+    Trial,
+    st.frozensets(ATOMS),
+    st.sampled_from(["start", "toggle", "prune", "check"]),
+    st.none() | st.floats(0, 100),
+    st.sampled_from(["", "hang"]),
+    st.floats(0, 9),
+    st.text(max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3), max_size=2),
+)
+ABOUT = {"command": ["python", "x"], "jaxlib": "0.11.2"}
+ONE, TWO = (Trial(frozenset([atom(f"a={n}")]), "toggle", float(n)) for n in (1, 2))
+
+
+@given(TRIALS)
+def test_a_trial_is_read_as_it_was_written(trial: Trial) -> None:
+    assert trial_of(trial_json(trial)) == trial
+
+
+def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Also where it was ended in the middle of a line."""
+    path = tmp_path / "runs" / NAME
+    journal = Journal(path, ABOUT)
+    journal.add(ONE)
+    assert Journal(path, ABOUT).trials == [ONE]
+    with path.open("ab") as file:
+        file.write(b'{"config": [["xla')
+    again = Journal(path, ABOUT)
+    assert again.trials == [ONE]
+    again.add(TWO)
+    assert Journal(path, ABOUT).trials == [ONE, TWO] == again.trials
+    assert len(path.read_bytes().splitlines()) == 3
+
+
+def test_another_search_is_told_with_what_differs(tmp_path: Path) -> None:
+    """One that finished no run gives way."""
+    path = tmp_path / NAME
+    Journal(path, {**ABOUT, "more": 1})
+    Journal(path, ABOUT).add(ONE)
+    with pytest.raises(BadSetting, match=r"another search\. What differs: jaxlib, more\.") as raised:
+        Journal(path, {**ABOUT, "jaxlib": "0.12.0", "more": 2})
+    assert [one.code for one in raised.value.findings] == ["another-search"]
+    assert Journal(path, {"jaxlib": "0.11.2", "command": ("python", "x")}).trials == [ONE]
+
+
+def test_each_search_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    """The next one beside what holds another; the same one again where it was."""
+    for number, folder in ((1, "runs"), (2, "runs-2"), (3, "runs-3")):
+        about = {"number": number}
+        own = own_folder(tmp_path / "runs", about)
+        assert own == tmp_path / folder
+        Journal(own / NAME, about).add(ONE)
+        assert own_folder(tmp_path / "runs", about) == own
