@@ -1,0 +1,32 @@
+"""Findings of a report that claims nothing as done."""
+
+from __future__ import annotations
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.model import Finding
+from jaxgpu_tune.planning.findings.conditional import conditional
+from tests.fleet import machine
+
+
+@pytest.mark.parametrize(
+    ("said", "would"),
+    [
+        ("--a is left out: no such flag", "--a would be left out: no such flag"),
+        ("it is taken out, and B is dropped", "it would be taken out, and B would be dropped"),
+        ("A is removed", "A would be removed"),
+        ("A is used instead; B is used", "A would be used instead; B would be used"),
+        ("it is read as --a", "it would be read as --a"),
+        ("--a=1 now stands in XLA_FLAGS", "--a=1 would stand in XLA_FLAGS"),
+        ("they now stand in it", "they would stand in it"),
+        ("this is left", "this is left"),
+        ("his left out", "his left out"),
+        ("GPU 0 is busy", "GPU 0 is busy"),
+    ],
+)
+def test_what_is_done_would_be_done(said: str, would: str) -> None:
+    report = jaxgpu_tune.plan(machine=machine(), environ={})
+    finding = Finding("some-code", "warning", said, "It is used.")
+    (told,) = conditional(report._replace(findings=(finding,))).findings
+    assert told == finding._replace(message=would)
