@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping
-from inspect import Parameter, signature
+from collections.abc import Mapping
 
 from . import session
 from .arguments import Arguments, Unpack
+from .asking import caller, observe_fresh, request_of, spell_out
 from .errors import BadSetting, UnknownFlag
+from .flag_texts import checked, migrator
 from .host import apply as writer
-from .host.detect import detect_machine, machine_file, machine_of_file
-from .host.looked_up import named_by, preset_files, written_out
-from .host.observe import observe
+from .host.detect import detect_machine
+from .host.looked_up import preset_files
 from .host.processes import find_processes
 from .knowledge.presets import all_presets
-from .model import Explanation, Finding, Machine, Migration, Observation, Preset, Report
-from .pipeline import make_plan, on_this_disk, plan_here, with_findings
-from .planning.merging.assemble import ordered
-from .planning.merging.inherit import read_flags
+from .model import Explanation, Finding, Machine, Migration, Preset, Presets, Report
+from .pipeline import plan_here, with_findings
 from .planning.release.target import target_of
-from .planning.request import PRESET, Request, check_own, chosen_preset, is_off, make_request, preset_name
+from .planning.request import PRESET, chosen_preset, is_off, make_request
 from .planning.settings.from_arguments import bad, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any
 
-    from .planning.release.reading import Reading
     from .proof.verification import Verification
 
 
@@ -47,10 +42,8 @@ __all__ = [
     "verify",
 ]
 
-FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 NAMED = 6
 """Names that are listed where one stands for many."""
-NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 
 
 def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Arguments]) -> Report:
@@ -77,7 +70,7 @@ def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Argum
     typed = preset == "auto" and session.is_typed(os.environ)
     files = preset_files(os.environ.get(PRESET, ""))
     chosen, overruled = (preset, ()) if typed else chosen_preset(os.environ, preset, files)
-    return session.set_up(request_of(chosen, arguments)._replace(who=_caller()), overruled)
+    return session.set_up(request_of(chosen, arguments)._replace(who=caller()), overruled)
 
 
 def configure_as(who: str, preset: str, *, announced: bool = True, **arguments: Unpack[Arguments]) -> Report:
@@ -112,7 +105,7 @@ def plan(
     """
     given = os.environ if environ is None else texts("environ", environ)
     request = request_of(preset, arguments, given)
-    return plan_here(request, _observe_fresh(request, given, jaxlib))
+    return plan_here(request, observe_fresh(request, given, jaxlib))
 
 
 def environ(
@@ -160,7 +153,7 @@ def fresh_environ(
     ``jaxlib``: plan for that release instead of the installed one.
     """
     request = request_of(preset, arguments, base)._replace(who=who)
-    observation = _observe_fresh(request, base, jaxlib)
+    observation = observe_fresh(request, base, jaxlib)
     report = plan_here(request, observation)
     why_not = (*(session.foreign(observation.machine, request) if here else ()), *session.held(base, report))
     if why_not or is_off({**os.environ, **base}):
@@ -188,17 +181,6 @@ def detect() -> Machine:
     return detect_machine(os.environ)
 
 
-class Presets(tuple[Preset, ...]):
-    """Presets by name; a table in notebooks."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        from .render.html import presets_html
-
-        return presets_html(self)
-
-
 def presets() -> tuple[Preset, ...]:
     """Every preset that comes with the library, by name."""
     return Presets(all_presets())
@@ -207,28 +189,6 @@ def presets() -> tuple[Preset, ...]:
 def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Finding, ...]:
     """What is wrong with a text of XLA flags (default: the environment's) for a jaxlib (default: the installed one)."""
     return checked(xla_flags, jaxlib)[0].findings
-
-
-def checked(
-    xla_flags: str | None = None, jaxlib: str | None = None, machine: Machine | None = None
-) -> tuple[Report, Reading]:
-    """The plan that only mends what is set, with the findings of ``check``; and what XLA makes of the text as it stands.
-
-    The latter tells where the faults are, and what to write instead. ``machine``: the one here, where it was looked at already.
-    """
-    from .planning.release.reading import reading
-
-    given = dict(os.environ) if xla_flags is None else texts("flags", {"XLA_FLAGS": xla_flags})
-    request = make_request()._replace(machine=machine)
-    observation = _observe_fresh(request, given, jaxlib)
-    report = on_this_disk(make_plan(request, observation, NOTHING))
-    report = with_findings(report, check_own(given, preset_files(given.get(PRESET, ""))))
-    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
-    read = reading(observation, target_of(observation.machine), report.xla_flags)
-    if read.ends and not any(f.severity == "error" for f in told):
-        message = f"As it stands, XLA ends the process on this text: {read.ends}"
-        told = (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
-    return report._replace(findings=told), read
 
 
 def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
@@ -271,7 +231,7 @@ def compiler_options(
 
     request = request_of(preset, arguments)
     here = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
-    observation = _observe_fresh(request, here if session.is_described(request) else os.environ, jaxlib)
+    observation = observe_fresh(request, here if session.is_described(request) else os.environ, jaxlib)
     report = session.for_one_function(request, observation)
     writer.announce(report.findings, report.machine.processes)
     options = {} if is_off(os.environ) else compile_options(report, target_of(observation.machine))
@@ -283,28 +243,6 @@ def migrate(xla_flags: str, to: str | None = None) -> Migration:
     return migrator(to)(xla_flags)
 
 
-def migrator(to: str | None = None) -> Callable[[str], Migration]:
-    """``migrate`` for many texts: the machine is looked at once."""
-    from .planning.release.migrate import restated
-
-    machine = _observe_fresh(make_request(), {}, to).machine
-    machine = machine._replace(nccl=None)  # what a text means hangs on the release, not on what is installed beside it
-    target = target_of(machine)
-
-    def restate(xla_flags: str) -> Migration:
-        observation = observe(texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
-        renewed = [restated(flag, target) for flag in read_flags(observation, target).flags]
-        changed = tuple(decision for one in renewed for decision in one.decisions)
-        found = tuple(finding for one in renewed for finding in one.findings)
-        if changed:
-            text = " ".join(text for one in renewed for text in one.texts)
-            observation = observation._replace(environ={"XLA_FLAGS": text}, flag_file=None)
-        report = make_plan(make_request(), observation, NOTHING)
-        return Migration(report.xla_flags, ordered((*changed, *report.decisions)), (*found, *report.findings))
-
-    return restate
-
-
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
     """Everything known of a flag, variable, option or preset, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
     from .planning.explain import closest, containing, plain_name
@@ -314,7 +252,7 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     if not isinstance(name, str):
         raise BadSetting.of([bad("name", name, "the name of a flag, a variable, an option or a preset")])
     request = make_request()
-    machine = _observe_fresh(request, os.environ, jaxlib).machine
+    machine = observe_fresh(request, os.environ, jaxlib).machine
     target = target_of(machine)
     files = preset_files(plain_name(name))
     found = explain_name(name, target, facts_of(machine, request), machine.gpus or (), files)
@@ -329,61 +267,5 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     return found
 
 
-def spell_out(function: Callable[..., Any]) -> None:
-    """Let ``help()``, editors and notebooks show each argument by its name and type, and not only ``**arguments``."""
-    shown = signature(function)
-    *own, _ = shown.parameters.values()
-    named = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Request, name, None), annotation=hint.__forward_arg__)
-        for name, hint in Arguments.__annotations__.items()
-    ]
-    vars(function)["__signature__"] = shown.replace(parameters=[*own, *named])
-
-
 for _function in (configure, plan, environ, compiler_options):
     spell_out(_function)
-
-
-def request_of(preset: Any, arguments: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Request:
-    """The call as a value, with all that it names in files: read here, so that planning reads nothing.
-
-    ``environ``: of the process that is planned for, if not this one.
-    """
-    around = os.environ if environ is None else environ
-    described = arguments.get("machine") is not None or machine_file(around) is not None
-    given, wrong = _with_machine(written_out(arguments, around, described=described))
-    return make_request(preset, given, wrong, named_by(preset_name(preset), given, described=described))
-
-
-def _with_machine(arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Finding, ...]]:
-    """The arguments with the machine of the file that is named, and what is wrong with that file."""
-    path = arguments.get("machine")
-    if not isinstance(path, (str, os.PathLike)):
-        return arguments, ()
-    try:
-        machine = machine_of_file(os.fspath(path), f"machine={os.fspath(path)!r}")
-    except BadSetting as error:
-        return {**arguments, "machine": None}, error.findings
-    return {**arguments, "machine": machine}, ()
-
-
-def _caller() -> str:
-    """Who calls this library: a module by its name, where it is not the program itself."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way without importing inspect
-    while frame is not None and _module_of(frame).partition(".")[0] == __name__.partition(".")[0]:
-        frame = frame.f_back
-    name = "" if frame is None else _module_of(frame)
-    return "configure()" if name in ("", "__main__") else f"configure() in {name}"
-
-
-def _module_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))
-
-
-def _observe_fresh(request: Request, environ: Mapping[str, str], jaxlib: str | None) -> Observation:
-    seen = observe(environ, request.machine, live=False, visible=request.visible)
-    if jaxlib is None:
-        return seen
-    Machine.from_dict({"jaxlib": jaxlib})
-    machine = seen.machine._replace(jaxlib=jaxlib, jax=jaxlib, plugins=None, libraries=None)
-    return seen._replace(machine=machine)

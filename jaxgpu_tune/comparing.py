@@ -89,8 +89,7 @@ def compare(
     """
     _check(step, variants, pairs, seconds, percentile)
     begun, began = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    found = list(_options(variants))
-    inputs = [args, *shapes] if args or not shapes else list(shapes)
+    found, inputs = list(_options(variants)), [args, *shapes] if args or not shapes else list(shapes)
     built = [Built(name, options, step, inputs) for name, options, _ in found]
     trials, ended = _trials(built, pairs, seconds, percentile)
     findings = [finding for _, _, told in found for finding in told]

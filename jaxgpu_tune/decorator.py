@@ -8,8 +8,9 @@ from functools import wraps
 from inspect import isasyncgenfunction, isclass, iscoroutinefunction, isgeneratorfunction
 from typing import Any, TypeVar, overload
 
-from .api import configure, request_of, spell_out
+from .api import configure
 from .arguments import Arguments, Unpack
+from .asking import request_of, spell_out
 from .host.packages import installed_versions
 from .model import Machine, Observation
 from .pipeline import composed, make_plan
@@ -87,6 +88,30 @@ def _check_thing(thing: object) -> None:
         raise TypeError(f"configured() decorates a function, not {thing!r}")
 
 
+def _steps_async(function: Callable[..., Any], begin: Callable[[], object]) -> Callable[..., Any]:
+    """An asynchronous generator, with all that is sent and thrown into it."""
+
+    @wraps(function)
+    async def steps(*args: Any, **kwargs: Any) -> Any:
+        begin()
+        inner = function(*args, **kwargs)
+        try:
+            given = await inner.__anext__()
+            while True:
+                try:
+                    sent = yield given
+                except BaseException as thrown:  # noqa: BLE001, PERF203 - the function's own to handle
+                    given = await inner.athrow(thrown)
+                else:
+                    given = await inner.asend(sent)
+        except StopAsyncIteration:
+            return
+        finally:
+            await inner.aclose()
+
+    return steps
+
+
 def _wrapped(function: Callable[..., Any], begin: Callable[[], object]) -> Callable[..., Any]:
     """The function with ``begin`` before its body, as what it is."""
 
@@ -105,24 +130,10 @@ def _wrapped(function: Callable[..., Any], begin: Callable[[], object]) -> Calla
         begin()
         return (yield from function(*args, **kwargs))
 
-    @wraps(function)
-    async def steps_async(*args: Any, **kwargs: Any) -> Any:
-        begin()
-        inner = function(*args, **kwargs)
-        try:
-            given = await inner.__anext__()
-            while True:
-                try:
-                    sent = yield given
-                except BaseException as thrown:  # noqa: BLE001, PERF203 - the function's own to handle
-                    given = await inner.athrow(thrown)
-                else:
-                    given = await inner.asend(sent)
-        except StopAsyncIteration:
-            return
-        finally:
-            await inner.aclose()
-
-    kinds = ((iscoroutinefunction, call_async), (isgeneratorfunction, steps), (isasyncgenfunction, steps_async))
+    kinds = (
+        (iscoroutinefunction, call_async),
+        (isgeneratorfunction, steps),
+        (isasyncgenfunction, _steps_async(function, begin)),
+    )
     body = type(function).__call__  # of an object that can be called
     return next((wrapper for is_one, wrapper in kinds if is_one(function) or is_one(body)), call)

@@ -20,7 +20,7 @@ from .host.distributed import Store
 from .host.phase import Joined, joined
 from .knowledge.candidates import Candidate
 from .knowledge.tables import text_of
-from .measure.checks import STEP, check, is_above_zero, seconds_of
+from .measure.checks import STEP, check, is_above_zero, lasting
 from .measure.observer.program_kind import kinds_of
 from .measure.search.trials import NOTHING, SAME, Config, Move, Step, Trial, toggled
 from .measure.tuning.drive import Standing, drive, resumed
@@ -316,7 +316,7 @@ def _next() -> int:
 
 def _checked(step: Any, budget: Any, seconds: Any, tolerance: Any) -> float:
     """The budget in seconds. Raises BadSetting with all that is wrong."""
-    limit = _seconds(budget)
+    limit = lasting(budget)
     allowed = 'seconds above 0, or a text such as "90s", "20m" or "1.5h"'
     is_share = isinstance(tolerance, (int, float)) and 0 <= tolerance < 1
     check(
@@ -326,13 +326,3 @@ def _checked(step: Any, budget: Any, seconds: Any, tolerance: Any) -> float:
         ("tolerance", tolerance, is_share, "a share such as 0.01"),
     )
     return limit
-
-
-def _seconds(budget: Any) -> float:
-    """NaN for what is no duration."""
-    if isinstance(budget, bool) or not isinstance(budget, (int, float, str)):
-        return float("nan")
-    try:
-        return seconds_of(budget) if isinstance(budget, str) else float(budget)
-    except ValueError:
-        return float("nan")

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 TYPES = "if TYPE_CHECKING:"
 LATER = {
-    ("model", "machine_file"): "Machine.from_dict() checks what it is given, which names the values themselves",
+    ("machine", "machine_file"): "Machine.from_dict() checks what it is given, which names the values themselves",
+    ("machine", "render.html"): "what notebooks show renders inside the method",
     ("model", "render.html"): "what notebooks show renders inside the method",
     ("model", "render.text"): "str(report) renders inside the method",
     ("model", "session"): "report.restore() plans what is left of the calls inside the method",

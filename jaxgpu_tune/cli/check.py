@@ -39,7 +39,7 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
     what is wrong inside scripts, Dockerfiles, YAML, Python and the other files that `migrate` reads, each with its line.
     Exit code 1 if XLA would end the process.
     """
-    from ..api import checked
+    from ..flag_texts import checked
 
     if files:
         if text:
@@ -74,7 +74,8 @@ def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json
 def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, Fault]]:
     from functools import cache, partial
 
-    from ..api import checked, detect, migrator
+    from ..api import detect
+    from ..flag_texts import checked, migrator
     from ..planning.files.file_faults import faults
 
     machine = detect()

@@ -43,7 +43,8 @@ def command(preset: str, start: bool, seconds: int, as_json: bool) -> int:
     Looks at the GPUs and their driver, the installed packages, memory, XLA_FLAGS and what else is set; of PRESET it tells what it
     would set and what else it advises. No JAX is imported here. The output is fit for a bug report: passwords, tokens and the name of the home folder are masked.
     """
-    from ..api import checked, plan
+    from ..api import plan
+    from ..flag_texts import checked
 
     if seconds < 1:
         raise wrong_use(f"--seconds {seconds} is not valid; allowed: whole numbers of at least 1.")

@@ -61,7 +61,7 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
 
 
 def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_json: bool) -> int:
-    from ..api import migrator
+    from ..flag_texts import migrator
     from ..planning.files.rewrite import rewrite
     from ..render.patch import unified
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ..model import NOTHING, Phase
+from ..machine import Phase
+from ..model import NOTHING
 from ..values import Value
 
 TYPE_CHECKING = False

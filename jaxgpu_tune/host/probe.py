@@ -21,6 +21,7 @@ from .packages import installed_versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from subprocess import Popen
     from typing import Any
 
 
@@ -89,16 +90,12 @@ def _ask(flags: list[str], plugins: Mapping[str, str], deadline: float) -> dict[
     return answers | {name: missing for name in plugins if name not in found}
 
 
-def _run(task: str, deadline: float) -> str:
+def _started() -> Popen[str]:
     import subprocess
-    from contextlib import suppress
-    from signal import SIGKILL
 
-    if time.monotonic() >= deadline:
-        raise _failed(f"another process has been asking it for {SECONDS:g} seconds")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
     try:
-        child = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-W", "ignore", CHILD],
             env=environ | NO_GPU,
             stdin=subprocess.PIPE,
@@ -110,7 +107,16 @@ def _run(task: str, deadline: float) -> str:
         )
     except (OSError, ValueError) as error:
         raise _failed(str(error)) from error
-    with child:
+
+
+def _run(task: str, deadline: float) -> str:
+    import subprocess
+    from contextlib import suppress
+    from signal import SIGKILL
+
+    if time.monotonic() >= deadline:
+        raise _failed(f"another process has been asking it for {SECONDS:g} seconds")
+    with _started() as child:
         try:
             told, said = child.communicate(task, timeout=max(0.0, deadline - time.monotonic()))
         except BaseException as error:

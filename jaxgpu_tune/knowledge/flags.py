@@ -248,35 +248,40 @@ def _spans(history: list[Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def _spec(name: str, kind: str, state: Mapping[str, Any]) -> FlagSpec:
-    values = dict(state.get("values") or {})
-    members = tuple(values.get("members", ()))
     effective = state.get("effective")
-    increments = values.get("incremental", False)
     return FlagSpec(
         name=name,
         type=kind,
         default=state["default"],
         effective=state["default"] if effective is None else effective or (None if effective is False else ""),
         fields=(name,) if state.get("fields") is None else tuple(state["fields"]),
-        form=values.get("form", "text" if kind == "string" else kind),
-        members=members,
-        names=tuple(values.get("names", members)),
-        case=values.get("case", "exact"),
-        prefix=values.get("prefix", ""),
-        empty=values.get("empty", kind == "string"),
-        aliases=tuple(sorted(values.get("aliases", {}).items())),
-        ignored=values.get("ignored", ""),
-        separator=values.get("separator", ","),
-        incremental=bool(increments),
-        first_only=increments == "first",
-        blanks=values.get("blanks", False),
-        trailing=values.get("trailing", False),
-        suffix=values.get("suffix", ""),
-        types=tuple(values.get("types", ())),
-        # ranges are added to a field that keeps them all
-        repeat=values.get("repeat", "append" if values.get("form") == "ranges" else "last"),
         refuses=state.get("refuses") or "",
         compile_option=state.get("compile_option") is not False,
         undefined=bool(state.get("undefined")),
         deprecated=bool(state.get("deprecated")),
+        **_meaning(kind, state.get("values") or {}),
     )
+
+
+def _meaning(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a text of the flag means, as the fields of its spec."""
+    members, increments = tuple(values.get("members", ())), values.get("incremental", False)
+    return {
+        "form": values.get("form", "text" if kind == "string" else kind),
+        "members": members,
+        "names": tuple(values.get("names", members)),
+        "case": values.get("case", "exact"),
+        "prefix": values.get("prefix", ""),
+        "empty": values.get("empty", kind == "string"),
+        "aliases": tuple(sorted(values.get("aliases", {}).items())),
+        "ignored": values.get("ignored", ""),
+        "separator": values.get("separator", ","),
+        "incremental": bool(increments),
+        "first_only": increments == "first",
+        "blanks": values.get("blanks", False),
+        "trailing": values.get("trailing", False),
+        "suffix": values.get("suffix", ""),
+        "types": tuple(values.get("types", ())),
+        # ranges are added to a field that keeps them all
+        "repeat": values.get("repeat", "append" if values.get("form") == "ranges" else "last"),
+    }

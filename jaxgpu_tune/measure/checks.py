@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import BadSetting
 from ..model import Finding
 
-__all__ = ["STEP", "check", "is_above_zero", "seconds_of"]
+__all__ = ["STEP", "check", "is_above_zero", "lasting", "seconds_of"]
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 STEP = "a function, such as jax.jit(train_step)"
@@ -32,3 +32,13 @@ def seconds_of(text: str) -> float:
     """Seconds for "90", "90s", "5m" or "1.5h". Raises ValueError for what is no number."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
     return float(number) * UNITS[unit]
+
+
+def lasting(given: Any) -> float:
+    """The seconds of what is given as a number or a text; NaN for what is no duration."""
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        return float("nan")
+    try:
+        return seconds_of(given) if isinstance(given, str) else float(given)
+    except ValueError:
+        return float("nan")

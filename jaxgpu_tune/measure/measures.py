@@ -29,13 +29,8 @@ def mean(values: Iterable[float]) -> float:
 
 def measures_of(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str, float | None]:
     """What rules of advice go by: see ``knowledge/advice.MEASURES``."""
-    host = {
-        "recompilations": float(told.host.recompiled),
-        "recompile_seconds": told.host.recompile_s,
-        "memory_share": told.peak_bytes / told.limit_bytes if told.peak_bytes and told.limit_bytes else None,
-    }
     if not gpus:
-        return host
+        return _of_host(told)
     step = mean(gpu.step_ms for gpu in gpus)
     idle = _true_idle(told, gpus)
     found = {
@@ -46,22 +41,36 @@ def measures_of(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str,
         "idle_launches": idle * mean(gpu.parts["idle_launches"] for gpu in gpus),
         "float32_products": mean(gpu.float32_products_ms for gpu in gpus),
     }
-    launches = mean(gpu.launches for gpu in gpus)
-    busy = mean(sum(gpu.parts[name] for name in PARTS if not name.startswith("idle")) for gpu in gpus)
     capabilities = [gpu.capability for gpu in gpus if gpu.capability is not None]
     return {
-        **host,
+        **_of_host(told),
         **{f"{name}_ms": value for name, value in found.items()},
         **{f"{name}_share": value / step for name, value in found.items()},
         "gpus": float(every),
         "compute_capability": min(capabilities) if len(capabilities) == len(gpus) else None,
         "collectives": mean(sum(one.runs for one in gpu.collectives) for gpu in gpus),
         "gathers": mean(sum(one.runs for one in gpu.collectives if one.kind == "all-gather") for gpu in gpus),
+        "in_graphs_share": mean(gpu.graphs.ms for gpu in gpus) / step,
+        "graph_launches": mean(gpu.graphs.launches for gpu in gpus),
+        **_of_launches(gpus),
+    }
+
+
+def _of_host(told: Watched) -> dict[str, float | None]:
+    return {
+        "recompilations": float(told.host.recompiled),
+        "recompile_seconds": told.host.recompile_s,
+        "memory_share": told.peak_bytes / told.limit_bytes if told.peak_bytes and told.limit_bytes else None,
+    }
+
+
+def _of_launches(gpus: Sequence[GpuStep]) -> dict[str, float | None]:
+    launches = mean(gpu.launches for gpu in gpus)
+    busy = mean(sum(gpu.parts[name] for name in PARTS if not name.startswith("idle")) for gpu in gpus)
+    return {
         "launches": launches,
         "looped_launches_share": mean(gpu.looped_launches for gpu in gpus) / launches if launches else None,
         "mean_kernel_us": 1e3 * busy / launches if launches else None,
-        "in_graphs_share": mean(gpu.graphs.ms for gpu in gpus) / step,
-        "graph_launches": mean(gpu.graphs.launches for gpu in gpus),
     }
 
 

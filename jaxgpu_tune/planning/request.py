@@ -106,17 +106,7 @@ def make_request(
     problems = [*wrong]
     unknown = [Problem(_unknown(name), UnknownArgument) for name in arguments if name not in Arguments.__annotations__]
     given = {name: arguments.get(name) for name in Arguments.__annotations__}
-    settings = (
-        *given_as.flag_settings(given["flags"], problems),
-        *given_as.env_settings(given["env"], problems),
-        *given_as.guard_settings(given["transfer_guard"], problems),
-        *given_as.config_settings(given["jax_config"], problems),
-        *given_as.memory_settings(given["preallocate"], given["allocator"], problems),
-        *given_as.cache_settings(given["compilation_cache"], problems),
-        *given_as.graph_settings(given["cuda_graphs"], problems),
-        *given_as.pgle_settings(given["pgle"], problems, named.profiles),
-        *given_as.platform_settings(given["platform"], problems),
-    )
+    settings = _settings(given, problems, named)
     plain = {
         name: _sound(name, value, problems) for name, value in given.items() if name in CHECKS and value is not None
     }
@@ -132,6 +122,20 @@ def make_request(
         arguments={"preset": name} | {k: jsonable(v) for k, v in given.items() if v is not None and k != "machine"},
         problems=(*unknown, *(Problem(finding, BadSetting) for finding in problems)),
         named=named,
+    )
+
+
+def _settings(given: Mapping[str, Any], problems: list[Finding], named: Named) -> tuple[Setting, ...]:
+    return (
+        *given_as.flag_settings(given["flags"], problems),
+        *given_as.env_settings(given["env"], problems),
+        *given_as.guard_settings(given["transfer_guard"], problems),
+        *given_as.config_settings(given["jax_config"], problems),
+        *given_as.memory_settings(given["preallocate"], given["allocator"], problems),
+        *given_as.cache_settings(given["compilation_cache"], problems),
+        *given_as.graph_settings(given["cuda_graphs"], problems),
+        *given_as.pgle_settings(given["pgle"], problems, named.profiles),
+        *given_as.platform_settings(given["platform"], problems),
     )
 
 

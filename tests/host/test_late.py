@@ -64,10 +64,14 @@ def test_what_is_planned_and_not_in_force_is_late(level: Any, word: Any, was: An
 def test_what_another_call_wants_is_not_this_ones_own() -> None:
     """It is late, and this call neither asks for it nor changes it."""
     report, final = planned(1, None)
-    same = report._replace(decisions=tuple(d._replace(source="an earlier call", origin="request") for d in report.decisions))
+    same = report._replace(
+        decisions=tuple(d._replace(source="an earlier call", origin="request") for d in report.decisions)
+    )
     found = too_late(same, final, report, final, named=False)
     assert found == Late((f"--{LEVEL}",), (), ())
-    of_preset = report._replace(decisions=tuple(d._replace(source="preset x", origin="preset") for d in report.decisions))
+    of_preset = report._replace(
+        decisions=tuple(d._replace(source="preset x", origin="preset") for d in report.decisions)
+    )
     assert too_late(of_preset, final, report, final, named=False).own == ()
     assert too_late(of_preset, final, report, final, named=True).own == (f"--{LEVEL}",)
 

@@ -15,6 +15,7 @@ from .shared import PLANNED, PROGRAM, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ...measure.protocol import Arm
@@ -63,12 +64,7 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
     preset = given.pop("preset")
     variants = {preset: {"preset": preset}, f"{preset} + PGLE": {"preset": preset, "pgle": how}}
     plain, guided = arms_of(variants, program, os.environ, **plan_arguments(given))
-    protocol = Protocol(
-        pairs=measured["pairs"],
-        seconds=duration(measured["seconds"], "--seconds") or 3.0,
-        timeout=duration(measured["timeout"], "--timeout"),
-        budget=duration(measured["budget"], "--budget"),
-    )
+    protocol = Protocol(measured["pairs"], **_lengths(measured))
     with tempfile.TemporaryDirectory(prefix="jaxgpu-tune-", ignore_cleanup_errors=True) as place, listener() as told:
         found = compare_programs((plain, _heard(guided)), protocol, folder=place, listener=told)
         engaged = _engaged(Path(place), automatic=not file)
@@ -78,6 +74,12 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
         show(str(found))
         show(findings_text(engaged))
     return FOUND if found.reference.status != "ok" or any(one.severity == "error" for one in engaged) else 0
+
+
+def _lengths(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """In seconds, as a protocol takes them."""
+    found = {name: duration(measured[name], f"--{name}") for name in ("seconds", "timeout", "budget")}
+    return {**found, "seconds": found["seconds"] or 3.0}
 
 
 def _heard(arm: Arm) -> Arm:

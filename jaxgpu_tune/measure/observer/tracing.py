@@ -85,44 +85,55 @@ def end_now() -> None:
         end()
 
 
+class _Recording:
+    """A session of ours: while it runs, whoever makes one ends it first."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.over = threading.Event()
+        self.content: list[bytes] = []
+        self._module, self._options, self._lock = _profiler(), options, threading.Lock()
+        self._make = self._module.ProfilerSession
+        self._session: list[Any] = []
+
+    def begin(self) -> None:
+        idle()
+        self._module.ProfilerSession = self._make_theirs
+        self._session.append(self._make(_options(self._module, self._options)))
+
+    def end(self) -> None:
+        with self._lock:
+            if self._session and not self.content:
+                idle()
+                self.content.append(self._session[0].stop())
+                self._module.ProfilerSession = self._make
+        self.over.set()
+
+    def give_up(self) -> None:
+        """Leave the profiler as it was, if no session has begun."""
+        if not self._session:
+            self._module.ProfilerSession = self._make
+
+    def _make_theirs(self, *args: Any, **named: Any) -> Any:
+        self.end()
+        return self._make(*args, **named)
+
+
 def record(seconds: float, options: dict[str, Any]) -> tuple[bytes, bool]:
     """The serialized XSpace of that long, and whether the program's own session cut it short.
 
     Raises what the profiler raises, and TimeoutError where the main thread did not come back to Python.
     """
-    module = _profiler()
-    make, lock, over = module.ProfilerSession, threading.Lock(), threading.Event()
-    session: list[Any] = []
-    content: list[bytes] = []
-
-    def begin() -> None:
-        idle()
-        module.ProfilerSession = make_theirs
-        session.append(make(_options(module, options)))
-
-    def end() -> None:
-        with lock:
-            if session and not content:
-                idle()
-                content.append(session[0].stop())
-                module.ProfilerSession = make
-        over.set()
-
-    def make_theirs(*args: Any, **named: Any) -> Any:
-        end()
-        return make(*args, **named)
-
-    _running.append(end)
+    ours = _Recording(options)
+    _running.append(ours.end)
     try:
-        in_main_thread(begin)
-        cut = over.wait(seconds)
-        if not content:
-            in_main_thread(end, later=True)
+        in_main_thread(ours.begin)
+        cut = ours.over.wait(seconds)
+        if not ours.content:
+            in_main_thread(ours.end, later=True)
     finally:
-        _running.remove(end)
-        if not session:
-            module.ProfilerSession = make
-    return content[0], cut
+        _running.remove(ours.end)
+        ours.give_up()
+    return ours.content[0], cut
 
 
 def _options(module: Any, wanted: dict[str, Any]) -> Any:

@@ -123,7 +123,6 @@ def _gpu_step(
     step_ms = (end - start) * NS / number
     assert abs(sum(parts.values()) - step_ms) < CLOSE * max(1.0, step_ms), "the parts of a step add up to it"
     occurrences = _occurrences(owned, inside, late)
-    gathers = any(work.collective == "all-gather" for work in inside)
     per = NS / number
     return GpuStep(
         gpu=gpu,
@@ -134,14 +133,7 @@ def _gpu_step(
         module=steps.module,
         step_ms=step_ms,
         parts=parts,
-        communicating_ms=per
-        * sum(s.end - s.start for s in owned if s.hidden or (s.owner and s.owner.kind == "communication")),
-        hidden_ms=per * sum(s.end - s.start for s in owned if s.hidden),
-        waiting_ms=per * sum(one.waiting for one in occurrences),
-        transposes_ms=per * _time(work for work in inside if work.turns),
-        gathered_transposes_ms=per * _time(filter(_laid_out_anew, inside)) if gathers else 0.0,
-        conversions_ms=per * _time(work for work in inside if work.kind == "copies" and _converts(work)),
-        float32_products_ms=per * _time(work for work in inside if work.kind == "computing" and _float32_product(work)),
+        **{f"{name}_ms": per * time for name, time in _times(owned, inside, occurrences).items()},
         launches=sum(work.kind != "graph" or work.whole for work in inside) / number,
         looped_launches=sum(bool(work.instruction and work.instruction.open_loop) for work in inside) / number,
         graphs=_graphs(owned, inside, number),
@@ -149,6 +141,21 @@ def _gpu_step(
         kernels=kernels_of(owned, number),
         edges=steps.edges,
     )
+
+
+def _times(owned: Sequence[Span], inside: Sequence[Work], occurrences: Sequence[Occurrence]) -> dict[str, float]:
+    """What takes time in a step beyond its parts, in nanoseconds over all steps."""
+    gathers = any(work.collective == "all-gather" for work in inside)
+    communicating = (s for s in owned if s.hidden or (s.owner and s.owner.kind == "communication"))
+    return {
+        "communicating": sum(s.end - s.start for s in communicating),
+        "hidden": sum(s.end - s.start for s in owned if s.hidden),
+        "waiting": sum(one.waiting for one in occurrences),
+        "transposes": _time(work for work in inside if work.turns),
+        "gathered_transposes": _time(filter(_laid_out_anew, inside)) if gathers else 0.0,
+        "conversions": _time(work for work in inside if work.kind == "copies" and _converts(work)),
+        "float32_products": _time(work for work in inside if work.kind == "computing" and _float32_product(work)),
+    }
 
 
 def _capability(facts: Mapping[str, object]) -> float | None:

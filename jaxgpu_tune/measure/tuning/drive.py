@@ -95,40 +95,61 @@ def drive(
 
     Raises JaxGpuTuneError where the program fails as it is. What interrupts it comes through: the journal has all that was finished.
     """
-    search = resumed(space, run, journal)
+    driving = _Driving(space, run, journal, budget, tell, timeout)
+    try:
+        while (step := _next(driving.search, driving.left(), run.keeps)) is not None:
+            driving.take(step)
+    finally:
+        run.close()
+    return driving.search
 
-    def tried(step: Step) -> Trial:
+
+class _Driving:
+    """A search under way."""
+
+    def __init__(
+        self,
+        space: Space,
+        run: Runner,
+        journal: Journal,
+        budget: float,
+        tell: Callable[[Standing], None],
+        timeout: float | None,
+    ) -> None:
+        self.search = resumed(space, run, journal)
+        self._space, self._run, self._journal = space, run, journal
+        self._budget, self._tell, self._timeout = budget, tell, timeout
+
+    def left(self) -> float:
+        """Seconds of the budget."""
+        return self._budget - sum(trial.seconds for trial in self.search.trials)
+
+    def take(self, step: Step) -> None:
+        """One step; a result of wrong numbers is judged again, once it is known what the program gives as it is."""
+        trial = self._tried(step)
+        if not self.search.trials and (trial.ms is None or trial.failure):
+            raise JaxGpuTuneError.of([_fails(trial)])
+        if trial.failure == WRONG and not self._run.sure:
+            self._keep(self._tried(Step(self._space.starts[0].config, "start")))
+            trial = self._run.judged(trial)
+        self._keep(trial)
+
+    def _tried(self, step: Step) -> Trial:
         begun = time.monotonic()
-        ahead = _ahead(search, step, left(), run.keeps)
-        trial = run(step, len(search.trials) + 1, _limit(search, step.config, left(), timeout), ahead)
+        search, left = self.search, self.left()
+        ahead = _ahead(search, step, left, self._run.keeps)
+        trial = self._run(step, len(search.trials) + 1, _limit(search, step.config, left, self._timeout), ahead)
         agreed = trial.detail.get("agreed")  # the same in every process of a job, so that all search alike
         return trial if agreed else trial._replace(seconds=max(round(time.monotonic() - begun, 3), trial.seconds))
 
-    def keep(trial: Trial) -> None:
-        nonlocal search
-        journal.add(trial)
-        run.learn(trial)
-        if search.trials:
-            search.tell(trial)
+    def _keep(self, trial: Trial) -> None:
+        self._journal.add(trial)
+        self._run.learn(trial)
+        if self.search.trials:
+            self.search.tell(trial)
         else:
-            search = _told(space, run, journal)
-        tell(Standing(search, trial, len(search.trials), left()))
-
-    def left() -> float:
-        return budget - sum(trial.seconds for trial in search.trials)
-
-    try:
-        while (step := _next(search, left(), run.keeps)) is not None:
-            trial = tried(step)
-            if not search.trials and (trial.ms is None or trial.failure):
-                raise JaxGpuTuneError.of([_fails(trial)])
-            if trial.failure == WRONG and not run.sure:
-                keep(tried(Step(space.starts[0].config, "start")))
-                trial = run.judged(trial)
-            keep(trial)
-    finally:
-        run.close()
-    return search
+            self.search = _told(self._space, self._run, self._journal)
+        self._tell(Standing(self.search, trial, len(self.search.trials), self.left()))
 
 
 def _next(search: Search, left: float, keeps: bool) -> Step | None:

@@ -116,13 +116,9 @@ def space_of(
         for one, config in planned
         if not config
     ]
-    starts = [Start(AS_IT_IS, NOTHING), *_clean_start(observation.environ, clean)]
-    for name in presets:
-        config = _config(make_plan(request._replace(preset=name), observation, preset_of(name)))
-        if config and config not in {one.config for one in starts}:
-            starts.append(Start(name, config))
-        elif not config:
-            left_out.append(LeftOut(f"preset {name}", "sets nothing here"))
+    configs = {n: _config(make_plan(request._replace(preset=n), observation, preset_of(n))) for n in presets}
+    starts = _starts(_clean_start(observation.environ, clean), configs)
+    left_out += [LeftOut(f"preset {name}", "sets nothing here") for name, config in configs.items() if not config]
     moves = [Move(config, one.acts == "program") for config, one in usable.items()]
     names = {config: one.name for config, one in usable.items()} | {one.config: one.name for one in starts}
     moves += [Move(one.config) for one in starts if CLEAN in one.config]
@@ -131,6 +127,15 @@ def space_of(
         *(_hazards(request, observation), usable, frozenset(kinds)),
     )
     return _without_wrong_numbers(space.for_kinds(()))
+
+
+def _starts(clean: Iterable[Start], configs: Mapping[str, Config]) -> list[Start]:
+    """As it is, clean, and each preset that sets something which none before it does."""
+    starts = [Start(AS_IT_IS, NOTHING), *clean]
+    for name, config in configs.items():
+        if config and config not in {one.config for one in starts}:
+            starts.append(Start(name, config))
+    return starts
 
 
 def candidate_of(name: str, settings: Iterable[Setting]) -> Candidate:

@@ -147,6 +147,13 @@ def _single(text: str, at: int) -> tuple[Mapped, int]:
     return Mapped(text[at + 1 : end], spans, lambda said: said.replace("'", "'\\''")), end + 1
 
 
+def _escaped(text: str, at: int, *, quoted: bool) -> tuple[str, int]:
+    """What a backslash makes of the character behind it, and where that ends; in quotes it is one itself before most."""
+    taken = text[at + 1 : at + 2]
+    literal = quoted and taken not in '$`"\\\n'
+    return ("\\", at + 1) if literal else (taken, at + 2)
+
+
 def _inner(text: str, at: int, ends: str, pieces: list[Mapped], names: list[str], encode: Encoder) -> int:
     """Read to one of ``ends``: characters, escapes and what is put in; adds to ``pieces``, returns where it stopped."""
     characters: list[tuple[str, tuple[int, int]]] = []
@@ -156,16 +163,11 @@ def _inner(text: str, at: int, ends: str, pieces: list[Mapped], names: list[str]
             pieces.append(Mapped("".join(c for c, _ in characters), tuple(s for _, s in characters), encode))
             characters.clear()
 
-    quoted = ends == '"'
     while at < len(text) and text[at] not in ends:
         if text[at] == "\\":
-            taken = text[at + 1 : at + 2]
-            if taken != "\n":
-                literal = quoted and taken not in '$`"\\'
-                characters.append(("\\" if literal else taken, (at, at + (1 if literal else 2))))
-                at += 1 if literal else 2
-            else:
-                at += 2
+            taken, end = _escaped(text, at, quoted=ends == '"')
+            characters += [(taken, (at, end))] if taken != "\n" else []
+            at = end
         elif text[at] in "$`":
             end, name = _put_in(text, at)
             if end == at + 1:

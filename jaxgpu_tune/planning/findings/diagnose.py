@@ -9,7 +9,8 @@ from ...values import Value
 from ..settings.from_arguments import DATA_DIR
 from ..settings.platforms import OPTIONS, names_of
 from .compiler import from_wheels, ptxas_of_path
-from .pool_faults import check_gpus, installed_neighbours, pool_in
+from .gpu_faults import check_gpus, installed_neighbours
+from .pool_faults import pool_in
 from .unfit_installs import misfits, shadowed
 
 __all__ = ["Started", "Surroundings", "diagnose", "graver"]

@@ -42,6 +42,6 @@ def of_settings(
 def of_surroundings(wishes: tuple[Wish, ...], observation: Observation, request: Request) -> Iterator[Finding]:
     """What is wrong with the GPUs, and who else is there that needs their memory."""
     if observation.machine.gpus:
-        from .pool_faults import check_surroundings
+        from .gpu_faults import check_surroundings
 
         yield from check_surroundings(wishes, observation, request)

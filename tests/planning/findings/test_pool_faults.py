@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from jaxgpu_tune.model import Finding, Machine, Processes
 from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.base.wish import Wish
-from jaxgpu_tune.planning.findings.pool_faults import check_gpus, check_pool, pool_in
+from jaxgpu_tune.planning.findings.gpu_faults import check_gpus
+from jaxgpu_tune.planning.findings.pool_faults import check_pool, pool_in
 from tests.fleet import machine
 
 NEW, OLD = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"

@@ -1,0 +1,71 @@
+"""A text of flags: what is wrong with it, what XLA makes of it, and the same intent for another release."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from .asking import observe_fresh
+from .host.looked_up import preset_files
+from .host.observe import observe
+from .model import Finding, Machine, Migration, Preset, Report
+from .pipeline import make_plan, on_this_disk, with_findings
+from .planning.merging.assemble import ordered
+from .planning.merging.inherit import read_flags
+from .planning.release.target import target_of
+from .planning.request import PRESET, check_own, make_request
+from .planning.settings.from_arguments import texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .planning.release.reading import Reading
+
+
+__all__ = ["checked", "migrator"]
+
+FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
+NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
+
+
+def checked(
+    xla_flags: str | None = None, jaxlib: str | None = None, machine: Machine | None = None
+) -> tuple[Report, Reading]:
+    """The plan that only mends what is set, with the findings of ``check``; and what XLA makes of the text as it stands.
+
+    The latter tells where the faults are, and what to write instead. ``machine``: the one here, where it was looked at already.
+    """
+    from .planning.release.reading import reading
+
+    given = dict(os.environ) if xla_flags is None else texts("flags", {"XLA_FLAGS": xla_flags})
+    request = make_request()._replace(machine=machine)
+    observation = observe_fresh(request, given, jaxlib)
+    report = on_this_disk(make_plan(request, observation, NOTHING))
+    report = with_findings(report, check_own(given, preset_files(given.get(PRESET, ""))))
+    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
+    read = reading(observation, target_of(observation.machine), report.xla_flags)
+    if read.ends and not any(f.severity == "error" for f in told):
+        message = f"As it stands, XLA ends the process on this text: {read.ends}"
+        told = (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
+    return report._replace(findings=told), read
+
+
+def migrator(to: str | None = None) -> Callable[[str], Migration]:
+    """``migrate`` for many texts: the machine is looked at once."""
+    from .planning.release.migrate import restated
+
+    machine = observe_fresh(make_request(), {}, to).machine
+    machine = machine._replace(nccl=None)  # what a text means hangs on the release, not on what is installed beside it
+    target = target_of(machine)
+
+    def restate(xla_flags: str) -> Migration:
+        observation = observe(texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
+        renewed = [restated(flag, target) for flag in read_flags(observation, target).flags]
+        changed = tuple(decision for one in renewed for decision in one.decisions)
+        found = tuple(finding for one in renewed for finding in one.findings)
+        if changed:
+            text = " ".join(text for one in renewed for text in one.texts)
+            observation = observation._replace(environ={"XLA_FLAGS": text}, flag_file=None)
+        report = make_plan(make_request(), observation, NOTHING)
+        return Migration(report.xla_flags, ordered((*changed, *report.decisions)), (*found, *report.findings))
+
+    return restate
