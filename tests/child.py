@@ -19,6 +19,8 @@ PRELUDE = "import json\ndef tell(value):\n    print('\\x01' + json.dumps(value))
 BEGINS_WITH_JAX = re.compile(r"\s*(import ([a-z]+, )*jax\b|from jax\b)(?!_)")
 HAS_JAX = re.compile(r"\b(import|from) ([a-z]+, )*jax\b(?!_)")
 OURS = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_", "PMI")
+COMPILED = "TESTS_COMPILED"
+"""The variable that names the folder of what was compiled in this run."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ def clean_environ(**extra: str) -> dict[str, str]:
     """This process's environment without anything the library reads, and with ``extra``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     return {**kept, "PYTHONPATH": str(ROOT), **extra}
+
+
+def compiled_once(**extra: str) -> dict[str, str]:
+    """For programs whose compilation is not what is tested: what one process of this run compiled, no other compiles again."""
+    least = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+    return {"JAX_COMPILATION_CACHE_DIR": os.environ[COMPILED], **least, **extra}
 
 
 def run(

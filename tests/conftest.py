@@ -8,6 +8,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from tests import effort
+from tests.child import COMPILED
 from tools.read_flags.wheels import KEPT
 
 if TYPE_CHECKING:
@@ -18,13 +19,14 @@ TERMINAL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In the process that was started: one folder keeps the wheels of jaxlib for all that it starts. In each: how much is tried."""
+    """In the process that was started: folders for all that it starts, of jaxlib's wheels and of what was compiled. In each: how much is tried."""
     for name in TERMINAL:
         os.environ.pop(name, None)
     effort.choose(quick="not slow" in config.getoption("-m"))
-    if not hasattr(config, "workerinput") and KEPT not in os.environ:
-        os.environ[KEPT] = tempfile.mkdtemp(prefix="wheels-")
-        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(KEPT), ignore_errors=True))
+    for name in (KEPT, COMPILED):
+        if not hasattr(config, "workerinput") and name not in os.environ:
+            os.environ[name] = tempfile.mkdtemp(prefix="tests-")
+            config.add_cleanup(lambda name=name: shutil.rmtree(os.environ.pop(name), ignore_errors=True))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.step_parts import CASES, kept, parts
 from benchmarks.workloads import WORKLOADS
-from tests.child import ROOT, clean_environ
+from tests.child import ROOT, clean_environ, compiled_once
 
 TRACES = ROOT / "tests" / "measure" / "traces"
 
@@ -43,7 +43,7 @@ def test_a_kept_trace_names_no_folder_of_this_machine(tmp_path: Path) -> None:
 def test_it_runs_on_the_cpu(tmp_path: Path) -> None:
     """Times and a trace; no GPU, no parts."""
     command = [sys.executable, "-m", "benchmarks.step_parts", "--platform", "cpu", "--only", "small-fsdp", "--out"]
-    subprocess.run([*command, str(tmp_path)], cwd=ROOT, env=clean_environ(), check=True)
+    subprocess.run([*command, str(tmp_path)], cwd=ROOT, env=clean_environ(**compiled_once()), check=True)
     found = json.loads((tmp_path / "step-parts.json").read_text())["cases"]["small-fsdp"]
     assert len(found["step_ms"]) == 10 and found["gpus"] == {}
     assert (tmp_path / "small-fsdp.xplane.pb.gz").stat().st_size > 1000

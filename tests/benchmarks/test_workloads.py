@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.workloads import WORKLOADS
-from tests.child import told_warm
+from tests.child import compiled_once, told_warm
 
 TRAIN = """
 import jax
@@ -45,7 +45,7 @@ CASES = ("two", "alone", "three")
 @cache
 def trained(name: str, *cases: str) -> dict[str, Any]:
     """Losses and collectives of a workload on one device, on two, and one share of two alone; on three it is only lowered."""
-    environ = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "3", "XLA_FLAGS": FAST}
+    environ = compiled_once(JAX_PLATFORMS="cpu", JAX_NUM_CPU_DEVICES="3", XLA_FLAGS=FAST)
     return dict(told_warm(f"import sys\n{TRAIN}", argv=(name, *cases), **environ))
 
 

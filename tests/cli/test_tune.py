@@ -128,7 +128,7 @@ def test_ctrl_c_gives_the_answer_so_far_and_a_later_start_goes_on(tmp_path: Path
     assert child.stderr is not None
     lines = [child.stderr.readline() for _ in range(2)]
     child.send_signal(signal.SIGINT)
-    rest = child.communicate(timeout=60)[1]
+    rest = child.communicate(timeout=300)[1]
     assert child.returncode == 130
     assert "every finished run is kept" in rest
     before = json.loads((tmp_path / "tuned.json").read_text())["trials"]

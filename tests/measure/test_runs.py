@@ -71,11 +71,11 @@ def test_a_shell_script_that_starts_a_program_that_forks(tmp_path: Path) -> None
 
 def test_a_deaf_program_that_hangs_is_killed(tmp_path: Path) -> None:
     """It ignores SIGINT and SIGTERM and does not move any more; its own group goes with it."""
-    code = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)\nprint('deaf')\ntime.sleep(99)"
+    code = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)\nprint('deaf')\ntime.sleep(600)"
     begin = time.monotonic()
-    outcome = watched(tmp_path, "sh", "-c", '"$0" -c "$1"; sleep 99', sys.executable, code, timeout=1, grace=0.5)
+    outcome = watched(tmp_path, "sh", "-c", '"$0" -c "$1"; sleep 600', sys.executable, code, timeout=1, grace=0.5)
     assert outcome.status == "hang" and "it was not done after" in outcome.cause
-    assert time.monotonic() - begin < 50
+    assert time.monotonic() - begin < 300
     assert outcome.silent == "1 Python process(es) ran and none imported jax."
     assert carriers({"JAXGPU_TUNE_OBSERVE": str(tmp_path / "run" / "observed")}) == set()
 
@@ -198,7 +198,7 @@ for n in itertools.count():
         code = code.replace("if n % 100 == 50:", "if n == 5:")
     else:
         code = code.replace("if n % 100 == 50:", "if False:")
-    outcome = watched(tmp_path, sys.executable, "-c", code, trace={"steps": 50}, timeout=60, **environ)
+    outcome = watched(tmp_path, sys.executable, "-c", code, trace={"steps": 50}, timeout=300, **environ)
     assert outcome.ok, outcome.cause
     assert leader(outcome).trace or leader(outcome).why_not_traced
 

@@ -43,7 +43,7 @@ def test_two_processes_alike() -> None:
     both = job(code, [{}, {"JAX_LOG_COMPILES": "1"}])
     for rank, ((found, seconds, backends, machine), processes) in enumerate(both):
         assert (found, backends, processes) == ([], 0, 2)
-        assert seconds < 10
+        assert seconds < 50
         assert (machine["processes"]["rank"], machine["processes"]["count"]) == (rank, 2)
 
 
@@ -54,7 +54,7 @@ def test_of_four_the_odd_one_is_named_and_so_is_the_one_that_does_not_come() -> 
     code += "if rank != 2: tell(findings(1.5))\npart()"
     told_by = job(code, [{}, {}, ODD, {}])
     first = [each[0] for each in told_by]
-    assert all(found == first[0][0] and seconds < 10 for found, seconds in first)
+    assert all(found == first[0][0] and seconds < 50 for found, seconds in first)
     by_code = {code: (severity, message) for code, severity, message in first[0][0]}
     assert set(by_code) == {"flags-differ", "environment-differs", "options-differ"}
     for severity, message in by_code.values():
@@ -70,7 +70,7 @@ def test_of_four_the_odd_one_is_named_and_so_is_the_one_that_does_not_come() -> 
 def missing(told_by_one: tuple[list[list[str]], float]) -> tuple[str, str, str, bool]:
     """The only finding (code, severity, who did not come), and whether it came when its time was up and not long after."""
     ((code, severity, message),), seconds = told_by_one
-    return code, severity, message.partition(" did not come")[0], 1.5 <= seconds < 10
+    return code, severity, message.partition(" did not come")[0], 1.5 <= seconds < 50
 
 
 def test_where_process_0_does_not_come_the_others_do_not_wait_for_its_answer() -> None:
