@@ -22,6 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """In the process that was started: folders for all that it starts, of jaxlib's wheels and of what was compiled. In each: how much is tried."""
     for name in TERMINAL:
         os.environ.pop(name, None)
+    if config.getoption("dist", "no") == "load":
+        config.option.dist = "worksteal"  # whole modules stay on a worker, until another has nothing left
     effort.choose(quick="not slow" in config.getoption("-m"))
     for name in (KEPT, COMPILED):
         if not hasattr(config, "workerinput") and name not in os.environ:
@@ -30,7 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What asks the net runs only where it is named: ``-m links``."""
+    """What takes long comes first, so that workers end together. What asks the net runs only where it is named: ``-m links``."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if "links" not in config.getoption("-m"):
         asking = [item for item in items if item.get_closest_marker("links")]
         items[:] = [item for item in items if item not in asking]

@@ -51,11 +51,17 @@ def defines(element: str, world: int, kernel: str) -> dict[str, object]:
     return {f"ELEMENT_{element}": True, "WORLD": world, **COMMON, **KERNELS[kernel]}
 
 
+ARCHITECTURES, ELEMENTS = ("80", "90", "100"), (("BF16", 2), ("F16", 4), ("F32", 8))
+"""Ampere, Hopper and Blackwell; each type with one number of ranks."""
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("architecture", ["80", "90", "100"])
-def test_compiles_to_machine_code(architecture: str, kernel: str) -> None:
-    """For Ampere, Hopper and Blackwell, each type with one number of ranks."""
-    for element, world in (("BF16", 2), ("F16", 4), ("F32", 8)):
+@pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (1, 2))])
+def test_compiles_to_machine_code(turn: int, kernel: str) -> None:
+    """For each architecture and each type, in the slow tests for each with each."""
+    first = turn + list(KERNELS).index(kernel)
+    for place, architecture in enumerate(ARCHITECTURES):
+        element, world = ELEMENTS[(first + place) % len(ELEMENTS)]
         code = nvrtc.compiled(architecture, defines(element, world, kernel))
         assert code.startswith(b"\x7fELF") and b"jaxgpu_tune_" in code
 

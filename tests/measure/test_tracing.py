@@ -76,7 +76,7 @@ AWAY = """
     thread = threading.Thread(target=observe_late)
     thread.start()
     thread.join()
-    for _ in range(1000):
+    for _ in range(100):
         x = step(x)
     tell({"error": repr(result[0]), "said": said, "restored": module.ProfilerSession is Session})
 """
