@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxgpu_tune
-from jaxgpu_tune.planning.files.rewrite import kind_of, rewrite
+from jaxgpu_tune.planning.files.rewrite import KINDS, kind_of, rewrite
 from jaxgpu_tune.render.patch import unified
 
 FILES = Path(__file__).parent / "samples"
@@ -366,3 +366,27 @@ def test_what_is_left_and_harmless_is_not_fatal() -> None:
     text = 'XLA_FLAGS="--xla_gpu_autotune_level=$L intra_op_parallelism_threads=1 --xla_dump_to=x"\n'
     found = rewrite(text, "shell", migrate)
     assert [(c.before, c.fatal) for c in found.left] == [("intra_op_parallelism_threads=1", False)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "endings"),
+    [
+        ("python", ".py .pyi"),
+        ("notebook", ".ipynb"),
+        ("yaml", ".yaml .yml"),
+        ("dotenv", ".env"),
+        ("shell", ".sh .bash .zsh .sbatch .slurm .pbs .bashrc .profile .def .mk"),
+        ("json", ".json .jsonc"),
+        ("toml", ".toml"),
+        ("lua", ".lua"),
+        ("dockerfile", ".dockerfile .containerfile"),
+    ],
+)
+def test_each_ending_tells_a_kind_that_can_be_asked_for(kind: str, endings: str) -> None:
+    """Whatever its case and folder; the same letters without the dot tell nothing."""
+    assert kind in KINDS and KINDS[-1] == "text"
+    for ending in endings.split():
+        assert kind_of(f"/a.b/x{ending}", "") == kind_of(f"C:\\a\\X{ending.upper()}", "") == kind
+        assert kind_of(f"x{ending[1:]}", "") is None
+    for whole in ("Makefile", "Dockerfile", "Containerfile.gpu", ".env.local"):
+        assert kind_of(whole, "") in KINDS
