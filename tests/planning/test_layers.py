@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.model import Finding, Observation, Setting
-from jaxgpu_tune.planning.layers import recalled, struck, variables_asked
+from jaxgpu_tune.planning.base.wish import Stated
+from jaxgpu_tune.planning.layers import earlier, explicit, recalled, struck, variables_asked
 from jaxgpu_tune.planning.release.target import target_of
-from jaxgpu_tune.planning.request import make_request
+from jaxgpu_tune.planning.request import Request, make_request
 from jaxgpu_tune.state import Layer
 from tests.fleet import machine
 
@@ -116,3 +117,42 @@ def test_variables_that_calls_ask_for() -> None:
 def test_what_can_no_longer_be_had_is_told() -> None:
     found = recalled(make_request(), [Layer(1, "configure()", {"preset": "/gone.toml"})])
     assert [one.code for one in found.notes] == ["earlier-call-lost"] and found.preset == "auto"
+
+
+def layer(number: int, **arguments: Any) -> Layer:
+    """What one call asked for."""
+    return Layer(number, "configure()", arguments)
+
+
+def told(request: Request) -> list[tuple[str, str]]:
+    """The codes and severities of what is to be said of earlier calls."""
+    return [(one.code, one.severity) for one in request.notes]
+
+
+def test_what_can_no_longer_be_had_is_told_and_the_other_calls_hold() -> None:
+    """A preset that is no more, an argument that is wrong here."""
+    calls = [
+        layer(1, preset="no-such"),
+        layer(2, devices=-1),
+        layer(3, preset="nothing+fsdp"),
+        layer(4, flags={"xla_a": 1}),
+    ]
+    found = recalled(make_request(), calls)
+    assert told(found) == [("earlier-call-lost", "warning")] * 3
+    assert [(one.name, one.value, one.call) for one in found.earlier] == [("xla_a", "1", 4)]
+    assert found.preset == "auto" and "devices" not in found.remembered
+    assert found.earlier[0].reason == f"asked for by {earlier(calls[3])}"
+
+
+def test_what_a_fraction_becomes_is_whose_argument_it_is() -> None:
+    """Of the call that gave it, in the order of the calls."""
+    fraction = Stated((Setting("env", NEW, "0.4", "asked for", "argument memory_fraction"),))
+    seen = Observation(machine())
+    mine = make_request("auto", {"env": {"NCCL_DEBUG": "INFO"}})
+    earlier_ones, own = explicit(mine, fraction, seen, HERE)
+    assert earlier_ones.settings == () and [one.name for one in own.settings] == ["NCCL_DEBUG", NEW]
+    calls = [layer(1, memory_fraction=0.4), layer(2, env={"NCCL_ALGO": "Ring"})]
+    earlier_ones, own = explicit(recalled(mine, calls), fraction, seen, HERE)
+    assert [(one.name, one.call) for one in earlier_ones.settings] == [(NEW, 1), ("NCCL_ALGO", 2)]
+    assert earlier_ones.settings[0].source == f"{earlier(calls[0])}, argument memory_fraction"
+    assert [one.name for one in own.settings] == ["NCCL_DEBUG"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,9 @@ from hypothesis import strategies as st
 from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge import flags as known
 from jaxgpu_tune.knowledge.flag_values import on_top
+from jaxgpu_tune.planning.base.wish import Wish
+from jaxgpu_tune.planning.merging.merge import merge
+from jaxgpu_tune.planning.release.target import Target
 from tests.fleet import codes, decision, machine
 
 LEVEL = "xla_gpu_autotune_level"
@@ -79,3 +84,48 @@ def meant(text: str) -> set[str]:
     for word in text.split():
         found = on_top(SPEC, found, word.partition("=")[2])
     return {member.strip() for member in found.split(",")}
+
+
+def wish(origin: str, value: str | None, name: str = "NCCL_ALGO", kind: str = "env") -> Wish:
+    """Of one who wants a variable."""
+    return Wish(kind, name, value, origin, f"reason of {origin}", f"source of {origin}")  # type: ignore[arg-type]
+
+
+OVERRULED, HOLDS = [("overruled", "warning")], [("request-holds", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("group", "prefer", "value", "status", "told"),
+    [
+        ("argument:a", "existing", "a", "set", []),
+        ("existing:a", "existing", "a", "kept", []),
+        ("existing:a argument:b", "existing", "b", "set", OVERRULED),
+        ("existing:a argument:a", "existing", "a", "kept", []),
+        ("existing:a request:b", "existing", "b", "set", HOLDS),
+        ("existing:a preset:b", "existing", "a", "kept", []),
+        ("existing:a preset:b", "preset", "b", "set", OVERRULED),
+        ("request:a argument:b", "existing", "b", "set", OVERRULED),
+        ("request:a argument:a", "existing", "a", "set", []),
+        ("request:a preset:b", "existing", "a", "set", []),
+        ("preset:a argument:b", "existing", "b", "set", []),
+        ("existing:a argument:-", "existing", None, "removed", []),
+        ("request:a argument:-", "existing", None, "removed", OVERRULED),
+        ("preset:a argument:-", "existing", None, "removed", []),
+    ],
+)
+def test_who_wins_and_who_is_told(group: str, prefer: Any, value: str | None, status: str, told: list[Any]) -> None:
+    """Arguments, then what earlier calls asked for, then what is set and the preset, in either order; presets give way silently."""
+    wishes = [
+        wish(origin, None if text == "-" else text) for origin, _, text in (one.partition(":") for one in group.split())
+    ]
+    found = merge(tuple(wishes), Target(("0.11.2",)), prefer)
+    (decision,) = found.decisions
+    assert (decision.value, decision.status) == (value, status)
+    assert [(one.code, one.severity) for one in found.findings] == told
+    assert [one.value for one in found.wishes] == ([value] if value or "existing" in group else [])
+    losers = [one for one in wishes if one.value not in (value, None)]
+    named = " ".join((decision.reason, *(one.message for one in found.findings)))
+    assert status == "removed" or all(f"NCCL_ALGO={one.value}" in named for one in losers)
+    assert status != "removed" or decision.reason == (
+        f"asked for by source of argument; it was {'NCCL_ALGO=a' if 'existing' in group else 'not set'}"
+    )
