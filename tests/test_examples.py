@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import ROOT, clean_environ, free_port, told
+from tests.child import ROOT, clean_environ, compiled_once, free_port, told
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SMALL = ("--layers", "2", "--width", "64", "--batch", "2", "--sequence", "32", "--steps", "8")
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 def output_of(*command: str, cwd: Path = EXAMPLES, **environ: str) -> str:
     """What a process prints that ends well, without a GPU."""
-    clean = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu", **environ)
+    clean = clean_environ(**{**compiled_once(JAX_PLATFORMS="cpu", CUDA_VISIBLE_DEVICES=""), **environ})
     done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
