@@ -130,6 +130,30 @@ def test_what_the_benchmark_keeps_reproduces_the_table() -> None:
         assert sum(parts.values()) == pytest.approx(step["step_ms"])
 
 
+def test_the_command_profile_reproduces_the_table_from_outside() -> None:
+    """`profile` of a program that knows nothing of it: each part within 0.7 ms, idle within 0.9; what it advises where weights are cut along the last dimension."""
+    kept = json.loads((ROOT / "benchmarks" / "results" / "own-profiles-h200x2-0.11.2.json").read_text())["cases"]
+    for name, (run, exposed, other, idle) in TABLE.items():
+        found, parts = kept[name], kept[name]["parts"]
+        assert found["communicating_ms"] == pytest.approx(run, abs=0.7)
+        assert parts["exposed_communication"] == pytest.approx(exposed, abs=0.7)
+        assert parts["computing"] + parts["copies"] == pytest.approx(other, abs=0.7)
+        assert sum(parts[part] for part in parts if part.startswith("idle")) == pytest.approx(idle, abs=0.9)
+        assert sum(parts.values()) == pytest.approx(found["traced_ms"])
+    advice = {name: {one["code"] for one in kept[name]["advice"]} for name in TABLE}
+    along = "gathered-along-last-dimension"
+    assert [along in advice[name] for name in ("last", "last-fsdp", "first", "first-fsdp")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert ["gathers-exposed" in advice[name] for name in ("last", "last-fsdp")] == [True, False]
+    steps = {name: kept[name]["step_ms"] for name in TABLE}
+    assert steps["last-fsdp"] / steps["first-fsdp"] == pytest.approx(1.09, abs=0.02)
+    assert steps["last"] / steps["first-fsdp"] == pytest.approx(1.23, abs=0.03)
+
+
 def test_transposes_vanish_with_the_cut_along_the_first_dimension() -> None:
     """5.1 ms against 0.3."""
     kept = json.loads((ROOT / "benchmarks" / "results" / "step-parts-h200x2-0.11.2.json").read_text())["cases"]
