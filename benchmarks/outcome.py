@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All of one kind of machine and release. ``same``: for each workload, variants whose settings are those of another."""
+    """All of one kind of machine and release; ``machine``: the one with most GPUs. ``same``: for each workload, variants whose settings are those of another."""
 
     name: str
     machine: Mapping[str, Any]
@@ -113,7 +113,8 @@ def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
     gpus = {
         run["workload"]: int(run["device"].split(" x ")[0]) for run in good if "device" in run and not run.get("alone")
     }
-    return Outcome(name, results["machines"][0], measured, results["same"], failed, gpus)
+    largest = max(results["machines"], key=lambda machine: len(machine["gpus"]))
+    return Outcome(name, largest, measured, results["same"], failed, gpus)
 
 
 def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:
