@@ -21,7 +21,7 @@ from typing import NamedTuple
 import jaxgpu_tune
 from jaxgpu_tune.arms import arms_of
 from jaxgpu_tune.measure.compare import compare_programs
-from jaxgpu_tune.measure.comparison import Trial
+from jaxgpu_tune.measure.comparison import VariantRun
 from jaxgpu_tune.measure.protocol import Listener, Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +63,7 @@ CASES = {
 class Lines(Listener):
     """A line a run."""
 
-    def ends(self, trial: Trial) -> None:
+    def ends(self, trial: VariantRun) -> None:
         """Its value or its cause."""
         print(f"  {trial.round} {trial.variant}: {trial.cause or trial.value} ({trial.seconds:.1f} s)", flush=True)
 

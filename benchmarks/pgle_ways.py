@@ -26,7 +26,7 @@ import jaxgpu_tune
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.runs import Asked, Limits, run_watched
-from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile
 from jaxgpu_tune.pgle.profile_files import write_profile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,7 +124,7 @@ class Ways:
             found["nsys"] = self.by_nsys(out)
         if self.given.platform == "cpu":  # nothing of the CPU is in a trace: a stand-in, so that the rest is tried
             for name in ("traced", "page", "nsys"):
-                write_profile(Profile((Cost("fusion", 1.0),)), out / f"{name}.pbtxt")
+                write_profile(CostProfile((Cost("fusion", 1.0),)), out / f"{name}.pbtxt")
         self.write()
 
     def by_the_page(self, out: Path) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .api import fresh_environ
-from .errors import BadSetting
 from .host.marker import before_us, pinned
+from .knowledge.families import acts, launchers
 from .knowledge.variables import is_read
 from .measure.protocol import Arm
 from .model import Finding
 from .planning.request import is_off
 from .planning.xla_flags.grammar import scan
+from .wording import bad_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,17 +38,11 @@ STAYS = ("xla_force_host_platform_device_count",)
 STAYING = frozenset(
     {
         *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_ENABLE_X64", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
-        *(
-            "JAX_COORDINATOR_ADDRESS",
-            "JAX_COORDINATOR_PORT",
-            "JAX_NUM_PROCESSES",
-            "JAX_PROCESS_ID",
-            "JAX_LOCAL_DEVICE_IDS",
-        ),
+        *("JAX_COORDINATOR_ADDRESS", "JAX_COORDINATOR_PORT", "JAX_LOCAL_DEVICE_IDS"),
+        *(name for one in launchers().values() for name in (*one.rank, *one.count)),
     }
 )
 """Variables that say what the program is and where it runs: "clean" leaves them."""
-PREFIXES = ("XLA_", "JAX_", "NCCL_", "TF_", "LIBTPU_")
 VERSION = "import importlib.metadata as m; print(m.version('jaxlib'))"
 
 
@@ -68,7 +63,7 @@ def arms_of(
 def environ_of(preset: str, base: Mapping[str, str], **arguments: Any) -> tuple[Report | None, dict[str, str]]:
     """The report (None for "none" and "clean", where nothing is decided) and the pinned environment of a variant."""
     if is_off({**os.environ, **base}):
-        raise _wrong(f"{SWITCH}=off is set, so no variant could set anything.", f"Unset {SWITCH}.")
+        raise bad_argument(f"{SWITCH}=off is set, so no variant could set anything.", f"Unset {SWITCH}.")
     user = before_us(base)
     if preset in (NONE, CLEAN) and not arguments:
         return None, pinned(user if preset == NONE else _cleaned(user))
@@ -130,9 +125,7 @@ def _grave(report: Report) -> tuple[Finding, ...]:
 def _cleaned(environ: Mapping[str, str]) -> dict[str, str]:
     """Without XLA flags and whatever else changes how JAX, XLA and NCCL work; what says which devices there are stays."""
     kept = {
-        name: text
-        for name, text in environ.items()
-        if name in STAYING or not (name.startswith(PREFIXES) or is_read(name))
+        name: text for name, text in environ.items() if name in STAYING or not (acts(name, "tunes") or is_read(name))
     }
     flags = [token.text for token in scan(environ.get("XLA_FLAGS", "")).tokens if token.name in STAYS]
     return {**kept, **({"XLA_FLAGS": " ".join(flags)} if flags else {})}
@@ -141,12 +134,10 @@ def _cleaned(environ: Mapping[str, str]) -> dict[str, str]:
 def _interpreter(python: str) -> tuple[str, str]:
     path = shutil.which(python)
     if path is None:
-        raise _wrong(f"--python {python!r}: there is no such command.", "Give the path of an interpreter that has jax.")
+        raise bad_argument(
+            f"--python {python!r}: there is no such command.", "Give the path of an interpreter that has jax."
+        )
     told = subprocess.run([path, "-c", VERSION], capture_output=True, text=True, check=False)
     if told.returncode:
-        raise _wrong(f"--python {python!r} has no jaxlib.", f"Install it there: {python} -m pip install jax")
+        raise bad_argument(f"--python {python!r} has no jaxlib.", f"Install it there: {python} -m pip install jax")
     return path, told.stdout.strip()
-
-
-def _wrong(message: str, hint: str) -> BadSetting:
-    return BadSetting.of([Finding("bad-argument", "error", message, hint)])

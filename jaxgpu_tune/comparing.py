@@ -10,9 +10,9 @@ from .api import compiler_options, detect, plan
 from .arms import CLEAN, NONE, NOTHING
 from .errors import BadSetting
 from .measure.calling import Caller
-from .measure.checks import STEP, check, is_above_zero
+from .measure.checks import STEP, check_arguments, is_above_zero
 from .measure.clock import percentile as nearest_rank
-from .measure.comparison import Comparison, Trial, Variant
+from .measure.comparison import Comparison, Variant, VariantRun
 from .measure.statistics import PAIRS, Verdict, order, ratios, verdict
 from .model import Finding
 
@@ -114,7 +114,7 @@ def _check(step: Any, variants: Any, pairs: Any, seconds: Any, percentile: Any) 
     """Raises BadSetting with all that is wrong."""
     several = not isinstance(variants, str) and hasattr(variants, "__len__") and len(variants) >= 2
     is_percentile = percentile is None or (isinstance(percentile, (int, float)) and 0 < percentile < 100)
-    check(
+    check_arguments(
         ("step", step, callable(step), STEP),
         ("variants", variants, several, 'two or more, the reference first, such as ["none", "fsdp"]'),
         ("pairs", pairs, isinstance(pairs, int) and pairs >= 1, "whole numbers of at least 1"),
@@ -171,9 +171,9 @@ def _jitted(step: Any, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, Sequence
     return jax.jit(call), [tuple(one) for one in dynamic]
 
 
-def _trials(built: list[Built], pairs: int, seconds: float, share: float | None) -> tuple[list[list[Trial]], str]:
+def _trials(built: list[Built], pairs: int, seconds: float, share: float | None) -> tuple[list[list[VariantRun]], str]:
     """The trials of each variant: the reference's first, then all there and back again."""
-    trials: list[list[Trial]] = [[] for _ in built]
+    trials: list[list[VariantRun]] = [[] for _ in built]
     calls = [max(1, round(seconds / max(one.run(1), 1e-7))) if not one.cause else 0 for one in built]
     rounds = ((0,), *order(len(built), pairs))
     try:
@@ -186,16 +186,16 @@ def _trials(built: list[Built], pairs: int, seconds: float, share: float | None)
     return trials, "failed" if built[0].cause else "complete"
 
 
-def _trial(one: Built, number: int, calls: int, share: float | None) -> Trial:
+def _trial(one: Built, number: int, calls: int, share: float | None) -> VariantRun:
     told: dict[str, Any] = {"compile_seconds": one.compile_seconds, "peak_bytes": one.peak_bytes, "clock": "blocks"}
     if one.cause:
-        return Trial(one.name, number, "compile-error", one.cause, **told)
+        return VariantRun(one.name, number, "compile-error", one.cause, **told)
     begun = time.perf_counter()
     value = one.run(calls) if share is None else nearest_rank([one.run(1) for _ in range(calls)], share)
-    return Trial(one.name, number, "ok", value=value, seconds=time.perf_counter() - begun, steps=calls, **told)
+    return VariantRun(one.name, number, "ok", value=value, seconds=time.perf_counter() - begun, steps=calls, **told)
 
 
-def _variant(number: int, built: list[Built], trials: list[list[Trial]]) -> Variant:
+def _variant(number: int, built: list[Built], trials: list[list[VariantRun]]) -> Variant:
     one, mine = built[number], tuple(trials[number])
     found = ratios([t.value for t in trials[0][1:] if t.value], [t.value for t in mine if t.value]) if number else ()
     said = verdict(found) if number else Verdict("no-difference")

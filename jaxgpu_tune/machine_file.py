@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from .errors import BadSetting
 from .model import Finding, Gpu, Machine, Processes
+from .wording import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,13 +134,6 @@ def _wrong(table: Any, rules: Mapping[str, Rule], where: str) -> Iterator[str]:
         return
     for key, value in table.items():
         if key not in rules:
-            yield f"{where}{key}: no such key; allowed: {', '.join(rules)}.{_near(key, rules)}"
+            yield f"{where}{key}: no such key; allowed: {', '.join(rules)}. {did_you_mean(str(key), rules)}".rstrip()
         elif value is not None and not rules[key][0](value):
             yield f"{where}{key} = {value!r} is not valid; allowed: {rules[key][1]}."
-
-
-def _near(key: Any, rules: Mapping[str, Rule]) -> str:
-    from difflib import get_close_matches
-
-    found = get_close_matches(str(key), list(rules), 1)
-    return f" Did you mean {found[0]!r}?" if found else ""

@@ -27,7 +27,7 @@ from .planning.settings.from_arguments import CACHE_OPTION, DATA_DIR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .knowledge.installs import Fault
+    from .knowledge.installs import InstallFault
     from .planning.base.wish import Wish
 
 
@@ -88,8 +88,8 @@ def _silent_driver() -> Finding:
 def _of_folders(in_force: Mapping[str, str | None], machine: Machine) -> Iterable[Finding]:
     from .host import compilation_cache, cuda_folder
 
-    yield from compilation_cache.folder_findings(in_force.get(CACHE_OPTION))
-    yield from cuda_folder.folder_findings(in_force.get(DATA_DIR), machine)
+    yield from compilation_cache.cache_folder_findings(in_force.get(CACHE_OPTION))
+    yield from cuda_folder.cuda_folder_findings(in_force.get(DATA_DIR), machine)
 
 
 def probed_plan(request: Request, observation: Observation) -> Report:
@@ -212,7 +212,7 @@ def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
 
 
 def _avoided(
-    faults: tuple[Fault, ...], wishes: tuple[Wish, ...], target: Target, machine: Machine
+    faults: tuple[InstallFault, ...], wishes: tuple[Wish, ...], target: Target, machine: Machine
 ) -> Iterable[Finding]:
     """Whether what is in force avoids each of them."""
     if faults:

@@ -17,23 +17,23 @@ from .api import plan
 from .comparing import Built, difference
 from .errors import JaxGpuTuneError
 from .host.distributed import Store
-from .host.phase import Joined, joined
+from .host.phase import Joined, joined_job
 from .knowledge.candidates import Candidate
-from .knowledge.tables import text_of
-from .measure.checks import STEP, check, is_above_zero, lasting
+from .measure.checks import STEP, check_arguments, is_above_zero, lasting
 from .measure.observer.program_kind import kinds_of
 from .measure.search.trials import NOTHING, SAME, Config, Move, Step, Trial, toggled
 from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
 from .measure.tuning.space import LeftOut, Space, candidate_of
 from .measure.tuning.trying import WRONG
-from .measure.tuning.tune import Files, Wanted, files_of, space_here, write
+from .measure.tuning.tune import Files, SearchWanted, files_of, space_here, write_files
 from .measure.tuning.tuned import Tuned, tuned
 from .model import NOTHING as NO_FLAGS
 from .model import Finding, Setting, SettingKind
 from .planning.release.compile_options import compile_options
 from .planning.release.target import target_of
 from .planning.request import make_request
+from .wording import setting_text
 
 __all__ = ["candidates_of", "tune"]
 
@@ -85,9 +85,9 @@ def tune(
         >>> tuned.gain, tuned.path
     """
     limit = _checked(step, budget, seconds, tolerance)
-    calls = _Calls(step, args, seconds, tolerance, joined())
+    calls = _Calls(step, args, seconds, tolerance, joined_job())
     calls.ends = risky
-    space = calls.prepared(Wanted(tuple(presets), candidates_of(flags=flags), tuple(kinds)))
+    space = calls.prepared(SearchWanted(tuple(presets), candidates_of(flags=flags), tuple(kinds)))
     files, about = files_of(out), calls.about(space)
     with calls.journal(files, about) as journal:
         try:
@@ -96,7 +96,7 @@ def tune(
             search = resumed(space, calls, journal)
     found = tuned(search, space, str(files.preset), about)
     if calls.is_first:
-        write(found, files)
+        write_files(found, files)
     return found
 
 
@@ -109,7 +109,7 @@ def candidates_of(**asked: Mapping[str, Any]) -> tuple[Candidate, ...]:
     plan("auto", environ={}, **wanted)
     kinds: dict[str, SettingKind] = {"flags": "xla_flag", "env": "env", "jax_config": "jax_config"}
     settings = [
-        Setting(kinds[name], one, value if name == "jax_config" else text_of(value), "asked for", "asked for")
+        Setting(kinds[name], one, value if name == "jax_config" else setting_text(value), "asked for", "asked for")
         for name, given in wanted.items()
         for one, value in given.items()
     ]
@@ -143,7 +143,7 @@ class _Calls:
         """Whether this process writes the files."""
         return self.job is None or self.job.rank == 0
 
-    def prepared(self, wanted: Wanted) -> Space:
+    def prepared(self, wanted: SearchWanted) -> Space:
         """What can be tried here. Raises JaxGpuTuneError where the function does not even run as it is."""
         begun = time.monotonic()
         first = Built("none", {}, self.step, [self.args])
@@ -319,7 +319,7 @@ def _checked(step: Any, budget: Any, seconds: Any, tolerance: Any) -> float:
     limit = lasting(budget)
     allowed = 'seconds above 0, or a text such as "90s", "20m" or "1.5h"'
     is_share = isinstance(tolerance, (int, float)) and 0 <= tolerance < 1
-    check(
+    check_arguments(
         ("step", step, callable(step), STEP),
         ("budget", budget, is_above_zero(limit), allowed),
         ("seconds", seconds, is_above_zero(seconds), "numbers above 0"),

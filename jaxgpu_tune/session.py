@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from .errors import TooLate
 from .host import apply as writer
 from .host.detect import MACHINE_FILE
-from .host.marker import FLAGS, MARKER, follow, is_pinned, read_state, written
+from .host.marker import FLAGS, MARKER, follow, is_pinned, marked_environ, read_state
 from .host.observe import observe
 from .host.packages import installed_versions
 from .model import Finding, Machine, Observation, Report
@@ -140,7 +140,7 @@ def final_environ(observation: Observation, report: Report, layers: tuple[Layer,
     if observation.environ.get(FLAGS):
         read = tuple(flag.text for flag in read_flags(observation, target_of(observation.machine)).flags)
     state = State(layers, edits=observation.edits)
-    return written(observation.environ, report.environ, state, read, _asked(layers, observation.environ))
+    return marked_environ(observation.environ, report.environ, state, read, _asked(layers, observation.environ))
 
 
 def _asked(layers: tuple[Layer, ...], environ: Mapping[str, str]) -> frozenset[str]:
@@ -203,7 +203,7 @@ def _take_out(number: int) -> None:
     if left == followed.state.layers and left:
         return
     if not left:
-        final = written(followed.environ, {}, State(pinned=followed.state.pinned))
+        final = marked_environ(followed.environ, {}, State(pinned=followed.state.pinned))
         writer.give_back(_changes(seen, final))
         return
     observation = observe(seen)._replace(layers=left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
 
 LAYERS = (
-    {"values", "errors", "machine", "model", "machine_file", "arguments", "named", "state"},
+    {"values", "errors", "machine", "model", "machine_file", "arguments", "named", "state", "wording"},
     {"knowledge"},
     {"planning"},
     {"host", "render"},
@@ -198,6 +199,75 @@ def test_the_exceptions_are_needed() -> None:
     """An exception that nothing uses any more is taken off the list."""
     found = {(unit(path), other) for path in modules() for other, at_top in imports(path) if not at_top}
     assert set(EXCEPTIONS) <= found
+
+
+FOR_THE_SAME = {"cli": "its command", "render": "its rendering"}
+"""Folders whose modules are called as what they are for: beside that one, no other module has the name."""
+
+
+def test_a_module_has_a_name_of_its_own() -> None:
+    """But for a command and a rendering, which are called as what they are for."""
+    others = [path.name for path in modules() if path.name != "__init__.py" and unit(path) not in FOR_THE_SAME]
+    assert {name for name in others if others.count(name) > 1} == set()
+
+
+AS_API = {
+    "announce",
+    "check",
+    "check_processes",
+    "compare",
+    "configured",
+    "explain",
+    "migrate",
+    "profile",
+    "tune",
+    "verify",
+}
+"""What a public function leads to may be called as it is."""
+
+SAME_QUESTION = {"known", "life", "names", "releases"}
+"""Asked of flags and of options alike: ``flags.known(name)``, ``options.known(name)``."""
+
+ENTRY = {"command", "main"}
+"""What a command line calls, in each module that has one."""
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """All of a module, also those inside others."""
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_a_public_name_is_one_modules() -> None:
+    """A name says what it is wherever it is read; ``_private`` ones belong to their module."""
+    kinds = (*FUNCTIONS, ast.ClassDef)
+    held = {path: {n.name for n in ast.parse(path.read_text()).body if isinstance(n, kinds)} for path in modules()}
+    names = [name for found in held.values() for name in found if not name.startswith("_")]
+    repeated = {name for name in names if names.count(name) > 1}
+    assert repeated - AS_API - SAME_QUESTION - ENTRY == set()
+
+
+SHORT = 45
+"""Characters of a body that several functions may share."""
+
+
+def body(function: ast.FunctionDef) -> str:
+    """What a function does, whatever its arguments and variables are called."""
+    given = [argument.arg for argument in function.args.args]
+    stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    numbers = {name: f"_{at}" for at, name in enumerate(dict.fromkeys([*given, *stored]))}
+    lines = function.body[1:] if ast.get_docstring(function) else function.body
+    text = "\n".join(map(ast.unparse, lines))
+    return re.sub(r"\b[a-z_]\w*\b", lambda found: numbers.get(found[0], found[0]), text)
+
+
+def test_no_function_is_written_twice() -> None:
+    """What two modules need has one home."""
+    found: dict[str, list[str]] = {}
+    for path in modules():
+        for function in functions(ast.parse(path.read_text())):
+            if len(text := body(function)) > SHORT:
+                found.setdefault(text, []).append(f"{path.relative_to(PACKAGE)}:{function.name}")
+    assert [places for places in found.values() if len(places) > 1] == []
 
 
 def loaded_by(code: str) -> set[str]:

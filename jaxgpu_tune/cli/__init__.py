@@ -37,8 +37,8 @@ def _hurried(words: Sequence[str]) -> int | None:
     from importlib import import_module
 
     from .output import finish
-    from .plain import read
+    from .plain import read_words
 
     module = import_module(f".{words[0]}", __name__)
-    given = read(module.PARAMETERS, words[1:])
+    given = read_words(module.PARAMETERS, words[1:])
     return None if given is None else finish(module.command, given)

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from .call_options import wrong_use
+from ..wording import bad_argument
 from .measuring import METRIC, SECONDS, WHOLE, check_regex, how_of, share
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
@@ -85,11 +85,11 @@ def _symptom(given: dict[str, Any]) -> Symptom:
 
     asked = [name for name in ("fails", "nan", "slower", "exit_with", "output") if given[name] not in (None, False)]
     if len(asked) > 1:
-        raise wrong_use("Several symptoms are named.", "Give one of --fails, --nan, --slower, --exit and --output.")
+        raise bad_argument("Several symptoms are named.", "Give one of --fails, --nan, --slower, --exit and --output.")
     if given["slower"] is not None:
         slower = share(given["slower"])
         if not 0 < slower < 100:
-            raise wrong_use(f"--slower {given['slower']!r} is not valid; allowed: a share such as 5% or 0.05.")
+            raise bad_argument(f"--slower {given['slower']!r} is not valid; allowed: a share such as 5% or 0.05.")
         return Symptom("slower", slower)
     if given["exit_with"] is not None:
         return Symptom("exit", given["exit_with"])
@@ -102,15 +102,15 @@ def _symptom(given: dict[str, Any]) -> Symptom:
 def _suspects(given: dict[str, Any]) -> Suspects:
     from ..arms import environ_of
     from ..measure.tuning.suspects import of_flags, of_preset, of_upgrade
-    from ..measure.tuning.tune import Wanted, space_here
+    from ..measure.tuning.tune import SearchWanted, space_here
     from ..planning.request import make_request
 
     named = [name for name in ("text", "preset", "old") if given[name] is not None]
     if len(named) > 1:
-        raise wrong_use("Several kinds of suspects are named.", "Give one of --flags, --preset and --from-jaxlib.")
+        raise bad_argument("Several kinds of suspects are named.", "Give one of --flags, --preset and --from-jaxlib.")
     environ = environ_of("none", os.environ)[1]
     presets = (given["preset"],) if given["preset"] is not None else ()
-    space = space_here(make_request(), Wanted(presets=presets, only=True), environ)
+    space = space_here(make_request(), SearchWanted(presets=presets, only=True), environ)
     if given["old"] is not None:
         from .release import release_of
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..errors import BadSetting
-from ..model import Finding
+from ..wording import bad_argument
 from .parameters import Argument, Option
 
 TYPE_CHECKING = False
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["JAXLIB", "PLAN", "mapping", "plan_arguments", "wrong_use"]
+__all__ = ["JAXLIB", "PLAN", "mapping", "plan_arguments"]
 
 SETTINGS = {"flags": ("flag",), "env": ("env", "variable"), "jax_config": ("config",)}
 """Arguments that are mappings, each filled by ``--flag NAME=VALUE`` and ``--no-flag NAME``; an older spelling comes last."""
@@ -95,18 +94,13 @@ def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 _ABSENT = {parameter.name: parameter.absent for parameter in PLAN}
 
 
-def wrong_use(message: str, hint: str = "") -> BadSetting:
-    """The error for a command line that cannot be meant; ends with exit code 2."""
-    return BadSetting.of([Finding("bad-argument", "error", message, hint)])
-
-
 def mapping(pairs: Iterable[str], option: str) -> dict[str, Any]:
     """What ``--option NAME=VALUE`` gave, each time it was given. Raises BadSetting for one without a value."""
     found: dict[str, Any] = {}
     for text in pairs:
         name, equals, value = text.partition("=")
         if not equals:
-            raise wrong_use(
+            raise bad_argument(
                 f"--{option} {text!r} has no value.", f"Write --{option} {text}=VALUE (VALUE may be empty)."
             )
         found[name] = _typed(value) if option == "config" else value

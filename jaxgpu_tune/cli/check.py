@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 
 from ..values import jsonable
-from .call_options import JAXLIB, wrong_use
+from ..wording import bad_argument
+from .call_options import JAXLIB
 from .output import exit_code, print_json, say
 from .parameters import JSON, Argument, Option
 from .text_files import AS, meant_file, read_as, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..planning.files.file_faults import Fault
+    from ..planning.files.file_faults import LineFault
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -43,7 +44,7 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
 
     if files:
         if text:
-            raise wrong_use("Give either TEXT or --file, not both.")
+            raise bad_argument("Give either TEXT or --file, not both.")
         return _files(files, kind, jaxlib, as_json)
     if hint := meant_file(text, "check"):
         say(hint, sys.stderr)
@@ -71,14 +72,14 @@ def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json
     return exit_code(one.finding for _, one in found)
 
 
-def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, Fault]]:
+def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, LineFault]]:
     from functools import cache, partial
 
     from ..api import detect
     from ..flag_texts import checked, migrator
-    from ..planning.files.file_faults import faults
+    from ..planning.files.file_faults import file_faults
 
     machine = detect()
     check = cache(lambda flags: checked(flags, jaxlib, machine)[0].findings)
-    reader = partial(faults, check=check, migrate=migrator(jaxlib))
+    reader = partial(file_faults, check=check, migrate=migrator(jaxlib))
     return [(name, one) for name in names for one in read_as(name, read_file(name), kind, reader)]

@@ -10,7 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from .call_options import PLAN, plan_arguments, wrong_use
+from ..wording import bad_argument
+from .call_options import PLAN, plan_arguments
 from .measuring import BUDGET, SECONDS, TIMEOUT, WHOLE, duration, regex_problem
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import Argument, Option
@@ -101,7 +102,7 @@ def _protocol(given: dict[str, Any]) -> Protocol:
     if given["higher_is_better"] and not given["metric"]:
         problems.append("--higher-is-better needs --metric: of times, less is better.")
     if problems:
-        raise wrong_use(" ".join(problems))
+        raise bad_argument(" ".join(problems))
     return Protocol(
         pairs=given["pairs"],
         seconds=duration(given["seconds"], "--seconds") or 3.0,
@@ -133,12 +134,12 @@ def _arms(names: tuple[str, ...], program: tuple[str, ...], given: dict[str, Any
     plan = plan_arguments({name: value for name, value in given.items() if name in _PLAN})
     if given["pythons"]:
         if len(given["pythons"]) < 2 or len(names) > 1:
-            raise wrong_use(
+            raise bad_argument(
                 "--python compares interpreters: give two or more, and at most one VARIANT for all of them."
             )
         return python_arms(given["pythons"], names[0] if names else "none", program, os.environ, **plan)
     if len(names) < 2:
-        raise wrong_use(
+        raise bad_argument(
             f"There is nothing to compare: {len(names)} VARIANT was given.",
             "Give two or more, the reference first, such as: none fsdp.",
         )
@@ -176,10 +177,10 @@ def _write(found: Comparison, path: str | None, as_json: bool) -> None:
 
 
 def _save(found: Comparison, path: str) -> None:
-    from ..measure.saving import preset_text
+    from ..measure.saving import comparison_preset
 
     if found.winner is found.reference:
         say(f"Nothing was shown to be faster than {found.reference.name}, so {path} was not written.", sys.stderr)
         return
-    Path(path).write_text(preset_text(found), encoding="utf-8")
+    Path(path).write_text(comparison_preset(found), encoding="utf-8")
     say(f'{found.winner.name} is saved: jaxgpu_tune.configure("{path}"), or `jaxgpu-tune run {path} -- …`', sys.stderr)

@@ -44,7 +44,7 @@ def _presets(begun: str, more: Iterable[str]) -> Iterator[str]:
 
 
 def _variables() -> tuple[str, ...]:
-    return tuple(name for names in variables.families().values() for name in names)
+    return tuple(name for names in variables.spellings().values() for name in names)
 
 
 def _values(what: str, name: str) -> tuple[str, ...]:

@@ -20,12 +20,12 @@ def command(as_json: bool) -> int:
     The JSON serves as JAXGPU_TUNE_MACHINE and --machine, so that another machine can be planned for.
     """
     from ..api import detect
-    from ..planning.explain import numbered
+    from ..planning.explain import numbered_gpus
     from ..render.parts import machine_facts
 
     machine = detect()
     if as_json:
         print_json(machine.to_dict())
     else:
-        show("\n".join((*machine_facts(machine), *numbered(machine.gpus or ()))))
+        show("\n".join((*machine_facts(machine), *numbered_gpus(machine.gpus or ()))))
     return 0

@@ -7,7 +7,7 @@ import platform
 
 from ..model import Finding
 from ..values import jsonable
-from .call_options import wrong_use
+from ..wording import bad_argument, by_severity
 from .output import exit_code, library_version, print_json, show
 from .parameters import JSON, Argument, Option
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-NOT_SHOWN = ("JAXGPU_TUNE_STATE", "TF_CLI_", "TF_VAR_", "TF_TOKEN_")
-"""What this library set is told by what is in force; the others are Terraform's, not TensorFlow's."""
+NOT_SHOWN = "JAXGPU_TUNE_STATE"
+"""What this library set is told by what is in force."""
 PARAMETERS = (
     Argument("preset", "[PRESET]", default="auto", completes="preset"),
     Option("start", "--start", "switch", "Let a child process start JAX, and see where it runs (takes GPU memory)."),
@@ -47,7 +47,7 @@ def command(preset: str, start: bool, seconds: int, as_json: bool) -> int:
     from ..flag_texts import checked
 
     if seconds < 1:
-        raise wrong_use(f"--seconds {seconds} is not valid; allowed: whole numbers of at least 1.")
+        raise bad_argument(f"--seconds {seconds} is not valid; allowed: whole numbers of at least 1.")
     report = plan(preset)
     trial = _trial(seconds) if start else None
     mended, _ = checked()
@@ -79,7 +79,7 @@ def _findings(report: Report, mended: Report, trial: Started | None) -> tuple[Fi
     around = None if os.environ.get(MACHINE_FILE) else surroundings(os.environ)
     advice = (finding for finding in report.findings if finding.code == "advice")
     found = (*graver((*diagnose(report.machine, os.environ, around, trial), *mended.findings)), *advice)
-    return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
+    return tuple(by_severity(found))
 
 
 def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) 
     from ..planning.base.secrets import masked
     from ..render.parts import label, machine_facts
 
-    environ = {name: value for name, value in report.inputs["environ"].items() if not name.startswith(NOT_SHOWN)}
+    environ = {name: value for name, value in report.inputs["environ"].items() if name != NOT_SHOWN}
     told = {
         "ok": exit_code(findings) == 0,
         "findings": jsonable(findings),

@@ -6,8 +6,9 @@ import os
 
 from ..host.marker import follow
 from ..render.environ import FORMATS, INHERITING, render_environ
-from .call_options import JAXLIB, PLAN, plan_arguments, wrong_use
-from .environment import changes_of, planned, settings_of
+from ..wording import bad_argument
+from .call_options import JAXLIB, PLAN, plan_arguments
+from .environment import all_settings, changes_of, planned
 from .output import exit_code, say, tell
 from .parameters import JSON, Option
 
@@ -53,7 +54,7 @@ def command(preset: str, jaxlib: str | None, undo: bool, form: str, as_json: boo
     report, final = planned(preset, {**arguments, "jaxlib": jaxlib} if jaxlib else arguments, "jaxgpu-tune env")
     tell(report.findings)
     form = "json" if as_json else form
-    code = render_environ(changes_of(final) if form in INHERITING else settings_of(report, final), form)
+    code = render_environ(changes_of(final) if form in INHERITING else all_settings(report, final), form)
     if code:
         say(code)
     return exit_code(report.findings)
@@ -62,9 +63,9 @@ def command(preset: str, jaxlib: str | None, undo: bool, form: str, as_json: boo
 def _undo(form: str, alone: bool) -> int:
     """The environment as the user had it before the first call, with what was changed since."""
     if not alone:
-        raise wrong_use("--undo takes everything back.", "Leave out the preset and the options other than --format.")
+        raise bad_argument("--undo takes everything back.", "Leave out the preset and the options other than --format.")
     if form not in INHERITING:
-        raise wrong_use(f"--undo has no use in the format {form}.", f"It is for {', '.join(INHERITING)}.")
+        raise bad_argument(f"--undo has no use in the format {form}.", f"It is for {', '.join(INHERITING)}.")
     followed = follow(os.environ)
     tell(followed.findings)
     code = render_environ(changes_of(dict(followed.environ)), form)

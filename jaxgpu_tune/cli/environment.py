@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["changes_of", "planned", "settings_of"]
+__all__ = ["all_settings", "changes_of", "planned"]
 
 THIS_HOSTS_OWN = frozenset({"CUDA_VISIBLE_DEVICES"})
 """Where a job runs elsewhere, its scheduler or container says which GPUs it may use."""
@@ -33,7 +33,7 @@ def changes_of(final: dict[str, str]) -> dict[str, str | None]:
     return {**{name: value for name, value in sorted(final.items()) if os.environ.get(name) != value}, **gone}
 
 
-def settings_of(report: Report, final: dict[str, str]) -> dict[str, str | None]:
+def all_settings(report: Report, final: dict[str, str]) -> dict[str, str | None]:
     """All that a process which does not inherit this environment needs: what was set here already included."""
     options = {d.name.upper() for d in report.decisions if d.kind == "jax_config"}
     decided = {d.name for d in report.decisions if d.kind == "env"} - THIS_HOSTS_OWN

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .call_options import JAXLIB, wrong_use
+from ..wording import bad_argument
+from .call_options import JAXLIB
 from .output import print_json, show
 from .parameters import JSON, Argument
 
@@ -22,7 +23,7 @@ def command(names: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
     from ..api import explain
 
     if len(names) != 1:
-        raise wrong_use(f"explain takes one NAME; {len(names)} were given.")
+        raise bad_argument(f"explain takes one NAME; {len(names)} were given.")
     explanation = explain(names[0], jaxlib)
     if as_json:
         print_json(explanation.to_dict())

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 
 from ..knowledge.flags import FlagSpec, flags
-from .call_options import JAXLIB, wrong_use
+from ..wording import bad_argument
+from .call_options import JAXLIB
 from .output import print_json, say, show
 from .parameters import JSON, Option
 from .release import release_of
@@ -43,7 +44,7 @@ def _matching(release: str, pattern: str) -> Iterator[FlagSpec]:
     try:
         wanted = re.compile(pattern.removeprefix("--"))
     except re.error as error:
-        raise wrong_use(f"--grep {pattern!r} is no regular expression: {error}.") from error
+        raise bad_argument(f"--grep {pattern!r} is no regular expression: {error}.") from error
     return (spec for name, spec in flags(release).items() if wanted.search(name))
 
 

@@ -68,9 +68,9 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is named. Raises UsageError with the nearest name and all that there are."""
         if args[0] not in self.names and not ctx.resilient_parsing and not args[0].startswith("-"):
-            from ..knowledge.tables import closest
+            from ..wording import did_you_mean
 
-            near = closest(args[0], self.names)
+            near = did_you_mean(args[0], self.names)
             raise click.UsageError(
                 f"No such command {args[0]!r}; allowed: {', '.join(self.names)}. {near}".strip(), ctx
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..measure.checks import is_above_zero, seconds_of
-from .call_options import wrong_use
+from ..wording import bad_argument
 from .parameters import Option
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> 
     from ..measure.tuning.trying import How
 
     if not program[0]:
-        raise wrong_use("The name of the command is empty.")
+        raise bad_argument("The name of the command is empty.")
     for option in ("metric", "numbers"):
         check_regex(f"--{option}", given[option])
     return How(
@@ -73,7 +73,7 @@ def duration(text: str | None, option: str) -> float | None:
     except ValueError:
         found = -1.0
     if not is_above_zero(found):
-        raise wrong_use(f"{option} {text!r} is no duration.", "Allowed: a number of seconds, or 90s, 20m, 1.5h.")
+        raise bad_argument(f"{option} {text!r} is no duration.", "Allowed: a number of seconds, or 90s, 20m, 1.5h.")
     return found
 
 
@@ -97,4 +97,4 @@ def regex_problem(option: str, text: str | None) -> str:
 def check_regex(option: str, text: str | None) -> None:
     """Raises BadSetting for what is no regular expression."""
     if problem := regex_problem(option, text):
-        raise wrong_use(problem)
+        raise bad_argument(problem)

@@ -6,7 +6,7 @@ import os
 import sys
 from functools import partial
 
-from .call_options import wrong_use
+from ..wording import bad_argument
 from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
 from .release import checked_version
@@ -47,7 +47,7 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
         checked_version(release)
     if files:
         if text:
-            raise wrong_use("Give either TEXT or --file, not both.")
+            raise bad_argument("Give either TEXT or --file, not both.")
         return _patch(files, release, kind, as_json)
     if hint := meant_file(text, "migrate"):
         say(hint, sys.stderr)

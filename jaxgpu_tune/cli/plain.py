@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Given = tuple[Option, Any]
 
 
-__all__ = ["read"]
+__all__ = ["read_words"]
 
 
 class _Unusual(Exception):
     pass
 
 
-def read(parameters: Sequence[Option | Argument], words: Sequence[str]) -> dict[str, Any] | None:
+def read_words(parameters: Sequence[Option | Argument], words: Sequence[str]) -> dict[str, Any] | None:
     """The command's arguments exactly as click would give them; None: ask click."""
     values = {parameter.name: parameter.absent for parameter in parameters}
     argument = next(parameter for parameter in parameters if isinstance(parameter, Argument))

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 
-from .call_options import wrong_use
+from ..wording import bad_argument
 from .output import FOUND, print_json, say, show
 from .parameters import JSON, Argument, Option
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..measure.profile import Profile
-    from ..measure.runs import Outcome
+    from ..measure.runs import RunOutcome
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -92,13 +92,13 @@ def _tell_traced() -> None:
 def _check(program: tuple[str, ...], html: str | None, asked: dict[str, Any]) -> None:
     """Before the program runs: raises BadSetting for what cannot be meant."""
     if not program[0]:
-        raise wrong_use("The name of the command is empty.")
+        raise bad_argument("The name of the command is empty.")
     for name, least in (("steps", 3), ("seconds", 1), ("timeout", 1)):
         value = asked[name]
         if isinstance(value, int) and value < least:
-            raise wrong_use(f"--{name} {value} is not valid; allowed: whole numbers of at least {least}.")
+            raise bad_argument(f"--{name} {value} is not valid; allowed: whole numbers of at least {least}.")
     if html and not os.path.isdir(os.path.dirname(os.path.abspath(html))):
-        raise wrong_use(f"--html {html!r}: there is no such folder.")
+        raise bad_argument(f"--html {html!r}: there is no such folder.")
 
 
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _write(profile: Profile, html: str | None) -> None:
         say(f"written: {html}", sys.stderr)
 
 
-def _status(profile: Profile, outcome: Outcome) -> int:
+def _status(profile: Profile, outcome: RunOutcome) -> int:
     """The program's own exit code, as a shell tells it; 1 where it is 0 but no step was seen."""
     code = 0 if outcome.ok else outcome.exit_code
     if code:

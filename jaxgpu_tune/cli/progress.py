@@ -9,12 +9,13 @@ from ..measure.protocol import Listener
 from ..measure.watched import Process, leading
 from ..render.comparison import value_text
 from ..render.waiting import bar, is_watched
+from ..wording import rough_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from ..measure.comparison import Trial
+    from ..measure.comparison import VariantRun
 
 
 __all__ = ["listener"]
@@ -37,7 +38,7 @@ class _Shown(Listener):
     def begins(self, arm: str, number: int, pairs: int, left: float | None) -> None:
         """The line says who runs, and how long it takes still."""
         of = f"pair {number} of {pairs}" if number else "first run"
-        rest = "" if left is None else f", about {_rough(left)} left"
+        rest = "" if left is None else f", about {rough_time(left)} left"
         self._run = f"{arm} ({of}{rest})"
         self._bar.update(self._task, description=self._run)
 
@@ -46,13 +47,9 @@ class _Shown(Listener):
         at = next((f": {one.state}, {one.steps} steps" for one in leading(processes)), ": starting")
         self._bar.update(self._task, description=self._run + at)
 
-    def ends(self, trial: Trial) -> None:
+    def ends(self, trial: VariantRun) -> None:
         """A line stays for each run."""
         value = trial.cause or value_text(trial.value, trial.clock)
         self._bar.console.print(
             f"pair {trial.round}  {trial.variant}: {value}  ({trial.seconds:.0f} s)", highlight=False
         )
-
-
-def _rough(seconds: float) -> str:
-    return f"{max(seconds, 0):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

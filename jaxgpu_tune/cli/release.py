@@ -6,7 +6,7 @@ import sys
 
 from ..errors import BadSetting
 from ..knowledge.flags import resolve
-from .call_options import wrong_use
+from ..wording import bad_argument
 from .output import say
 
 __all__ = ["checked_version", "release_of"]
@@ -19,7 +19,7 @@ def checked_version(version: str) -> str:
     try:
         Machine.from_dict({"jaxlib": version})
     except BadSetting:
-        raise wrong_use(f"{version!r} is no version of jaxlib.", 'Allowed: a version such as "0.11.2".') from None
+        raise bad_argument(f"{version!r} is no version of jaxlib.", 'Allowed: a version such as "0.11.2".') from None
     return version
 
 
@@ -33,11 +33,11 @@ def release_of(version: str | None, *, exact: bool = False) -> str:
 
         version = detect().jaxlib
     if version is None:
-        raise wrong_use("No jaxlib is installed here.", "Name a release with --jaxlib.")
+        raise bad_argument("No jaxlib is installed here.", "Name a release with --jaxlib.")
     checked_version(version)
     found = resolve(version)
     if exact and not found.exact:
-        raise wrong_use(f"jaxlib {version} is in no table.", f"The nearest that is: {found.release}.")
+        raise bad_argument(f"jaxlib {version} is in no table.", f"The nearest that is: {found.release}.")
     if not found.exact:
         say(f"jaxlib {version} is in no table; these are the flags of {found.release}.", sys.stderr)
     return found.release

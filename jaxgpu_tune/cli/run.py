@@ -9,7 +9,8 @@ import sys
 
 from ..errors import UnknownPreset
 from ..host.marker import pinned
-from .call_options import PLAN, plan_arguments, wrong_use
+from ..wording import bad_argument
+from .call_options import PLAN, plan_arguments
 from .environment import planned
 from .output import print_json, say, tell
 from .parameters import Argument, Option
@@ -43,14 +44,14 @@ def command(preset: str, program: tuple[str, ...], pin: bool, verbose: bool, as_
     if there is no such command, 126 if it cannot be executed.
     """
     if not program[0]:
-        raise wrong_use("The name of the command is empty.")
+        raise bad_argument("The name of the command is empty.")
     try:
         report, final = planned(preset, plan_arguments(given), "jaxgpu-tune run", here=True)
     except UnknownPreset:
         if not shutil.which(preset):
             raise
         line = shlex.join((preset, *program))
-        raise wrong_use(
+        raise bad_argument(
             f"{preset!r} is a command, no preset.", f"Name a preset first: jaxgpu-tune run auto -- {line}"
         ) from None
     if as_json:

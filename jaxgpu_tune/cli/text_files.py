@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .call_options import wrong_use
+from ..wording import bad_argument
 from .parameters import Option
 
 TYPE_CHECKING = False
@@ -36,27 +36,27 @@ AS = Option("kind", "--as", "text", "What the files are, where their names do no
 def read_file(name: str) -> str:
     """The file's text as it stands. Raises BadSetting where it cannot be read."""
     if os.path.exists(name) and not os.path.isfile(name):
-        raise wrong_use(f"--file {name!r} cannot be read: it is no regular file.")
+        raise bad_argument(f"--file {name!r} cannot be read: it is no regular file.")
     try:
         with open(name, encoding="utf-8", newline="") as file:
             return file.read()
     except (OSError, ValueError) as error:
-        raise wrong_use(f"--file {name!r} cannot be read: {error}.") from error
+        raise bad_argument(f"--file {name!r} cannot be read: {error}.") from error
 
 
 def read_as(name: str, text: str, said: str | None, reader: Callable[[str, str], Result]) -> Result:
     """What ``reader`` makes of the text as the kind that is said, or that the name tells. Raises BadSetting."""
-    from ..planning.files.rewrite import kind_of
+    from ..planning.files.rewrite import file_kind
 
-    kind = KINDS_OF[said] if said else kind_of(name, text)
+    kind = KINDS_OF[said] if said else file_kind(name, text)
     if kind is None:
-        raise wrong_use(
+        raise bad_argument(
             f"--file {name!r}: its name does not tell what kind of file this is.", f"Say it: --as {'|'.join(KINDS_OF)}."
         )
     try:
         return reader(text, kind)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise wrong_use(f"--file {name!r} cannot be read as {kind}: {error}.") from error
+        raise bad_argument(f"--file {name!r} cannot be read as {kind}: {error}.") from error
 
 
 def meant_file(text: tuple[str, ...], command: str) -> str:

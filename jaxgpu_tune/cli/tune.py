@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .call_options import wrong_use
+from ..wording import bad_argument
 from .measuring import METRIC, SECONDS, WHOLE, duration, how_of, share
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
@@ -72,17 +72,17 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     only if six fresh pairs of runs agree. What hangs, crashes or changes the numbers is never chosen. Ctrl-C loses no finished run.
     """
     from ..arms import environ_of
-    from ..measure.tuning.tune import Wanted, files_of, space_here, tune_command, write
+    from ..measure.tuning.tune import SearchWanted, files_of, space_here, tune_command, write_files
 
     request, how, files = _request(given), _how(program, given), files_of(given["out"])
-    wanted = Wanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
+    wanted = SearchWanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
     budget = duration(given["budget"], "--budget") or 0.0
     try:
         found = tune_command(space, how, files, budget, _progress(space))
     except KeyboardInterrupt:
         return _interrupted(space, how, files, given["as_json"])
-    write(found, files)
+    write_files(found, files)
     _show(found, files, given["as_json"])
     return 0
 
@@ -114,17 +114,17 @@ def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
 def _tolerance(text: str) -> float:
     value = share(text)
     if not 0 <= value < 1:
-        raise wrong_use(f"--tolerance {text!r} is not valid; allowed: a share such as 0.01, or 1%.")
+        raise bad_argument(f"--tolerance {text!r} is not valid; allowed: a share such as 0.01, or 1%.")
     return value
 
 
 def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     from ..knowledge.candidates import KINDS
-    from ..knowledge.tables import closest
+    from ..wording import did_you_mean
 
     for kind in given:
         if kind not in KINDS:
-            raise wrong_use(f"--kind {kind!r} is not known; allowed: {', '.join(KINDS)}.", closest(kind, KINDS))
+            raise bad_argument(f"--kind {kind!r} is not known; allowed: {', '.join(KINDS)}.", did_you_mean(kind, KINDS))
     return given
 
 
@@ -142,12 +142,12 @@ def _progress(space: Any) -> Any:
 
 
 def _interrupted(space: Any, how: How, files: Files, as_json: bool) -> int:
-    from ..measure.tuning.tune import how_it_stands, write
+    from ..measure.tuning.tune import how_it_stands, write_files
 
     if not files.journal.exists():
         return INTERRUPTED
     found = how_it_stands(space, how, files)
-    write(found, files)
+    write_files(found, files)
     say("Interrupted; every finished run is kept, and started again it goes on.", sys.stderr)
     _show(found, files, as_json)
     return INTERRUPTED

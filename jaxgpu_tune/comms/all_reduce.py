@@ -13,11 +13,11 @@ from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
 from . import launch
-from .choice import against_facts, against_message, against_rows, facts_of, kind_of
+from .choice import against_facts, against_message, against_rows, kernel_for, mesh_facts
 from .exchange import Exchange, Objection
 from .ffi import load_launcher
 from .launch import BACKENDS, Setup
-from .self_test import probe
+from .self_test import try_kernels
 from .shapes import Shape
 from .staging import Staging, empty_state, spec_of, unjoined
 
@@ -64,7 +64,7 @@ class AllReduce:
             f"axis={axis!r}, max_bytes={max_bytes}, timeout={float(timeout)}, untested={untested}, backend={backend!r}, fence={fence}, "
             f"mesh={dict(mesh.shape)} of devices {[device.id for device in mesh.devices.flat]}"
         )
-        objection = exchange.objection(against_facts(facts_of(mesh, axis, exchange), untested=untested))
+        objection = exchange.objection(against_facts(mesh_facts(mesh, axis, exchange), untested=untested))
         objection = objection or exchange.objection(unjoined(mesh, axis, exchange))
         architecture = "" if objection else mesh.local_devices[0].compute_capability.replace(".", "")
         self.spec: PartitionSpec = spec_of(mesh)
@@ -120,7 +120,7 @@ class AllReduce:
             return f"{head}: kernels for messages up to {shape.max_bytes} bytes, lax.psum above."
         size = x.size * x.dtype.itemsize
         apart = against_rows(x.shape, x.dtype, gamma.dtype, shape.world) if gamma is not None else ""
-        kind = kind_of(size, shape.world) if gamma is None or apart else "fused"
+        kind = kernel_for(size, shape.world) if gamma is None or apart else "fused"
         told = f"{head}: the {kind} kernel for {size} bytes of {x.dtype}"
         return f"{told}, addition and norm apart, since {apart}." if apart else f"{told}."
 
@@ -169,7 +169,7 @@ class AllReduce:
                 exchange.all_do(load_launcher)
             told = exchange.heard(exchange.all_do(staging.allocate))
             self.state = exchange.all_do(staging.connect, told.values())
-            exchange.all_do(probe, self._setup, self.state, mesh)
+            exchange.all_do(try_kernels, self._setup, self.state, mesh)
         except Objection as objection:
             self._setup = self._setup._replace(objection=str(objection))
             _warn(str(objection))

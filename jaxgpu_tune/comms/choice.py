@@ -16,7 +16,7 @@ from . import nvrtc
 from .exchange import Exchange, this_host
 from .shapes import VECTOR, one_shot_bytes
 
-__all__ = ["ELEMENTS", "Facts", "against_facts", "against_message", "against_rows", "facts_of", "kind_of"]
+__all__ = ["ELEMENTS", "MeshFacts", "against_facts", "against_message", "against_rows", "kernel_for", "mesh_facts"]
 
 ELEMENTS = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 WORLDS = (2, 4, 8)
@@ -33,7 +33,7 @@ IN_ORDER = {
 """Flags that can let a CUDA graph run two calls in another order on one GPU than on the other, and their values that do not."""
 
 
-class Facts(NamedTuple):
+class MeshFacts(NamedTuple):
     """What of a mesh and its machine decides.
 
     ``platforms``: of its devices; ``version``: the backend's own text; ``hosts``: how many the processes are on; ``compiler``: why
@@ -50,10 +50,10 @@ class Facts(NamedTuple):
     compiler: str
 
 
-def facts_of(mesh: Mesh, axis: str, exchange: Exchange) -> Facts:
+def mesh_facts(mesh: Mesh, axis: str, exchange: Exchange) -> MeshFacts:
     """What is so for this mesh, here."""
     devices = [device for device in mesh.devices.flat if device.process_index == jax.process_index()]
-    return Facts(
+    return MeshFacts(
         world=mesh.shape[axis],
         platforms=tuple(sorted({device.platform for device in mesh.devices.flat})),
         version=devices[0].client.platform_version,
@@ -65,7 +65,7 @@ def facts_of(mesh: Mesh, axis: str, exchange: Exchange) -> Facts:
     )
 
 
-def against_facts(facts: Facts, *, untested: bool) -> str:
+def against_facts(facts: MeshFacts, *, untested: bool) -> str:
     """Why ``lax.psum`` is used for a mesh; empty if nothing is against the kernels. ``untested``: want of tests is not."""
     if facts.platforms not in (("gpu",), ("cuda",)) or "cuda" not in facts.version.lower():
         return f"the devices are {' and '.join(facts.platforms)}, not NVIDIA GPUs"
@@ -92,19 +92,19 @@ def against_rows(shape: Sequence[int], dtype: Any, gamma: Any, world: int) -> st
     row, size = (int(np.prod(part)) * np.dtype(dtype).itemsize for part in (shape[-1:], shape))
     if row % VECTOR or row > WIDEST_ROW:
         return f"rows of {row} bytes; the fused kernel is for multiples of {VECTOR} up to {WIDEST_ROW}"
-    if kind_of(size, world) == "two-shot":
+    if kernel_for(size, world) == "two-shot":
         return f"{size} bytes go in two steps; the fused kernel is for up to {one_shot_bytes(world)}"
     if np.dtype(gamma) not in (np.dtype(dtype), np.dtype("float32")):
         return f"gamma of type {np.dtype(gamma).name}"
     return ""
 
 
-def kind_of(size: int, world: int) -> str:
+def kernel_for(size: int, world: int) -> str:
     """The kernel for a message of ``size`` bytes: "one-shot" or "two-shot"."""
     return "two-shot" if size > one_shot_bytes(world) else "one-shot"
 
 
-def _untested(facts: Facts) -> str:
+def _untested(facts: MeshFacts) -> str:
     asked = "(untested=True tries it)"
     if facts.jaxlib not in TESTED_JAXLIBS:
         return f"jaxlib {facts.jaxlib} is not tested; tested: {', '.join(TESTED_JAXLIBS)} {asked}"

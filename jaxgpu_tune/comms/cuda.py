@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-__all__ = ["HANDLE_BYTES", "CudaError", "allocate", "exported", "imported", "joined_by_nvlink", "uuid", "write"]
+__all__ = ["HANDLE_BYTES", "CudaError", "allocate", "copy_to_device", "exported", "imported", "reaches_memory", "uuid"]
 
 HANDLE_BYTES = 64
 """CU_IPC_HANDLE_SIZE."""
@@ -29,7 +29,7 @@ class Handle(ctypes.Structure):
     _fields_ = (("bytes", ctypes.c_char * HANDLE_BYTES),)
 
 
-def joined_by_nvlink(one: int, other: int) -> bool:
+def reaches_memory(one: int, other: int) -> bool:
     """Whether two devices (CUDA ordinals of this process) reach each other's memory over NVLink. Raises CudaError."""
     return all(_p2p(attribute, one, other) for attribute in (ACCESS_SUPPORTED, NATIVE_ATOMIC_SUPPORTED))
 
@@ -60,7 +60,7 @@ def allocate(device: int, words: int, fill: int, peers: tuple[int, ...]) -> int:
     return address.value
 
 
-def write(device: int, address: int, words: bytes) -> None:
+def copy_to_device(device: int, address: int, words: bytes) -> None:
     """Copy bytes to a device's memory, and wait. Raises CudaError."""
     with _context(device):
         _call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), words, ctypes.c_size_t(len(words)))

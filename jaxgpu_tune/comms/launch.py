@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from . import ffi, nvrtc
-from .choice import ELEMENTS, kind_of
+from .choice import ELEMENTS, kernel_for
 from .shapes import GRID, VECTOR, Shape
 
 __all__ = ["BACKENDS", "Setup", "add_rmsnorm", "psum"]
@@ -44,7 +44,7 @@ class Setup(NamedTuple):
 def psum(setup: Setup, x: jax.Array, state: jax.Array) -> jax.Array:
     """The sum over the ranks of ``x``, of any shape, in its type."""
     vectors, world = x.size * x.dtype.itemsize // VECTOR, setup.shape.world
-    two_shot = kind_of(vectors * VECTOR, world) == "two-shot"
+    two_shot = kernel_for(vectors * VECTOR, world) == "two-shot"
     work = -(-vectors // world) if two_shot else vectors
     kernel: dict[str, object] = {"TWO_SHOT" if two_shot else "ONE_SHOT": True, "VECTORS": vectors}
     name = "jaxgpu_tune_all_reduce"

@@ -12,7 +12,7 @@ from . import launch
 from .launch import Setup
 from .staging import spec_of
 
-__all__ = ["probe"]
+__all__ = ["try_kernels"]
 
 ROUNDS = 5
 """More than there are slots."""
@@ -21,7 +21,7 @@ WAIT_NS = 10_000_000_000
 """For a peer, unless the user's own limit is shorter."""
 
 
-def probe(setup: Setup, state: jax.Array, mesh: Mesh) -> None:
+def try_kernels(setup: Setup, state: jax.Array, mesh: Mesh) -> None:
     """Run a small program of ``ROUNDS`` sums. Raises whatever JAX does, and RuntimeError if the results are not those of ``lax.psum``."""
     spec = spec_of(mesh)
     shape = (*mesh.devices.shape, WIDTH)

@@ -89,7 +89,7 @@ def unjoined(mesh: Mesh, axis: str, exchange: Exchange) -> str:
 def _apart(one: jax.Device, other: jax.Device, uuids: dict[int, str]) -> str:
     try:
         if is_local(other):
-            joined = cuda.joined_by_nvlink(one.local_hardware_id, other.local_hardware_id)
+            joined = cuda.reaches_memory(one.local_hardware_id, other.local_hardware_id)
         else:
             joined = nvlink.joined_by_nvlink(uuids[one.id], uuids[other.id])
     except (cuda.CudaError, nvlink.NvmlError) as failed:
@@ -105,7 +105,7 @@ def _allocated(device: jax.Device, group: Sequence[jax.Device], shape: Shape) ->
     ordinal = device.local_hardware_id
     peers = tuple(peer.local_hardware_id for peer in group if is_local(peer) and peer != device)
     address = cuda.allocate(ordinal, shape.staging_words, EMPTY, peers)
-    cuda.write(ordinal, address, bytes(4 * shape.control_words))
+    cuda.copy_to_device(ordinal, address, bytes(4 * shape.control_words))
     return address
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["FOLDER", "OPTIONS", "folder_findings", "look_anew"]
+__all__ = ["FOLDER", "OPTIONS", "cache_folder_findings", "look_anew"]
 
 MODULE = "jax._src.compilation_cache"
 FOLDER = "jax_compilation_cache_dir"
@@ -27,7 +27,7 @@ def look_anew() -> None:
         cache.reset_cache()
 
 
-def folder_findings(folder: str | None) -> Iterator[Finding]:
+def cache_folder_findings(folder: str | None) -> Iterator[Finding]:
     """Why jax could not write its cache in a directory of this host."""
     if not folder:
         return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-__all__ = ["folder_findings", "has_libdevice"]
+__all__ = ["cuda_folder_findings", "has_libdevice"]
 
 LIBDEVICE = os.path.join("nvvm", "libdevice")
 
@@ -23,7 +23,7 @@ def has_libdevice(folder: str | None) -> bool:
     return bool(folder) and os.path.isdir(os.path.join(str(folder), LIBDEVICE))
 
 
-def folder_findings(folder: str | None, machine: Machine) -> Iterator[Finding]:
+def cuda_folder_findings(folder: str | None, machine: Machine) -> Iterator[Finding]:
     """Why the folder that ``xla_gpu_cuda_data_dir`` names is of no use here, where XLA looks at it at all."""
     if not folder or not machine.gpus or from_wheels(machine) or has_libdevice(folder):
         return

@@ -10,7 +10,7 @@ from ..errors import BadSetting
 from ..model import Finding, Machine
 from .gpus import find_gpus
 from .packages import installed_versions
-from .phase import joined, phase
+from .phase import joined_job, phase
 from .processes import find_processes, own_devices
 
 __all__ = ["MACHINE_FILE", "detect_machine", "machine_file", "machine_of_file"]
@@ -30,7 +30,7 @@ def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
     found, packages, processes = (
         find_gpus(environ),
         installed_versions(),
-        find_processes(environ, joined() if live else None),
+        find_processes(environ, joined_job() if live else None),
     )
     own = own_devices(processes, None if found.gpus is None else len(found.gpus), environ)
     return Machine(

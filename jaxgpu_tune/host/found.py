@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..model import Gpu
 from ..values import Value
 
-__all__ = ["Found"]
+__all__ = ["NvmlAnswer"]
 
 
-class Found(Value):
+class NvmlAnswer(Value):
     """What NVML said: the GPUs this process may use (None: it could not be asked), the driver and its newest CUDA."""
 
     gpus: tuple[Gpu, ...] | None

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from .found import Found
+from .found import NvmlAnswer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Found", "find_gpus", "has_device_node"]
+__all__ = ["NvmlAnswer", "find_gpus", "has_device_node"]
 
 NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 """One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's (R51)."""
@@ -26,10 +26,10 @@ def has_device_node() -> bool:
     return any(map(os.path.exists, NODES))
 
 
-def find_gpus(environ: Mapping[str, str], nvml: Any = None) -> Found:
+def find_gpus(environ: Mapping[str, str], nvml: Any = None) -> NvmlAnswer:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves to this process, in CUDA's order. ``nvml``: another NVML to ask."""
     if nvml is None and not has_device_node():
-        return Found(())
+        return NvmlAnswer(())
     from .nvml import asked
 
     return asked(nvml, environ)

@@ -10,6 +10,7 @@ from ..model import Decision, Finding, Report
 from ..planning.release.target import option_of
 from ..planning.xla_flags.grammar import scan
 from ..values import Value
+from ..wording import typed_name
 from .apply import former_options, in_notebook, live_options
 from .marker import FLAGS, MARKER, touched
 from .phase import MISSING, option_value, users_of_jax
@@ -47,9 +48,9 @@ def too_late(
     if before is None:
         return Late(tuple(behind), tuple(behind))
     former = _planned(before, before_final)
-    asked = {_shown(d) for d in report.decisions if d.status in CHANGED and _is_own(d, named)}
+    asked = {typed_name(d.kind, d.name) for d in report.decisions if d.status in CHANGED and _is_own(d, named)}
     own = tuple(name for name in behind if name in asked or planned.get(name) != former.get(name))
-    theirs = {_shown(d) for d in before.decisions if d.status in CHANGED}
+    theirs = {typed_name(d.kind, d.name) for d in before.decisions if d.status in CHANGED}
     undone = tuple(name for name in own if name in theirs and former.get(name) == now.get(name))
     return Late(tuple(behind), own, undone)
 
@@ -86,10 +87,6 @@ def _is_own(decision: Decision, named: bool) -> bool:
     return decision.origin == "argument" or (named and decision.origin == "preset")
 
 
-def _shown(decision: Decision) -> str:
-    return f"--{decision.name}" if decision.kind == "xla_flag" else decision.name
-
-
 def late_finding(late: Late, cause: str, otherwise: str = "") -> Finding:
     """What is said: the settings by name, and whose they are where an earlier call put others in force."""
     message = f"JAX's backend has already started, so these can no longer take effect: {', '.join(late.own)}."
@@ -114,7 +111,7 @@ def without(report: Report, late: Late, cause: str) -> Report:
     reason = "JAX's backend has already started; it is read only before"
 
     def marked_late(decision: Decision) -> Decision:
-        hit = _shown(decision) in late.names and decision.status in CHANGED
+        hit = typed_name(decision.kind, decision.name) in late.names and decision.status in CHANGED
         return decision._replace(status="late", reason=f"{reason} ({decision.reason})") if hit else decision
 
     decisions = tuple(map(marked_late, report.decisions))

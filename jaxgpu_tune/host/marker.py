@@ -27,11 +27,11 @@ __all__ = [
     "before_us",
     "follow",
     "is_pinned",
+    "marked_environ",
     "pinned",
     "read_state",
     "state_text",
     "touched",
-    "written",
 ]
 
 MARKER = "JAXGPU_TUNE_STATE"
@@ -106,7 +106,7 @@ def _follow_flags(found: dict[str, str], flags: FlagsText, now: str) -> Iterable
     return names
 
 
-def written(
+def marked_environ(
     before: Mapping[str, str],
     changes: Mapping[str, str | None],
     state: State,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..model import Gpu
-from .found import Found
+from .found import NvmlAnswer
 from .visible import Device, visible
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ _hung: list[object] = []
 """The thread that waits for a driver that did not answer."""
 
 
-def asked(nvml: Any, environ: Mapping[str, str]) -> Found:
+def asked(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
     """What it answers, within a time, of the GPUs that CUDA_VISIBLE_DEVICES leaves to this process; no ``nvml``: nvidia-ml-py's.
 
     A driver that hangs is left to a thread of its own, which does not keep the process from ending, and is asked no more.
@@ -41,34 +41,34 @@ def asked(nvml: Any, environ: Mapping[str, str]) -> Found:
     import threading
 
     if _hung:
-        return Found(None)
-    answers: list[Found] = []
+        return NvmlAnswer(None)
+    answers: list[NvmlAnswer] = []
     thread = threading.Thread(target=lambda: answers.append(_safely(nvml, environ)), daemon=True, name="nvml")
     thread.start()
     thread.join(SECONDS)
     if not answers:
         _hung.append(thread)
-    return answers[0] if answers else Found(None)
+    return answers[0] if answers else NvmlAnswer(None)
 
 
-def _safely(nvml: Any, environ: Mapping[str, str]) -> Found:
+def _safely(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
     try:
         return _all(nvml, environ)
     except Exception:  # noqa: BLE001 - a driver may answer anything at all
-        return Found(None)
+        return NvmlAnswer(None)
 
 
-def _all(nvml: Any, environ: Mapping[str, str]) -> Found:
-    nvml = nvml or _library()
+def _all(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
+    nvml = nvml or nvml_library()
     if _ask(nvml, "nvmlInit", default=_FAILED) is _FAILED:
-        return Found(None)
+        return NvmlAnswer(None)
     try:
         return _found(nvml, environ)
     finally:
         _ask(nvml, "nvmlShutdown")
 
 
-def _library() -> Any:
+def nvml_library() -> Any:
     """nvidia-ml-py; None, which answers nothing, if it is missing or broken, or is the deprecated package of that name."""
     try:
         import pynvml
@@ -77,15 +77,15 @@ def _library() -> Any:
     return pynvml
 
 
-def _found(nvml: Any, environ: Mapping[str, str]) -> Found:
+def _found(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
     count = _number(_ask(nvml, "nvmlDeviceGetCount"), MOST_GPUS)
     handles = [_ask(nvml, "nvmlDeviceGetHandleByIndex", i) for i in range(count or 0)]
     driver = _text(_ask(nvml, "nvmlSystemGetDriverVersion"))
     cuda = _number(_ask(nvml, "nvmlSystemGetCudaDriverVersion_v2"), MOST_CAPABILITY * 1000)
     version = None if not cuda else f"{cuda // 1000}.{cuda % 1000 // 10}"
     if count is None or None in handles:
-        return Found(None, driver, version)
-    return Found(tuple(_usable(nvml, _cuda_order(nvml, handles, environ), environ)), driver, version)
+        return NvmlAnswer(None, driver, version)
+    return NvmlAnswer(tuple(_usable(nvml, _cuda_order(nvml, handles, environ), environ)), driver, version)
 
 
 def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> list[Any]:

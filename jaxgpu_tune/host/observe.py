@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 
+from ..knowledge.families import acts
 from ..knowledge.pool import neighbours
 from ..model import Decision, Machine, Observation
 from ..state import State
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cuda_folders", "flag_file", "observe", "relevant"]
 
-RELEVANT = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "NSYS_", "TF_", "SLURM_", "OMPI_", "LD_LIBRARY_PATH")
 BLANKS = " \t\r\n"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TORCH = "torch.cuda"
@@ -108,4 +108,4 @@ def relevant(observation: Observation, decisions: Iterable[Decision]) -> dict[st
     if observation.layers:
         environ[MARKER] = state_text(State(observation.layers, edits=observation.edits))
     decided = {decision.name for decision in decisions if decision.kind == "env"}
-    return {name: value for name, value in sorted(environ.items()) if name.startswith(RELEVANT) or name in decided}
+    return {name: value for name, value in sorted(environ.items()) if acts(name, "told") or name in decided}

@@ -10,7 +10,7 @@ from ..planning.xla_flags.grammar import scan, scan_file_text
 from .gpus import find_gpus
 from .observe import flag_file
 from .packages import installed_versions
-from .phase import plain
+from .phase import option_as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _flags(text: str) -> dict[str, str]:
 
 def _options() -> dict[str, str]:
     config = getattr(sys.modules.get("jax"), "config", None)
-    values = {} if config is None else {name: plain(value) for name, value in dict(config.values).items()}
+    values = {} if config is None else {name: option_as_text(value) for name, value in dict(config.values).items()}
     return {name: repr(value) for name, value in values.items() if type(value) in PLAIN}
 
 

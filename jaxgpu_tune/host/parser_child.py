@@ -64,14 +64,14 @@ def _in_fork(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def _answer(load: Callable[[], Parse], task: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"refused": refused(load(), task["flags"])}
+        return {"refused": refused_flags(load(), task["flags"])}
     except Unanswered as error:
         return {"unanswered": str(error), "lasting": error.lasting}
     except Exception as error:  # noqa: BLE001 - whatever keeps a binary from being loaded is the answer
         return {"unanswered": f"{type(error).__name__}: {error}", "lasting": False}
 
 
-def refused(parse: Parse, flags: Sequence[str]) -> list[str]:
+def refused_flags(parse: Parse, flags: Sequence[str]) -> list[str]:
     """The names of the flags that are refused; the others pass together."""
     found = _complaint(parse, [])
     if found != f"--{CANARY}=1":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["MISSING", "Joined", "joined", "live_config", "option_value", "phase", "plain", "users_of_jax"]
+__all__ = ["MISSING", "Joined", "joined_job", "live_config", "option_as_text", "option_value", "phase", "users_of_jax"]
 
 BRIDGE, DISTRIBUTED = "jax._src.xla_bridge", "jax._src.distributed"
 OWN = frozenset({"jax", "jaxlib", "jax_plugins", "jaxgpu_tune", "__main__", "__mp_main__"})
@@ -46,7 +46,7 @@ def _is_held(lock: Any) -> bool:
     return hasattr(lock, "locked") and bool(lock.locked())
 
 
-def joined() -> Joined | None:
+def joined_job() -> Joined | None:
     """The job; None before ``initialize()`` and after ``shutdown()`` (which jax tells in public only from 0.5.1 on)."""
     state: Any = getattr(sys.modules.get(DISTRIBUTED), "global_state", None)
     if state is None or state.client is None:
@@ -75,16 +75,16 @@ def live_config(jax: str | None, former: Mapping[str, Any] = NOTHING) -> dict[st
 
 def _values() -> dict[str, Any] | None:
     config = getattr(sys.modules.get("jax"), "config", None)
-    return None if config is None else {name: plain(value) for name, value in dict(config.values).items()}
+    return None if config is None else {name: option_as_text(value) for name, value in dict(config.values).items()}
 
 
 def option_value(config: Any, name: str) -> Any:
     """An option of a live jax.config, plain; MISSING: it has none of that name. Only some options are attributes of it."""
     found = getattr(config, name, MISSING)
-    return plain(getattr(config, "values", {}).get(name, MISSING) if found is MISSING else found)
+    return option_as_text(getattr(config, "values", {}).get(name, MISSING) if found is MISSING else found)
 
 
-def plain(value: Any) -> Any:
+def option_as_text(value: Any) -> Any:
     """A live option as its text: jax holds some as members of enums, whose values or names are the words that it takes."""
     if not hasattr(value, "_value_"):
         return value

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from ..errors import ProbeFailed
+from ..knowledge.families import acts
 from ..model import Finding
 from ..planning.xla_flags.grammar import scan
 from ..values import Value
@@ -29,7 +30,6 @@ __all__ = ["Answer", "probe"]
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parser_child.py")
 SECONDS = 60.0
-HIDDEN = ("XLA_", "JAX", "TF_", "CUDA_", "NVTX_", "LIBTPU", "TPU_")
 NO_GPU = {
     "CUDA_VISIBLE_DEVICES": "-1",
     "JAX_PLATFORMS": "cpu",
@@ -54,15 +54,15 @@ def probe(text: str) -> Answer:
     deadline = time.monotonic() + SECONDS
     plugins = _plugins()
     question = {"flags": flags, "builds": _builds(plugins), "versions": _versions()}
-    kept = cache.read(question)
+    kept = cache.kept_answer(question)
     if _is_answer(kept, flags, plugins):
         return _read(kept)
     with cache.alone(question, deadline):
-        kept = cache.read(question)
+        kept = cache.kept_answer(question)
         if not _is_answer(kept, flags, plugins):
             kept = _ask(flags, plugins, deadline)
             if question["builds"] and all("refused" in told or told["lasting"] for told in kept.values()):
-                cache.write(question, kept)
+                cache.keep_answer(question, kept)
     return _read(kept)
 
 
@@ -93,11 +93,10 @@ def _ask(flags: list[str], plugins: Mapping[str, str], deadline: float) -> dict[
 def _started() -> Popen[str]:
     import subprocess
 
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
     try:
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", CHILD],
-            env=environ | NO_GPU,
+            env=child_environ(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -107,6 +106,11 @@ def _started() -> Popen[str]:
         )
     except (OSError, ValueError) as error:
         raise _failed(str(error)) from error
+
+
+def child_environ() -> dict[str, str]:
+    """Nothing that is set for JAX, and no GPU."""
+    return {name: value for name, value in os.environ.items() if not acts(name, "hidden")} | NO_GPU
 
 
 def _run(task: str, deadline: float) -> str:

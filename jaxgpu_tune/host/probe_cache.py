@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     """JSON-ready; all that the answer depends on."""
 
 
-__all__ = ["Question", "alone", "read", "write"]
+__all__ = ["Question", "alone", "keep_answer", "kept_answer"]
 
 FORM = 1
 MOST = 1 << 20
@@ -31,7 +31,7 @@ LOCK_FLAGS = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLO
 PAUSE = 0.05  # seconds between two looks at what another process is doing
 
 
-def read(question: Question) -> Any:
+def kept_answer(question: Question) -> Any:
     """The answer that was kept for exactly this question; None without one, or if the file is not whole."""
     path = _path(question)
     if path is None:
@@ -45,7 +45,7 @@ def read(question: Question) -> Any:
     return None
 
 
-def write(question: Question, answer: Any) -> None:
+def keep_answer(question: Question, answer: Any) -> None:
     """Keep an answer; a folder that cannot be written to is left alone."""
     path = _path(question)
     if path is None:
@@ -70,7 +70,7 @@ def alone(question: Question, deadline: float) -> Iterator[None]:
     """
     file = _lock_file(question)
     try:
-        while file is not None and not _locked(file) and time.monotonic() < deadline and read(question) is None:
+        while file is not None and not _locked(file) and time.monotonic() < deadline and kept_answer(question) is None:
             time.sleep(PAUSE)
         yield
     finally:

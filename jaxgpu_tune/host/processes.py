@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from ..knowledge.families import Launcher, launchers
 from ..model import Processes
 from .phase import Joined
 
@@ -23,23 +24,15 @@ def find_processes(environ: Environ, job: Joined | None = None) -> Processes:
 
 
 def _openmpi(environ: Environ) -> Processes | None:
-    return _named(
-        environ,
-        "openmpi",
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_LOCAL_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_LOCAL_SIZE",
-    )
+    return _told(environ, launchers()["openmpi"])
 
 
 def _slurm(environ: Environ) -> Processes | None:
     """Inside a job step only: an sbatch or salloc shell is one process, though its variables speak of the job's."""
     if "SLURM_JOB_ID" not in environ or "SLURM_STEP_NODELIST" not in environ or "SLURM_PROCID" not in environ:
         return None
-    rank, local_rank = _number(environ, "SLURM_PROCID"), _number(environ, "SLURM_LOCALID")
-    count = _number(environ, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS")
-    return Processes(rank, local_rank, count, _slurm_local_count(environ, count), "slurm")
+    found = _said_by(environ, launchers()["slurm"])
+    return found._replace(local_count=_slurm_local_count(environ, found.count))
 
 
 def _slurm_local_count(environ: Environ, count: int | None) -> int | None:
@@ -74,35 +67,25 @@ def _hydra(environ: Environ) -> Processes | None:
 
 
 def _torchrun(environ: Environ) -> Processes | None:
-    return (
-        _named(environ, "torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
-        if "LOCAL_RANK" in environ
-        else None
-    )
+    return _told(environ, launchers()["torchrun"]) if "LOCAL_RANK" in environ else None
 
 
 def _pmi(environ: Environ) -> Processes | None:
     """MPICH, Intel MPI and others that speak PMI."""
-    found = _named(environ, "pmi", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "MPI_LOCALNRANKS")
-    return found or _named(environ, "pmi", "PMIX_RANK", "PMIX_LOCAL_RANK", "PMIX_SIZE", "PMIX_LOCAL_SIZE")
+    return _told(environ, launchers()["pmi"])
 
 
 def _kubernetes(environ: Environ) -> Processes | None:
     """An indexed job, one process a pod; Kubernetes itself tells no process how many pods there are."""
-    if "KUBERNETES_SERVICE_HOST" not in environ or not any(name in environ for name in ("JOB_COMPLETION_INDEX", *RANK)):
+    if "KUBERNETES_SERVICE_HOST" not in environ:
         return None
-    rank = _number(environ, *RANK, "JOB_COMPLETION_INDEX")
-    return Processes(rank, 0, _number(environ, COUNT), 1, "kubernetes")
+    found = _told(environ, launchers()["kubernetes"])
+    return found and found._replace(local_rank=0, local_count=1)
 
 
 def _by_variables(environ: Environ) -> Processes | None:
-    """The names that Kubeflow Trainer sets and scripts use; jax itself does not read them (semantics 7)."""
-    if COUNT not in environ or not any(name in environ for name in RANK):
-        return None
-    return Processes(_number(environ, *RANK), None, _number(environ, COUNT), None, "variables")
-
-
-COUNT, RANK = "JAX_NUM_PROCESSES", ("JAX_PROCESS_ID", "JAX_PROCESS_INDEX")
+    launcher = launchers()["variables"]
+    return _told(environ, launcher) if any(name in environ for name in launcher.count) else None
 
 
 LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (
@@ -118,17 +101,18 @@ LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (
 """Innermost first: what other launchers start comes before them."""
 
 
-def _named(
-    environ: Environ, launcher: str, rank: str, local_rank: str, count: str, local_count: str
-) -> Processes | None:
-    if rank not in environ:
-        return None
+def _told(environ: Environ, launcher: Launcher) -> Processes | None:
+    """As the launcher's variables say; None where none of them says a rank."""
+    return _said_by(environ, launcher) if any(name in environ for name in launcher.rank) else None
+
+
+def _said_by(environ: Environ, launcher: Launcher) -> Processes:
     return Processes(
-        rank=_number(environ, rank),
-        local_rank=_number(environ, local_rank),
-        count=_number(environ, count),
-        local_count=_number(environ, local_count),
-        launcher=launcher,
+        rank=_number(environ, *launcher.rank),
+        local_rank=_number(environ, *launcher.local_rank),
+        count=_number(environ, *launcher.count),
+        local_count=_number(environ, *launcher.local_count),
+        launcher=launcher.name,
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Measures = Mapping[str, float | None]
 
 
-__all__ = ["MEASURES", "Advice", "Rule", "advice_for", "link_gb_per_s", "rules"]
+__all__ = ["MEASURES", "Advice", "AdviceRule", "advice_for", "advice_rules", "link_gb_per_s"]
 
 MEASURES: dict[str, str] = {
     "gpus": "GPUs of the whole job that ran something",
@@ -62,7 +62,7 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-class Rule(Value):
+class AdviceRule(Value):
     """``when``: conditions on measures; ``set``, ``unset``: XLA flags of which one must be, or none may be set."""
 
     code: str
@@ -92,22 +92,22 @@ class Advice(Value):
 
 
 @lru_cache(maxsize=1)
-def rules() -> tuple[Rule, ...]:
+def advice_rules() -> tuple[AdviceRule, ...]:
     """Every rule, in the file's order."""
     return tuple(_rule(table) for table in read_table("advice")["rule"])
 
 
-def _rule(table: Mapping[str, Any]) -> Rule:
+def _rule(table: Mapping[str, Any]) -> AdviceRule:
     plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    return Rule(**plain)
+    return AdviceRule(**plain)
 
 
 def advice_for(measures: Measures, flags: Collection[str] = NOTHING) -> tuple[Advice, ...]:
     """What these measures lead to, in the file's order. ``flags``: the names of the XLA flags that are set, without dashes."""
-    return tuple(_advice(rule, measures) for rule in rules() if rule.applies(measures, flags))
+    return tuple(_advice(rule, measures) for rule in advice_rules() if rule.applies(measures, flags))
 
 
-def _advice(rule: Rule, measures: Measures) -> Advice:
+def _advice(rule: AdviceRule, measures: Measures) -> Advice:
     known = {name: value for name, value in measures.items() if value is not None}
     message, evidence = rule.message.format(**known), rule.evidence.format(**known)
     return Advice(rule.code, message, rule.do, evidence, rule.source)

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from ..model import NOTHING, Setting
 from ..values import Value
-from .tables import read_table, setting_kind, text_of
+from ..wording import setting_text
+from .tables import read_table, setting_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,5 +84,5 @@ def _setting(table: Mapping[str, Any], entry: Mapping[str, Any]) -> Setting:
     if found is None:
         raise ValueError(f"search.toml: exactly one of flag, env and config is needed in {dict(entry)!r}")
     kind, name = found
-    value = entry["value"] if kind == "jax_config" else text_of(entry["value"])
+    value = entry["value"] if kind == "jax_config" else setting_text(entry["value"])
     return Setting(kind, name, value, table["why"], f"search ({table['name']})", when=table.get("when", {}))

@@ -1,6 +1,6 @@
 """What the text of a flag means, and when a parser refuses it (``xla/tsl/util/command_line_flags.cc`` and the setters).
 
-``read`` takes what any release takes, ``refusal`` adds what one release is stricter about.
+``meaning_of`` takes what any release takes, ``refusal`` adds what one release is stricter about.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .flag_spec import FlagSpec, Rules
 
 
-__all__ = ["ENDS", "on_top", "outcome", "read", "refusal"]
+__all__ = ["ENDS", "meaning_of", "on_top", "outcome_by_rules", "refusal"]
 
 ENDS = "XLA would end the process"
 
@@ -30,7 +30,7 @@ _BITS = {"int32": 32, "int64": 64}
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-def read(spec: FlagSpec, text: str | None) -> object:
+def meaning_of(spec: FlagSpec, text: str | None) -> object:
     """The value of ``text``; equal for texts with the same effect. Raises ValueError with a sentence."""
     if text is None:
         raise ValueError(f"No text of --{spec.name} gives what holds without it.")
@@ -53,7 +53,7 @@ def _joined(members: tuple[object, ...]) -> str:
 def refusal(spec: FlagSpec, text: str, rules: Rules) -> str | None:
     """Why a parser with these rules refuses ``text``, or None."""
     try:
-        value = read(spec, text)
+        value = meaning_of(spec, text)
         _stricter(spec, text, rules)
         _own_limits(spec, text, value)
     except ValueError as error:
@@ -61,7 +61,7 @@ def refusal(spec: FlagSpec, text: str, rules: Rules) -> str | None:
     return None
 
 
-def outcome(spec: FlagSpec, text: str, rules: Rules) -> str:
+def outcome_by_rules(spec: FlagSpec, text: str, rules: Rules) -> str:
     """What a parser with these rules does with a ``text`` that counts as refused, as half a sentence."""
     if spec.form in _BITS and rules.int_wraps and re.fullmatch(_INT, text.strip(_BLANKS)):
         return f"XLA would take it for {_wrapped(int(text), _BITS[spec.form])}"

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from ..wording import nearest
 from .flag_spec import FlagSpec, Rules
 from .tables import read_generated, read_lines
 from .versions import Resolved, resolve_among
@@ -25,7 +26,7 @@ __all__ = [
     "Rules",
     "canonical",
     "check_value",
-    "closest",
+    "closest_flag",
     "flag",
     "flags",
     "help_text",
@@ -35,11 +36,11 @@ __all__ = [
     "names",
     "options_without_flag",
     "outcome",
+    "parser_rules",
     "plugin_differences",
     "plugin_releases",
     "releases",
     "resolve",
-    "rules",
 ]
 
 FLAGS = "flags.tsv"
@@ -68,7 +69,7 @@ def flags(release: str) -> Mapping[str, FlagSpec]:
     return _Flags(release)
 
 
-def rules(release: str) -> Rules:
+def parser_rules(release: str) -> Rules:
     """How the parser of a release reads values in general."""
     state = dict(_state(_builds()["rules"], _index(release)) or {})
     state["float_words"] = tuple(state["float_words"])
@@ -95,15 +96,13 @@ NEAR = 0.75
 """How alike a flag must be to be offered for a name; below it a beginning in common is all that they share."""
 
 
-def closest(name: str, release: str) -> str | None:
+def closest_flag(name: str, release: str) -> str | None:
     """The flag of that release that was probably meant, None if none is near."""
-    from difflib import get_close_matches
-
     there = flags(release)
     plain = name.lstrip("-").replace("-", "_").lower()
     guesses = (prefix + plain for prefix in ("", "xla_gpu_", "xla_"))
     exact = next((guess for guess in guesses if guess in there), None)
-    return exact or next(iter(get_close_matches(plain, list(there), 1, NEAR)), None)
+    return exact or nearest(plain, there, NEAR)
 
 
 @cache
@@ -134,9 +133,9 @@ def canonical(spec: FlagSpec, text: str | None) -> object:
 
     Raises ValueError, with a sentence, if no release would take it, and for None (``effective`` where no text does it).
     """
-    from .flag_values import read
+    from .flag_values import meaning_of
 
-    return read(spec, text)
+    return meaning_of(spec, text)
 
 
 def check_value(spec: FlagSpec, text: str, release: str) -> str | None:
@@ -146,14 +145,14 @@ def check_value(spec: FlagSpec, text: str, release: str) -> str | None:
     """
     from .flag_values import refusal
 
-    return refusal(spec, text, rules(release))
+    return refusal(spec, text, parser_rules(release))
 
 
 def outcome(spec: FlagSpec, text: str, release: str) -> str:
     """What the parser of ``release`` does with a text that ``check_value`` refuses: half a sentence."""
-    from .flag_values import outcome as of_rules
+    from .flag_values import outcome_by_rules
 
-    return of_rules(spec, text, rules(release))
+    return outcome_by_rules(spec, text, parser_rules(release))
 
 
 def is_default(spec: FlagSpec, text: str) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from ..model import NOTHING, SettingKind, Severity
 from ..values import Value
+from ..wording import number_of
 from .tables import read_table, setting_kind
 
 TYPE_CHECKING = False
@@ -42,7 +43,7 @@ class Trigger(Value):
             return any(_plain(value) == _plain(wanted) for wanted in self.values)
         if self.contains is not None:
             return self.contains.upper() in (member.strip().lstrip("+").upper() for member in value.split(","))
-        return self.at_least is None or _number(value) >= self.at_least
+        return self.at_least is None or (number_of(value) or float("-inf")) >= self.at_least
 
 
 class Hazard(Value):
@@ -95,10 +96,3 @@ def _plain(value: str) -> str:
     """One spelling of a boolean, everything else in lower case."""
     text = value.strip().lower()
     return {"1": "true", "0": "false"}.get(text, text)
-
-
-def _number(value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        return float("-inf")

@@ -17,10 +17,10 @@ __all__ = [
     "FAULT",
     "NVCC",
     "Dropped",
-    "Fault",
+    "InstallFault",
     "compiles_serially",
     "dropped",
-    "faults",
+    "install_faults",
     "least_jaxlib",
     "least_libraries",
     "needs_of",
@@ -117,7 +117,7 @@ def least_jaxlib(jax: str) -> str | None:
     return table.get(jax)
 
 
-class Fault(Value):
+class InstallFault(Value):
     """A fault of what is installed that ``settings`` avoid, all of them together; none do where there are none. ``source`` is public.
 
     ``message`` may hold "{nccl}", the version that is installed, and ``hint`` "{wheel}", the wheel that brings ``library``.
@@ -132,15 +132,15 @@ class Fault(Value):
     settings: tuple[Setting, ...] = ()
 
 
-def faults() -> tuple[Fault, ...]:
+def install_faults() -> tuple[InstallFault, ...]:
     """Every fault, in the file's order."""
     return tuple(map(_fault, read_table("installs")["avoid"]))
 
 
-def _fault(table: Mapping[str, Any]) -> Fault:
+def _fault(table: Mapping[str, Any]) -> InstallFault:
     source = f"{FAULT}{table['code']}"
     settings = (
         Setting("xla_flag", one["flag"], one["value"], one["reason"], source, measured=one["measured"])
         for one in table.get("settings", ())
     )
-    return Fault(**{**table, "settings": tuple(settings)})
+    return InstallFault(**{**table, "settings": tuple(settings)})

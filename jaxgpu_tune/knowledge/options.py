@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from ..values import Value
+from ..wording import nearest, setting_text
 from .tables import read_generated
 from .versions import resolve_among
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Moment = Literal["import", "backend", "distributed", "any"]
 
 
-__all__ = ["OptionSpec", "closest", "env_text", "known", "life", "names", "option", "parse", "releases"]
+__all__ = ["OptionSpec", "closest_option", "env_text", "known", "life", "names", "option", "parse", "releases"]
 
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")
@@ -91,6 +92,10 @@ _FORMS: dict[str, tuple[str, str]] = {
 """Texts that jax takes as they come and refuses when the backend starts: (what it can read, in words)."""
 
 
+NEAR = 0.75
+"""How alike an option must be to be offered for a name."""
+
+
 class OptionSpec(Value):
     """One option in one release of jax.
 
@@ -131,15 +136,13 @@ def names(version: str | None) -> tuple[str, ...]:
     return tuple(name for name in _data()["options"] if _spec(name, release))
 
 
-def closest(name: str, version: str | None) -> str | None:
+def closest_option(name: str, version: str | None) -> str | None:
     """The option of that version that was probably meant, None if none is near."""
-    from difflib import get_close_matches
-
     there = names(version)
     plain = name.lower().replace("-", "_").lstrip("_")
     guesses = (plain, f"jax_{plain}")
     exact = next((guess for guess in guesses if guess in there), None)
-    return exact or next((near for guess in guesses for near in get_close_matches(guess, there, 1, 0.75)), None)
+    return exact or nearest(guesses[0], there, NEAR) or nearest(guesses[1], there, NEAR)
 
 
 def life(name: str) -> tuple[tuple[str, str | None], ...]:
@@ -172,11 +175,9 @@ def env_text(spec: OptionSpec, value: Any) -> str:
     """
     if value is None:
         raise ValueError(f"No text of {spec.name.upper()} says None; the variable has to be unset.")
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, Mapping):
         return ";".join(f"{key}:{text}" for key, text in value.items())
-    return repr(value) if isinstance(value, float) else str(value)
+    return setting_text(value)
 
 
 def _bool(spec: OptionSpec, value: Any) -> bool:
@@ -259,12 +260,10 @@ def _refused(spec: OptionSpec, value: Any) -> ValueError:
 
 
 def _near(spec: OptionSpec, value: Any) -> str:
-    from difflib import get_close_matches
-
     by_lower = {choice.lower(): choice for choice in spec.values or ("true", "false")}
     candidates = list(by_lower) if spec.type in ("enum", "bool") else []
-    near = get_close_matches(str(value).lower(), candidates, 1)
-    return f"Did you mean {by_lower[near[0]]!r}?" if near else ""
+    near = nearest(str(value).lower(), candidates)
+    return f"Did you mean {by_lower[near]!r}?" if near else ""
 
 
 @cache

@@ -13,7 +13,8 @@ import os
 
 from ..errors import BadSetting, UnknownPreset
 from ..model import Finding, Preset, Setting
-from .tables import KINDS, closest, is_own, read_lines, read_toml, setting_kind, text_of
+from ..wording import did_you_mean, setting_text
+from .tables import KINDS, is_own, read_lines, read_toml, setting_kind
 from .vocabulary import when_problems
 
 TYPE_CHECKING = False
@@ -116,7 +117,7 @@ def _setting(preset: str, table: Mapping[str, Any]) -> Setting:
     return Setting(
         kind=found[0],
         name=found[1],
-        value=value if found[0] == "jax_config" else text_of(value),
+        value=value if found[0] == "jax_config" else setting_text(value),
         reason=table.get("reason", "asked for by the preset"),
         source=f"preset {preset}" + (f" ({table['source']})" if "source" in table else ""),
         when=table.get("when", {}),
@@ -136,7 +137,7 @@ def _extended(tables: Mapping[str, Any]) -> tuple[Any, ...]:
 def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
     for key, value in tables.items():
         if key not in TOP_KEYS:
-            yield f"{key}: no such key; allowed: {', '.join(TOP_KEYS)}. {closest(key, TOP_KEYS)}"
+            yield f"{key}: no such key; allowed: {', '.join(TOP_KEYS)}. {did_you_mean(key, TOP_KEYS)}"
         elif isinstance(value, bool) or not isinstance(value, TOP_KEYS[key]):
             yield f"{key} = {value!r} is not valid; allowed: {_type_names(TOP_KEYS[key])}.{_tables(key)}"
     yield from _fraction_problems(tables.get("memory_fraction"))
@@ -175,8 +176,8 @@ def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
     extends = tables.get("extends", ())
     for name in _extended(tables) if isinstance(extends, (str, list)) else ():
         if isinstance(name, str) and name not in known:
-            near = "Several are a list of names." if "+" in name else closest(name, known)
-            yield f"extends = {name!r}: no such preset; the nearest are {', '.join(nearest(name))}. {near}"
+            near = "Several are a list of names." if "+" in name else did_you_mean(name, known)
+            yield f"extends = {name!r}: no such preset; the nearest are {', '.join(nearest_presets(name))}. {near}"
 
 
 def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
@@ -225,7 +226,7 @@ def _advice_problems(table: Mapping[str, Any]) -> Iterator[str]:
 def _key_problems(table: Mapping[str, Any], allowed: tuple[str, ...]) -> Iterator[str]:
     for key in table:
         if key not in allowed:
-            yield f"{key}: no such key; allowed: {', '.join(allowed)}. {closest(key, allowed)}"
+            yield f"{key}: no such key; allowed: {', '.join(allowed)}. {did_you_mean(key, allowed)}"
 
 
 def _is_value(value: Any) -> bool:
@@ -242,7 +243,7 @@ def _type_names(types: tuple[type, ...]) -> str:
     return " or ".join(words[one] for one in types)
 
 
-def nearest(name: str) -> list[str]:
+def nearest_presets(name: str) -> list[str]:
     """The three names of presets that are most like a name."""
     from difflib import get_close_matches
 
@@ -251,8 +252,8 @@ def nearest(name: str) -> list[str]:
 
 def _unknown(name: str) -> Finding:
     known = preset_names()
-    message = f"There is no preset {name!r}; the nearest are {', '.join(nearest(name))} (`jaxgpu-tune presets` lists all {len(known)})."
-    hint = closest(name, known) or "For a preset of your own, give the path of its TOML file."
+    message = f"There is no preset {name!r}; the nearest are {', '.join(nearest_presets(name))} (`jaxgpu-tune presets` lists all {len(known)})."
+    hint = did_you_mean(name, known) or "For a preset of your own, give the path of its TOML file."
     return Finding("unknown-preset", "error", message, hint)
 
 

@@ -11,7 +11,7 @@ from ..errors import JaxGpuTuneError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from ..model import SettingKind
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATA",
-    "closest",
     "complete",
     "is_own",
     "read_generated",
@@ -27,8 +26,6 @@ __all__ = [
     "read_table",
     "read_toml",
     "setting_kind",
-    "text_of",
-    "written",
 ]
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
@@ -112,29 +109,6 @@ def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:
     return (KINDS[keys[0]], table[keys[0]]) if len(keys) == 1 else None
 
 
-def text_of(value: Any) -> str:
-    """Return the text that XLA_FLAGS or an environment variable takes for a TOML value; a list becomes comma-separated."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return ",".join(text_of(member) for member in value)
-    return str(value)
-
-
-def written(kind: str, name: str, value: object) -> str:
-    """A setting as a person writes it: a flag with its dashes."""
-    return f"{'--' if kind == 'xla_flag' else ''}{name}={value}"
-
-
 def is_own(variable: str) -> bool:
     """Whether a variable is one of this library's own, which a preset or a call cannot set."""
     return variable.startswith("JAXGPU_TUNE")
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """``Did you mean 'x'?`` for a near miss, otherwise empty."""
-    from difflib import get_close_matches
-
-    known = list(known)
-    near = get_close_matches(name, known, 1) or get_close_matches(name.lower(), known, 1)
-    return f"Did you mean {near[0]!r}?" if near else ""

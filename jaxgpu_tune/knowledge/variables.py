@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..values import Value
+from ..wording import nearest
 from .tables import read_table
 
 TYPE_CHECKING = False
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 __all__ = [
     "VariableSpec",
     "decides_code",
-    "families",
     "instead_of",
     "is_read",
     "is_setting",
     "is_spelt",
     "misspelt",
     "program_of",
+    "spellings",
     "unread",
     "variable",
 ]
@@ -57,7 +58,7 @@ def is_read(name: str) -> bool:
 
 def is_spelt(name: str) -> bool:
     """Whether a name is known in its family, whoever reads it."""
-    return any(name in names for names in families().values())
+    return any(name in names for names in spellings().values())
 
 
 def is_setting(name: str) -> bool:
@@ -92,19 +93,17 @@ def unread(name: str) -> str | None:
 
 def misspelt(name: str, beside: Iterable[str] = ()) -> str | None:
     """The variable that was probably meant by a name that nobody is known to read. ``beside``: names that are known too."""
-    prefix = next((prefix for prefix in families() if name.upper().startswith(prefix)), "")
+    prefix = next((prefix for prefix in spellings() if name.upper().startswith(prefix)), "")
     if not prefix or not is_setting(name) or program_of(name):
         return None
-    known = families()[prefix].union(beside)
+    known = spellings()[prefix].union(beside)
     if name in known:
         return None
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name.upper(), known, 1, NEAR)), None)
+    return nearest(name.upper(), known, NEAR)
 
 
 @cache
-def families() -> dict[str, frozenset[str]]:
+def spellings() -> dict[str, frozenset[str]]:
     """How names of each family are spelt, by their prefix: those that are read, and those that are only known."""
     beside = _spelt("beside")
     return {prefix: names | beside.get(prefix, frozenset()) for prefix, names in {**beside, **_known()}.items()}

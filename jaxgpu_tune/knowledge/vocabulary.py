@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .tables import closest
+from ..wording import did_you_mean
 from .versions import is_specifier
 
 TYPE_CHECKING = False
@@ -53,9 +53,7 @@ def when_problems(when: Any, key: str = "when") -> tuple[str, ...]:
 
 def _problem(key: str, name: str, demand: Any) -> str:
     if name not in CONDITIONS:
-        return (
-            f"{key}.{name}: no such condition; allowed: {', '.join(CONDITIONS)}. {closest(name, CONDITIONS)}".rstrip()
-        )
+        return f"{key}.{name}: no such condition; allowed: {', '.join(CONDITIONS)}. {did_you_mean(name, CONDITIONS)}".rstrip()
     form = CONDITIONS[name]
     return "" if _fits(form, demand) else f"{key}.{name} = {demand!r} is not valid; allowed: {_WANTED[form]}."
 

@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import BadSetting, JaxGpuTuneError
 from ..model import Finding
 from .assembly import profile_of
-from .checks import STEP, check, is_above_zero
+from .checks import STEP, check_arguments, is_above_zero
 from .observer.tracing import idle
-from .profile import Host, Profile, Watched
+from .profile import HostTimes, Profile, Watched
 from .timeline import timeline_of
 from .trace.reduction import reduce_trace
 from .trace.trace_file import read_trace, trace_files
@@ -64,13 +64,13 @@ def profile(step: Callable[..., Any], *args: Any, traced: int = 6, seconds: floa
         "function": caller.name,
         "error": _error(times, step_s),
     }
-    host = Host(first_step_s=first, compiled=compiled, compile_s=max(0.0, first - step_s), recompiled=again)
+    host = HostTimes(first_step_s=first, compiled=compiled, compile_s=max(0.0, first - step_s), recompiled=again)
     return profile_of([Watched(**seen, host=host, **_here(), **_traced(caller, traced))])
 
 
 def _check(step: Any, traced: Any, seconds: Any) -> None:
     """Raises BadSetting with all that is wrong."""
-    check(
+    check_arguments(
         ("step", step, callable(step), STEP),
         ("traced", traced, isinstance(traced, int) and traced >= 3, "whole numbers of at least 3"),
         ("seconds", seconds, is_above_zero(seconds), "numbers above 0"),

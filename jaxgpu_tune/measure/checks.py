@@ -7,14 +7,14 @@ from typing import Any
 from ..errors import BadSetting
 from ..model import Finding
 
-__all__ = ["STEP", "check", "is_above_zero", "lasting", "seconds_of"]
+__all__ = ["STEP", "check_arguments", "is_above_zero", "lasting", "seconds_of"]
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 STEP = "a function, such as jax.jit(train_step)"
 """What is allowed as the function to measure."""
 
 
-def check(*arguments: tuple[str, Any, bool, str]) -> None:
+def check_arguments(*arguments: tuple[str, Any, bool, str]) -> None:
     """Raises BadSetting with all that is wrong. Of each argument: its name, its value, whether it is valid, what is allowed."""
     wrong = [
         f"{name}={value!r} is not valid; allowed: {allowed}." for name, value, valid, allowed in arguments if not valid

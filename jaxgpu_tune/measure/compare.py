@@ -13,12 +13,12 @@ from pathlib import Path
 from statistics import median
 
 from ..model import Finding
-from .comparison import Comparison, Trial, Variant
-from .doubts import UNSURE, other_losses, outside, unsure, whole_run
+from .comparison import Comparison, Variant, VariantRun
+from .doubts import UNSURE, other_losses, unsure, whole_run, written_outside
 from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
-from .runs import Asked, Limits, Outcome, run_watched
+from .runs import Asked, Limits, RunOutcome, run_watched
 from .statistics import Verdict, futile, order, ratios, verdict
 from .watched import Process
 
@@ -64,7 +64,7 @@ class _Course:
 
     def __init__(self, arms: Sequence[Arm], protocol: Protocol, folder: Path, listener: Listener) -> None:
         self.arms, self.protocol, self.folder, self.listener = arms, protocol, folder, listener
-        self.trials: list[Trial] = []
+        self.trials: list[VariantRun] = []
         self.clock: Clock = ""
         self.function = ""
         self.findings: list[Finding] = [finding for arm in arms for finding in arm.findings]
@@ -121,7 +121,7 @@ class _Course:
     def _is_failed(self, arm: int) -> bool:
         return any(trial.value is None for trial in self._of(arm))
 
-    def _of(self, arm: int) -> list[Trial]:
+    def _of(self, arm: int) -> list[VariantRun]:
         return [trial for trial in self.trials if trial.variant == self.arms[arm].name]
 
     def _affords(self, runs: int) -> bool:
@@ -143,7 +143,7 @@ class _Course:
             return left
         return min(left, self.protocol.budget - (time.monotonic() - self.begun))
 
-    def _trial(self, arm: int, number: int) -> Trial:
+    def _trial(self, arm: int, number: int) -> VariantRun:
         one = self.arms[arm]
         self.listener.begins(one.name, number, self.protocol.pairs, self._left(number))
         begin = time.time()
@@ -157,7 +157,7 @@ class _Course:
         )
         if not self.trials:
             self.clock, self.function = settled(outcome, self.protocol)
-            self.findings += [*outside(begin, self.folder), *self._unasked(outcome)]
+            self.findings += [*written_outside(begin, self.folder), *self._unasked(outcome)]
         trial = self._told(one.name, number, outcome)
         self.trials.append(trial)
         self.listener.ends(trial)
@@ -187,11 +187,11 @@ class _Course:
         steps = 0.0 if self.clock in ("whole", "metric") else self.trials[0].value or 0.0
         return Limits(timeout, max(SHORTEST_STALL, STALL_STEPS * steps) if steps else None)
 
-    def _told(self, name: str, number: int, outcome: Outcome) -> Trial:
+    def _told(self, name: str, number: int, outcome: RunOutcome) -> VariantRun:
         leader = outcome.leader
         value, cause = value_of(outcome, self.clock, self.protocol) if outcome.ok else (None, outcome.cause)
         period = None if leader is None else leader.period
-        return Trial(
+        return VariantRun(
             name,
             number,
             outcome.status if outcome.status != "ok" or value is not None else "not-measured",
@@ -242,7 +242,7 @@ class _Course:
             one.settings,
         )
 
-    def _unasked(self, outcome: Outcome) -> list[Finding]:
+    def _unasked(self, outcome: RunOutcome) -> list[Finding]:
         """That whole runs are compared, where nobody asked for it."""
         return list(whole_run(outcome)) if self.clock == "whole" and not self.protocol.whole else []
 

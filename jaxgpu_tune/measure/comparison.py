@@ -13,10 +13,10 @@ from .statistics import Verdict, Word
 Clock = Literal["marks", "calls", "trace", "metric", "whole", "blocks", ""]
 
 
-__all__ = ["Comparison", "Trial", "Variant"]
+__all__ = ["Comparison", "Variant", "VariantRun"]
 
 
-class Trial(Value):
+class VariantRun(Value):
     """One run of one variant. ``value``: seconds a step (or of the whole run), or the metric; None where it was not measured.
 
     ``round``: 0 is the reference's first run, which is compared with its second (A/A). ``error``: the standard error of
@@ -50,7 +50,7 @@ class Variant(Value):
     name: str
     verdict: Verdict
     ratios: tuple[float, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[VariantRun, ...] = ()
     status: str = "ok"
     cause: str = ""
     loss_difference: float | None = None

@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 
 from ..model import Finding
-from .runs import Outcome
+from .runs import RunOutcome
 
-__all__ = ["UNSURE", "other_losses", "outside", "unsure", "whole_run"]
+__all__ = ["UNSURE", "other_losses", "unsure", "whole_run", "written_outside"]
 
 UNSURE = 0.02
 """A standard error of a run's own period from which on it is told."""
 
 
-def outside(begin: float, folder: Path, most: int = 2_000) -> list[Finding]:
+def written_outside(begin: float, folder: Path, most: int = 2_000) -> list[Finding]:
     """What the first run wrote below the working directory instead of its own folder: the next runs would find it."""
     here, own, found = Path.cwd(), folder.absolute(), []
     for count, (place, folders, files) in enumerate(os.walk(here)):
@@ -37,7 +37,7 @@ def _is_newer(path: Path, begin: float) -> bool:
         return False
 
 
-def whole_run(outcome: Outcome) -> list[Finding]:
+def whole_run(outcome: RunOutcome) -> list[Finding]:
     """No step could be timed."""
     message = (
         f"Times are those of whole runs, with start and compilation: {outcome.silent or 'no step could be timed.'}"

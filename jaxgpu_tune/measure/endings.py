@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Sequence
 
+from ..wording import number_of
 from .watched import Process
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 else:
     Status = str
 
-__all__ = ["Status", "ending", "losses", "numbers", "silence"]
+__all__ = ["Status", "ending", "losses", "numbers_in", "silence"]
 
 NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?))\b"
 LOSS = rf"(?i)\bloss\b[^\w\n+.-]{{0,4}}{NUMBER}"
@@ -66,15 +67,15 @@ def ending(code: int | None, words: str, error: str | None) -> tuple[Status, str
     return "died", f"{_how(code)}: {error or _last_line(words) or 'it said nothing'}"[:LAST]
 
 
-def numbers(pattern: str, text: str) -> tuple[float, ...]:
+def numbers_in(pattern: str, text: str) -> tuple[float, ...]:
     """Each number that the pattern finds, in order: its first group, or all of it where it has none."""
     found = (match[1] if match.re.groups else match[0] for match in re.finditer(pattern, text))
-    return tuple(number for number in map(_number, found) if number is not None)
+    return tuple(number for number in map(number_of, found) if number is not None)
 
 
 def losses(text: str) -> tuple[float, ...]:
     """The losses that a program printed, where it writes "loss" before each."""
-    return numbers(LOSS, text)
+    return numbers_in(LOSS, text)
 
 
 def silence(command: Sequence[str], processes: Sequence[Process]) -> str:
@@ -121,13 +122,6 @@ def _likely(command: Sequence[str]) -> str:
         "either it starts no Python, or with -I, -E or -S, or with a clean environment (env -i, a container, ssh), or "
         "another sitecustomize comes first on its path."
     )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _line(text: str, at: int) -> str:

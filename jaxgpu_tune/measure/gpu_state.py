@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..host.gpus import find_gpus
+from ..host.nvml import nvml_library
 from ..model import Finding
 
 TYPE_CHECKING = False
@@ -30,7 +31,7 @@ class GpuState:
     """Looks at the GPUs that ``environ`` leaves to a process. Without NVML, or without GPUs, it sees nothing."""
 
     def __init__(self, environ: Mapping[str, str], nvml: Any = None) -> None:
-        self._nvml = nvml or _library()
+        self._nvml = nvml or nvml_library()
         self._handles = dict(self._open(environ)) if self._nvml else {}
         self._reasons: dict[int, int] = {}
 
@@ -91,14 +92,6 @@ class GpuState:
             return getattr(self._nvml, function)(*arguments)
         except Exception:  # noqa: BLE001 - nvidia-ml-py raises its own errors, and ctypes' for a function that is not there
             return default
-
-
-def _library() -> Any:
-    try:
-        import pynvml
-    except Exception:  # noqa: BLE001 - what a broken or foreign package raises is not ours to list
-        return None
-    return pynvml
 
 
 def _warning(code: str, message: str, hint: str) -> Finding:

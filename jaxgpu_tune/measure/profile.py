@@ -9,18 +9,18 @@ from ..knowledge.advice import Advice
 from ..model import NOTHING
 from ..values import Value, jsonable
 from .timeline import Timeline
-from .trace.buffer_plan import Memory
+from .trace.buffer_plan import BufferPlan
 from .trace.collectives import Collective
 from .trace.kernels import Kernel
 from .trace.reduction import GpuStep, Reduction
 
-__all__ = ["SKEW", "Host", "Profile", "Rank", "Watched"]
+__all__ = ["SKEW", "HostTimes", "Profile", "Rank", "Watched"]
 
 SKEW = 0.03
 """So large a share of a step must ranks differ in work of their own for the slowest to be named."""
 
 
-class Host(Value):
+class HostTimes(Value):
     """The host's side, in seconds; None: not known.
 
     ``first_step_s``: from the start of the process to the end of its first step; ``compile_s``: all real compilations
@@ -47,7 +47,7 @@ class Watched(Value):
     clock: str = ""
     function: str = ""
     error: float | None = None
-    host: Host = Host()
+    host: HostTimes = HostTimes()
     device: str = ""
     jax: str = ""
     peak_bytes: int | None = None
@@ -102,10 +102,10 @@ class Profile(Value):
     ranks: tuple[Rank, ...] = ()
     slow_rank: int | None = None
     skew_ms: float | None = None
-    host: Host = Host()
+    host: HostTimes = HostTimes()
     peak_bytes: int | None = None
     limit_bytes: int | None = None
-    memory: Memory | None = None
+    memory: BufferPlan | None = None
     device: str = ""
     jax: str = ""
     unnamed_ms: float | None = None

@@ -12,8 +12,8 @@ from typing import Any
 from ..errors import BadSetting
 from ..model import Finding
 from .assembly import profile_of
-from .profile import Host, Profile, Watched
-from .runs import Asked, Limits, Outcome, run_watched
+from .profile import HostTimes, Profile, Watched
+from .runs import Asked, Limits, RunOutcome, run_watched
 from .timeline import timeline_of
 from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
@@ -38,7 +38,7 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
     names: bool = False,
     environ: Mapping[str, str] = os.environ,
     traced: Callable[[], None] = lambda: None,
-) -> tuple[Profile, Outcome]:
+) -> tuple[Profile, RunOutcome]:
     """Run ``command`` (with ``names`` twice, the second time without CUDA graphs) and tell where its step goes.
 
     Advice is that of the program as it is, with CUDA graphs. ``folder`` takes what the runs leave; where processes are on several hosts, all must see it. ``traced`` is called once all is
@@ -46,7 +46,7 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
     """
     bare = without_graphs(environ) if names else None
 
-    def run(name: str, environ: Mapping[str, str]) -> Outcome:
+    def run(name: str, environ: Mapping[str, str]) -> RunOutcome:
         place, seen = Path(folder).absolute() / name, _once(traced)
         more: dict[str, Any] = {"asked": asked, "limits": limits, "capture": False, "seen": seen}
         try:
@@ -65,9 +65,9 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
     return found._replace(notes=(*first, *found.notes), advice=advice), named
 
 
-def _interrupted(command: Sequence[str], place: Path) -> Outcome:
+def _interrupted(command: Sequence[str], place: Path) -> RunOutcome:
     """What a run left that Ctrl-C ended."""
-    return Outcome(
+    return RunOutcome(
         *("died", "it was interrupted", tuple(command), str(place), str(place / "files")),
         exit_code=INTERRUPTED,
         processes=read_processes(place / "observed"),
@@ -97,7 +97,7 @@ def without_graphs(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, "XLA_FLAGS": f"{flags} {NO_GRAPHS}".strip()}
 
 
-def profile_outcome(outcome: Outcome, *, unnamed_s: float | None = None) -> Profile:
+def profile_outcome(outcome: RunOutcome, *, unnamed_s: float | None = None) -> Profile:
     """The profile of a run: of its processes those that ran steps."""
     stepped = [one for one in outcome.processes if one.clock or one.steps or one.trace]
     found = profile_of([_watched(one) for one in stepped], outcome.command, unnamed_s=unnamed_s)
@@ -150,8 +150,8 @@ def _period(process: Process, reduction: Reduction | None) -> tuple[float | None
     return (None, "", process.function) if paced is None else (1e-3 * paced, "trace", name)
 
 
-def _host(process: Process) -> Host:
-    return Host(
+def _host(process: Process) -> HostTimes:
+    return HostTimes(
         first_step_s=process.first_step_s,
         compiled=len(process.compiled),
         compile_s=process.compile_seconds,
@@ -160,7 +160,7 @@ def _host(process: Process) -> Host:
     )
 
 
-def keep(profile: Profile, outcome: Outcome, folder: str | os.PathLike[str]) -> list[Path]:
+def keep(profile: Profile, outcome: RunOutcome, folder: str | os.PathLike[str]) -> list[Path]:
     """Leave the report (JSON and HTML) in ``folder``, and each process's trace where TensorBoard, XProf and Perfetto look for them."""
     from ..render.profile_html import profile_page
 

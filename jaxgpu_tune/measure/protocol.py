@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..model import NOTHING, Finding
 from ..values import Value
-from .comparison import Trial
+from .comparison import VariantRun
 from .statistics import PAIRS
 from .watched import Process
 
@@ -54,5 +54,5 @@ class Listener:
     def sees(self, processes: tuple[Process, ...]) -> None:
         """What the processes of the run reported so far; some ten times a second."""
 
-    def ends(self, trial: Trial) -> None:
+    def ends(self, trial: VariantRun) -> None:
         """A run is over."""

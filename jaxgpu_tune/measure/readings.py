@@ -6,7 +6,7 @@ from statistics import median
 
 from .clock import Period, percentile
 from .protocol import Protocol
-from .runs import Outcome
+from .runs import RunOutcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["settled", "value_of"]
 STEP_CLOCKS: dict[str, Clock] = {"marks": "marks", "calls": "calls", "trace": "trace"}
 
 
-def settled(outcome: Outcome, protocol: Protocol) -> tuple[Clock, str]:
+def settled(outcome: RunOutcome, protocol: Protocol) -> tuple[Clock, str]:
     """The best clock that the reference's first run allows, by which all runs are timed, and the function whose calls it counts."""
     leader = outcome.leader
     if protocol.metric is not None:
@@ -35,7 +35,7 @@ def settled(outcome: Outcome, protocol: Protocol) -> tuple[Clock, str]:
     return ("whole", "") if outcome.ok else ("", "")
 
 
-def value_of(outcome: Outcome, clock: Clock, protocol: Protocol) -> tuple[float | None, str]:
+def value_of(outcome: RunOutcome, clock: Clock, protocol: Protocol) -> tuple[float | None, str]:
     """The run's value by the clock of the comparison, or why there is none."""
     if clock == "whole":
         return outcome.seconds, ""

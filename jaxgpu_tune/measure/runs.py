@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..values import Value
-from .endings import Status, ending, losses, numbers, silence
+from .endings import Status, ending, losses, numbers_in, silence
 from .host_clock import with_host_clock
-from .starting import Started, filled, start
+from .starting import StartedRun, filled, start
 from .stopping import end_all
 from .watched import DONE, Process, leading, read_processes
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Seen = Callable[[tuple[Process, ...]], None]
 
 
-__all__ = ["Asked", "Limits", "Outcome", "request", "run_watched", "watch"]
+__all__ = ["Asked", "Limits", "RunOutcome", "request", "run_watched", "watch"]
 
 LOOK = 0.1
 LEFT_ALONE = 10.0
@@ -70,7 +70,7 @@ class Limits(Value):
     grace: float = 10.0
 
 
-class Outcome(Value):
+class RunOutcome(Value):
     """What came of a run.
 
     ``status``: "ok" (ended well, or measured and ended by us), "not-started", "refused" (XLA or JAX accept a setting or a value not),
@@ -137,7 +137,7 @@ def run_watched(
     limits: Limits = Limits(),  # noqa: B008
     capture: bool = True,
     seen: Seen | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Run ``command`` (any: a Python, a shell script, srun) and watch each Python in it. Its failure is an outcome, never an exception.
 
     ``folder``: made if need be; empty, so that no earlier run is read. ``environ``: by default this process's own. ``capture``: output goes to a file and
@@ -152,13 +152,13 @@ def run_watched(
     except OSError as error:
         words = filled(command, place)
         cause = f"{words[0]}: {error.strerror}"
-        return Outcome("not-started", cause, words, str(place), str(place / "files"))
+        return RunOutcome("not-started", cause, words, str(place), str(place / "files"))
     return watch(started, asked, limits, seen, begun)
 
 
 def watch(
-    started: Started, asked: Asked, limits: Limits, seen: Seen | None = None, begun: float | None = None
-) -> Outcome:
+    started: StartedRun, asked: Asked, limits: Limits, seen: Seen | None = None, begun: float | None = None
+) -> RunOutcome:
     """Wait for what is asked of a command that was started, and end it. Its seconds count from ``begun`` (time.monotonic), by default from now."""
     begin = time.monotonic() if begun is None else begun
     why = "interrupted"
@@ -221,7 +221,7 @@ def _is_complete(processes: tuple[Process, ...], place: Path, asked: Asked) -> b
     deciding = leading(processes)
     if not deciding or any(one.state != DONE for one in deciding):
         return False
-    return asked.metric is None or len(numbers(asked.metric, _words(place))) >= ENOUGH_NUMBERS
+    return asked.metric is None or len(numbers_in(asked.metric, _words(place))) >= ENOUGH_NUMBERS
 
 
 def _words(place: Path) -> str:
@@ -244,16 +244,16 @@ def _last_words(place: Path) -> str:
 
 def _outcome(
     child: subprocess.Popen[bytes], place: Path, words: tuple[str, ...], asked: Asked, why: str, seconds: float
-) -> Outcome:
+) -> RunOutcome:
     processes = tuple(with_host_clock(one, asked.function) for one in read_processes(place / "observed"))
     text = _words(place)
     error = next((one.error for one in processes if one.error), None)
     status, cause = _status(why, child.returncode, _last_words(place), error, seconds)
-    found, metric = losses(text), numbers(asked.metric, text) if asked.metric else ()
+    found, metric = losses(text), numbers_in(asked.metric, text) if asked.metric else ()
     if status == "ok" and _ends_in_nan(metric or found):
         status, cause = "nan", "the last number that it printed is not finite"
     done = [one for one in leading(processes) if one.period is not None]
-    return Outcome(
+    return RunOutcome(
         *(status, cause, words, str(place), str(place / "files"), child.returncode, seconds),
         complete=bool(done) and all(one.state == DONE for one in done),
         processes=processes,

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from .comparison import Comparison
 
 
-__all__ = ["preset_text"]
+__all__ = ["comparison_preset"]
 
 FLAGS = "XLA_FLAGS"
 
 
-def preset_text(found: Comparison) -> str:
+def comparison_preset(found: Comparison) -> str:
     """TOML: ``[[set]]`` tables for all that the winner sets beyond what was there, and under which conditions it was measured."""
     winner = found.winner
     lines = [
@@ -55,5 +55,5 @@ def _settings(settings: Mapping[str, str | None]) -> Iterator[tuple[str, str, st
     """(kind, name, value); what was removed has no place in a preset."""
     for token in scan(settings.get(FLAGS) or "").tokens:
         if token.name:
-            yield "flag", token.name, "true" if token.value is None else token.value
+            yield "flag", token.name, token.meant
     yield from (("env", name, value) for name, value in settings.items() if name != FLAGS and value is not None)

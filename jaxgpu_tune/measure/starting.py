@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Started", "discard", "is_held", "pause", "release", "start", "used_cuda"]
+__all__ = ["StartedRun", "discard", "is_held", "pause", "release", "start", "used_cuda"]
 
 OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
 PATH = Path(__file__).resolve().parent / "observer" / "path"
 """What goes first on PYTHONPATH."""
 
 
-class Started(Value):
+class StartedRun(Value):
     """A command that runs. ``place``: its folder; ``command``: with {run} filled in; ``output``: the file of what it prints, None: not captured."""
 
     child: subprocess.Popen[bytes]
@@ -48,7 +48,7 @@ def start(
     *,
     capture: bool = True,
     hold: bool = False,
-) -> Started:
+) -> StartedRun:
     """Start it. ``request``: what is asked of the observer; ``hold``: go no further than to the first device. Raises OSError."""
     place = Path(folder).absolute()
     words = filled(command, place)
@@ -57,7 +57,7 @@ def start(
     asked = {**request, "hold": os.getpid()} if hold else request
     (place / "observed" / "request.json").write_text(json.dumps(asked), encoding="utf-8")
     output = place / "output.txt" if capture else None
-    return Started(_begun(words, _environ(environ, place, capture), output), place, words, output)
+    return StartedRun(_begun(words, _environ(environ, place, capture), output), place, words, output)
 
 
 def filled(command: Sequence[str], place: Path) -> tuple[str, ...]:
@@ -65,29 +65,29 @@ def filled(command: Sequence[str], place: Path) -> tuple[str, ...]:
     return tuple(word.replace("{run}", str(place / "files")) for word in command)
 
 
-def release(started: Started) -> None:
+def release(started: StartedRun) -> None:
     """Let it go on."""
     pause(started, False)
     (started.place / "observed" / GO).touch()
 
 
-def pause(started: Started, stop: bool) -> None:
+def pause(started: StartedRun, stop: bool) -> None:
     """Stop a captured command with all its processes, or let them run."""
     with suppress(ProcessLookupError):
         os.killpg(started.child.pid, signal.SIGSTOP if stop else signal.SIGCONT)
 
 
-def is_held(started: Started) -> bool:
+def is_held(started: StartedRun) -> bool:
     """Whether it has come to its first device and waits."""
     return any((started.place / "observed").glob(f"{HELD}*"))
 
 
-def used_cuda(started: Started) -> bool:
+def used_cuda(started: StartedRun) -> bool:
     """Whether it had a GPU in use before JAX had, so that holding it is no use."""
     return any(path.read_text() == CUDA for path in (started.place / "observed").glob(f"{HELD}*"))
 
 
-def discard(started: Started) -> None:
+def discard(started: StartedRun) -> None:
     """End it at once: it has done nothing yet."""
     pause(started, False)
     end_all(started.child, started.mark, 0.5)

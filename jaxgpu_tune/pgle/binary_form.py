@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..proof.wire import varint
-from .cost_profile import Cost, Latency, Profile
+from .cost_profile import Cost, CostProfile, Latency
 
 __all__ = ["parse_binary", "print_binary"]
 
@@ -15,7 +15,7 @@ COSTS, LATENCIES = 1, 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-def parse_binary(data: bytes) -> Profile:
+def parse_binary(data: bytes) -> CostProfile:
     """Raises ValueError that says where the bytes are none of a profile."""
     costs: list[Cost] = []
     latencies: list[Latency] = []
@@ -29,10 +29,10 @@ def parse_binary(data: bytes) -> Profile:
             fields = _message(value, at, (bytes, bytes, float))
             source, target = _text(fields.get(1, b""), at), _text(fields.get(2, b""), at)
             latencies.append(Latency(source, target, fields.get(3, 0.0)))
-    return Profile(tuple(costs), tuple(latencies))
+    return CostProfile(tuple(costs), tuple(latencies))
 
 
-def print_binary(profile: Profile) -> bytes:
+def print_binary(profile: CostProfile) -> bytes:
     """The bytes that XLA reads from a ``.pb`` file and takes as ``fdo_profile``."""
     costs = (_field(COSTS, _string(1, cost.full_name) + _double(2, cost.us)) for cost in profile.costs)
     latencies = (

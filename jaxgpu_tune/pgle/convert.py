@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from ..errors import BadSetting
 from ..model import Finding
-from .cost_profile import Profile, merged
+from .cost_profile import CostProfile, merged
 from .inspection import Match, match_findings, matched
 from .nsys import is_export, read_export
 from .profile_files import any_form, bad_profile
 from .program import Program
-from .samples import Sample, by_module, costs_of, main_module
+from .samples import Sample, by_module, costs_of_samples, main_module
 from .xplane import is_trace, read_xplane
 
 __all__ = ["Converted", "convert", "of_one_run"]
@@ -30,7 +30,7 @@ class Converted(NamedTuple):
     ``module``: of which program it is (empty: unknown); ``match``: what of the program it has (None: unknown).
     """
 
-    profile: Profile
+    profile: CostProfile
     module: str
     runs: int
     match: Match | None
@@ -69,19 +69,19 @@ def of_one_run(traces: Sequence[str | Path], percent: float = 50, module: str | 
 
 
 def converted(
-    profiles: Sequence[Profile], runs: Sequence[_Run], percent: float, module: str | None, program: Program | None
+    profiles: Sequence[CostProfile], runs: Sequence[_Run], percent: float, module: str | None, program: Program | None
 ) -> Converted:
     """One profile of what was read."""
     name = module or (program.name if program else "") or _main(runs)
     known = program or next((run.programs[name] for run in runs if name in run.programs), None)
-    parts = [costs_of(_of_module(run, name), percent, known) for run in runs]
+    parts = [costs_of_samples(_of_module(run, name), percent, known) for run in runs]
     parts += [_of_program(profile, known) for profile in profiles]
     whole = merged(parts, percent) if len(parts) > 1 else parts[0]
     match = matched(whole, known) if known else None
     return Converted(whole, name, len(profiles) + len(runs), match, tuple(_findings(whole, name, known, runs)))
 
 
-def _of_program(profile: Profile, known: Program | None) -> Profile:
+def _of_program(profile: CostProfile, known: Program | None) -> CostProfile:
     """A profile's entries for one program, by the names that the scheduler looks up, bound to no fingerprint."""
     bound = profile.fingerprints
     if known and known.fingerprint in bound:
@@ -97,8 +97,8 @@ def _of_program(profile: Profile, known: Program | None) -> Profile:
     return profile._replace(costs=costs).sorted()
 
 
-def _read(sources: Sequence[str | Path]) -> tuple[list[Profile], list[_Run]]:
-    profiles: list[Profile] = []
+def _read(sources: Sequence[str | Path]) -> tuple[list[CostProfile], list[_Run]]:
+    profiles: list[CostProfile] = []
     folders: dict[Path, _Run] = {}
     problems: list[Finding] = []
     for source in map(Path, sources):
@@ -110,7 +110,7 @@ def _read(sources: Sequence[str | Path]) -> tuple[list[Profile], list[_Run]]:
     return profiles, list(folders.values())
 
 
-def _read_one(source: Path, profiles: list[Profile], folders: dict[Path, _Run]) -> tuple[Finding, ...]:
+def _read_one(source: Path, profiles: list[CostProfile], folders: dict[Path, _Run]) -> tuple[Finding, ...]:
     """What is wrong with it."""
     try:
         for file in _files(source):
@@ -120,7 +120,7 @@ def _read_one(source: Path, profiles: list[Profile], folders: dict[Path, _Run]) 
     return ()
 
 
-def _add(file: Path, profiles: list[Profile], folders: dict[Path, _Run]) -> None:
+def _add(file: Path, profiles: list[CostProfile], folders: dict[Path, _Run]) -> None:
     run = folders.get(file.parent, _Run([], {}))
     if is_trace(file):
         seen = read_xplane(file)
@@ -159,7 +159,7 @@ def _of_module(run: _Run, name: str) -> list[Sample]:
     raise bad_profile(f"No kernel of the program {name!r} was seen.", f"Seen were, the longest first: {listed}.")
 
 
-def _findings(whole: Profile, name: str, known: Program | None, runs: Sequence[_Run]) -> Iterator[Finding]:
+def _findings(whole: CostProfile, name: str, known: Program | None, runs: Sequence[_Run]) -> Iterator[Finding]:
     graphs = sorted(cost.name for cost in whole.costs if cost.name.startswith("command_buffer"))
     if graphs:
         message = f"Kernels ran inside {len(graphs)} CUDA graphs ({graphs[0]}, …), which hide whose they were."

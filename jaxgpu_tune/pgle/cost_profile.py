@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Cost", "Latency", "Profile", "is_communication", "merged", "percentile"]
+__all__ = ["Cost", "CostProfile", "Latency", "communications", "is_communication", "merged", "xla_percentile"]
 
 SEPARATOR = "::"
 COLLECTIVES = (
@@ -51,7 +51,7 @@ class Latency(NamedTuple):
     us: float
 
 
-class Profile(NamedTuple):
+class CostProfile(NamedTuple):
     """What a program's instructions cost. Equal if all entries are, in order."""
 
     costs: tuple[Cost, ...] = ()
@@ -76,9 +76,9 @@ class Profile(NamedTuple):
         lines = sorted(repr(tuple(entry)) for entry in (*self.costs, *self.latencies))
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
-    def sorted(self) -> Profile:
+    def sorted(self) -> CostProfile:
         """By name, so that two files of one content are one text."""
-        return Profile(tuple(sorted(self.costs)), tuple(sorted(self.latencies)))
+        return CostProfile(tuple(sorted(self.costs)), tuple(sorted(self.latencies)))
 
     def faults(self) -> tuple[str, ...]:
         """What no measurement can have given: no name, a cost below zero or that is no number; one sentence each."""
@@ -94,7 +94,12 @@ def is_communication(name: str) -> bool:
     return name.startswith(COLLECTIVES)
 
 
-def percentile(values: Sequence[float], percent: float) -> float:
+def communications(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the names that are of instructions that communicate."""
+    return tuple(filter(is_communication, names))
+
+
+def xla_percentile(values: Sequence[float], percent: float) -> float:
     """The value of that rank, rounded down, as XLA takes it of several profiles.
 
     The 90th percentile of three values is the middle one.
@@ -103,7 +108,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[int(percent / 100 * (len(ordered) - 1))]
 
 
-def merged(profiles: Iterable[Profile], percent: float = 50) -> Profile:
+def merged(profiles: Iterable[CostProfile], percent: float = 50) -> CostProfile:
     """One profile of several runs: each entry's percentile over the runs that have it.
 
     The same as XLA's own ``aggregate_profiled_instructions``, which forgets latencies.
@@ -115,7 +120,7 @@ def merged(profiles: Iterable[Profile], percent: float = 50) -> Profile:
             costs.setdefault((cost.name, cost.fingerprint), []).append(cost.us)
         for latency in profile.latencies:
             latencies.setdefault((latency.source, latency.target), []).append(latency.us)
-    return Profile(
-        tuple(Cost(name, percentile(times, percent), bound) for (name, bound), times in costs.items()),
-        tuple(Latency(*pair, percentile(times, percent)) for pair, times in latencies.items()),
+    return CostProfile(
+        tuple(Cost(name, xla_percentile(times, percent), bound) for (name, bound), times in costs.items()),
+        tuple(Latency(*pair, xla_percentile(times, percent)) for pair, times in latencies.items()),
     ).sorted()

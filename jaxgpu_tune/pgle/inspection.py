@@ -6,10 +6,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..model import Finding
-from .cost_profile import Profile, is_communication
+from ..pgle.cost_profile import communications
+from .cost_profile import CostProfile, is_communication
 from .program import Program
 
-__all__ = ["Change", "Difference", "Match", "Summary", "difference", "match_findings", "matched", "summary"]
+__all__ = [
+    "CostChange",
+    "Match",
+    "ProfileDifference",
+    "Summary",
+    "match_findings",
+    "matched",
+    "profile_difference",
+    "summary",
+]
 
 LITTLE = 0.5
 
@@ -46,10 +56,10 @@ class Match(NamedTuple):
     @property
     def collectives(self) -> tuple[str, ...]:
         """The collectives without a cost."""
-        return tuple(name for name in self.missing if is_communication(name))
+        return communications(self.missing)
 
 
-class Change(NamedTuple):
+class CostChange(NamedTuple):
     """An instruction that both profiles have, in microseconds."""
 
     name: str
@@ -57,15 +67,15 @@ class Change(NamedTuple):
     after: float
 
 
-class Difference(NamedTuple):
+class ProfileDifference(NamedTuple):
     """Changes: the largest first, by microseconds."""
 
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[CostChange, ...]
 
 
-def summary(profile: Profile, longest: int = 10) -> Summary:
+def summary(profile: CostProfile, longest: int = 10) -> Summary:
     """The profile in numbers, with so many of its longest entries."""
     costs = profile.by_name
     talking = [us for name, us in costs.items() if is_communication(name)]
@@ -81,7 +91,7 @@ def summary(profile: Profile, longest: int = 10) -> Summary:
     )
 
 
-def matched(profile: Profile, program: Program) -> Match:
+def matched(profile: CostProfile, program: Program) -> Match:
     """As XLA does it: an entry of another fingerprint is dropped, others go by the instruction's name."""
     ours = [cost for cost in profile.costs if cost.fingerprint in ("", program.fingerprint)]
     names = {cost.name for cost in ours} | {one.source for one in profile.latencies}
@@ -94,7 +104,7 @@ def matched(profile: Profile, program: Program) -> Match:
     return Match(program.name, tuple(sorted(wanted & names)), tuple(sorted(wanted - names)), tuple(unused))
 
 
-def match_findings(match: Match, profile: Profile, program: Program) -> Iterator[Finding]:
+def match_findings(match: Match, profile: CostProfile, program: Program) -> Iterator[Finding]:
     """What of it costs speed."""
     others = [one for one in profile.fingerprints if one != program.fingerprint]
     if others:
@@ -117,9 +127,13 @@ def match_findings(match: Match, profile: Profile, program: Program) -> Iterator
         yield Finding("pgle-collectives-missing", "warning", message, hint)
 
 
-def difference(before: Profile, after: Profile) -> Difference:
+def profile_difference(before: CostProfile, after: CostProfile) -> ProfileDifference:
     """By the names that XLA looks up."""
     old, new = before.by_name, after.by_name
-    both = [Change(name, old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
+    both = [
+        CostChange(name, old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]
+    ]
     changes = sorted(both, key=lambda one: -abs(one.after - one.before))
-    return Difference(tuple(sorted(old.keys() - new.keys())), tuple(sorted(new.keys() - old.keys())), tuple(changes))
+    return ProfileDifference(
+        tuple(sorted(old.keys() - new.keys())), tuple(sorted(new.keys() - old.keys())), tuple(changes)
+    )

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import BadSetting
 from ..model import Finding
 from .binary_form import parse_binary, print_binary
-from .cost_profile import Profile
+from .cost_profile import CostProfile
 from .text_form import parse_text, print_text
 
 __all__ = ["ENDINGS", "any_form", "bad_profile", "checked_target", "read_folder", "read_profile", "write_profile"]
@@ -31,7 +31,7 @@ def bad_profile(message: str, hint: str = "") -> BadSetting:
     return BadSetting.of([Finding("bad-profile", "error", message, hint)])
 
 
-def read_profile(path: str | os.PathLike[str]) -> Profile:
+def read_profile(path: str | os.PathLike[str]) -> CostProfile:
     """The profile in a file, as XLA will read it. Raises BadSetting if XLA would not, or if there is nothing in it."""
     file = Path(path)
     data = _bytes_of(file)
@@ -49,7 +49,7 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     return _sound(profile, file)
 
 
-def any_form(path: str | os.PathLike[str]) -> Profile:
+def any_form(path: str | os.PathLike[str]) -> CostProfile:
     """The profile in a file of whatever name. Raises BadSetting if it holds none."""
     file = Path(path)
     data = _bytes_of(file)
@@ -59,7 +59,7 @@ def any_form(path: str | os.PathLike[str]) -> Profile:
     return _sound(parse_text(data.decode()) if form == TEXT else parse_binary(data), file)
 
 
-def read_folder(path: str | os.PathLike[str]) -> Mapping[str, Profile]:
+def read_folder(path: str | os.PathLike[str]) -> Mapping[str, CostProfile]:
     """Each program's profile by its fingerprint. Raises BadSetting with all that is wrong with the folder."""
     names: dict[str, Path] = {}
     for file in sorted(Path(path).iterdir()):  # .pbtxt after .pb, so that it takes its place
@@ -84,7 +84,7 @@ def checked_target(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def write_profile(profile: Profile, path: str | os.PathLike[str]) -> Path:
+def write_profile(profile: CostProfile, path: str | os.PathLike[str]) -> Path:
     """Write the form that the name says, whole or not at all. Raises BadSetting for a name that XLA would pass over."""
     file = checked_target(path)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
@@ -93,7 +93,7 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def _sound(profile: Profile, file: Path) -> Profile:
+def _sound(profile: CostProfile, file: Path) -> CostProfile:
     faults = [*profile.faults(), *(() if profile.costs or profile.latencies else ("it has no entry",))]
     if faults:
         raise BadSetting.of([Finding("bad-profile", "error", f"{file}: {fault}.") for fault in faults[:5]])

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..proof.wire import entries, varint
+from ..proof.wire import pairs, varint
 from .profile_files import bad_profile
 
-__all__ = ["Instruction", "Program", "program_of_proto", "program_of_text", "read_program"]
+__all__ = ["Program", "ScheduledInstruction", "program_of_proto", "program_of_text", "read_program"]
 
 NOT_MISSED = frozenset(
     {
@@ -32,7 +32,7 @@ FINGERPRINT = re.compile(r'fingerprint_before_lhs="?([0-9a-f]+)')
 MODULE = re.compile(r"^HloModule ([^\s,]+)", re.MULTILINE)
 
 
-class Instruction(NamedTuple):
+class ScheduledInstruction(NamedTuple):
     """``name`` as a trace tells it, ``scheduled`` as the scheduler looks it up (empty: made after scheduling).
 
     ``wrapped``: of a start, the instruction inside that its kernels are named by; the scheduler takes that name as
@@ -54,7 +54,7 @@ class Program(NamedTuple):
 
     name: str
     fingerprint: str
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[ScheduledInstruction, ...]
     looped: frozenset[str]
 
     @property
@@ -74,7 +74,7 @@ class Program(NamedTuple):
         return frozenset(one.scheduled for one in ours if one.opcode not in NOT_MISSED and not _ends(one))
 
 
-def _ends(one: Instruction) -> bool:
+def _ends(one: ScheduledInstruction) -> bool:
     return one.opcode.endswith("-done") or one.scheduled.partition(".")[0].endswith("-done")
 
 
@@ -95,7 +95,7 @@ def program_of_text(text: str) -> Program:
     """The program that HLO text describes; without instructions where it describes none."""
     name, bound = MODULE.search(text), FINGERPRINT.search(text)
     looped = set(CALLED.findall(text))
-    found: list[Instruction] = []
+    found: list[ScheduledInstruction] = []
     computation = ""
     for line in text.splitlines():
         if header := HEADER.match(line):
@@ -103,7 +103,9 @@ def program_of_text(text: str) -> Program:
             looped |= {computation} if header["entry"] else set()
         elif (one := LINE.match(line)) and computation:
             scheduled = SCHEDULED.search(line)
-            found.append(Instruction(one["name"], scheduled[1] if scheduled else "", one["opcode"], computation))
+            found.append(
+                ScheduledInstruction(one["name"], scheduled[1] if scheduled else "", one["opcode"], computation)
+            )
     return _named(Program(name[1] if name else "", bound[1] if bound else "", tuple(found), frozenset(looped)))
 
 
@@ -129,11 +131,11 @@ Field = tuple[int, Any]
 
 def program_of_proto(data: bytes) -> Program:
     """The program in the bytes of a serialized ``HloModuleProto``."""
-    fields = list(_fields(data))
-    computations = [list(_fields(value)) for number, value in fields if number == MODULE_COMPUTATIONS]
+    fields = list(pairs(data))
+    computations = [list(pairs(value)) for number, value in fields if number == MODULE_COMPUTATIONS]
     names = {_number(one, COMPUTATION_ID): _text(one, COMPUTATION_NAME) for one in computations}
     looped = {_number(fields, MODULE_ENTRY)}
-    found: list[Instruction] = []
+    found: list[ScheduledInstruction] = []
     roots = {_number(one, COMPUTATION_ID): _root(one) for one in computations}
     bound = _fingerprint(fields, MODULE_ATTRIBUTES)
     for one in computations:
@@ -147,24 +149,22 @@ def program_of_proto(data: bytes) -> Program:
 
 
 def _instructions(computation: list[Field]) -> Iterator[list[Field]]:
-    return (list(_fields(value)) for number, value in computation if number == COMPUTATION_INSTRUCTIONS)
+    return (list(pairs(value)) for number, value in computation if number == COMPUTATION_INSTRUCTIONS)
 
 
-def _instruction(raw: list[Field], computation: str, roots: Mapping[int, str]) -> Instruction:
-    metadata = next((list(_fields(value)) for number, value in raw if number == METADATA), [])
+def _instruction(raw: list[Field], computation: str, roots: Mapping[int, str]) -> ScheduledInstruction:
+    metadata = next((list(pairs(value)) for number, value in raw if number == METADATA), [])
     opcode = _text(raw, OPCODE)
     inside = (roots.get(number, "") for number in _packed(raw, CALLED_IDS)) if opcode == "async-start" else ()
-    return Instruction(_text(raw, NAME), _text(metadata, SCHEDULING_NAME), opcode, computation, next(iter(inside), ""))
+    return ScheduledInstruction(
+        _text(raw, NAME), _text(metadata, SCHEDULING_NAME), opcode, computation, next(iter(inside), "")
+    )
 
 
 def _root(computation: list[Field]) -> str:
     """The name of the instruction whose result is the computation's."""
     wanted = _number(computation, COMPUTATION_ROOT)
     return next((_text(raw, NAME) for raw in _instructions(computation) if _number(raw, INSTRUCTION_ID) == wanted), "")
-
-
-def _fields(data: bytes) -> Iterator[Field]:
-    return ((number, value) for number, _, value, _ in entries(data))
 
 
 def _text(fields: list[Field], wanted: int) -> str:
@@ -189,7 +189,7 @@ def _packed(fields: list[Field], wanted: int) -> Iterator[int]:
 
 def _fingerprint(fields: list[Field], wanted: int) -> str:
     for attributes in (value for number, value in fields if number == wanted and isinstance(value, bytes)):
-        for pair in (list(_fields(value)) for _, value in _fields(attributes) if isinstance(value, bytes)):
+        for pair in (list(pairs(value)) for _, value in pairs(attributes) if isinstance(value, bytes)):
             if _text(pair, 1) == KEY:
                 return _text(pair, 2)
     return ""

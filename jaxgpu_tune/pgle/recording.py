@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from ..knowledge.families import acts
 from ..model import Finding, Report
 
 __all__ = ["RECORDING", "obstacles", "refusals"]
@@ -24,7 +25,6 @@ RECORDING = {
     "xla_gpu_enable_latency_hiding_scheduler": True,
     "xla_gpu_enable_command_buffer": "",
 }
-CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
 DAEMONS = ("nv-hostengine", "dcgm-exporter")
 OPTIONS = ("jax_enable_pgle", "jax_compilation_cache_expect_pgle")
 DONE = ("set", "kept", "default")
@@ -40,7 +40,7 @@ def refusals(report: Report, option: str) -> Iterator[Finding]:
 
 def obstacles(environ: Mapping[str, str], processes: Path = Path("/proc")) -> Iterator[Finding]:
     """What would leave a trace of JAX's profiler empty: CUPTI serves one tool at a time."""
-    tools = sorted(name for name, value in environ.items() if value and name.startswith(CUPTI_TOOLS))
+    tools = sorted(name for name, value in environ.items() if value and acts(name, "profiles"))
     if tools:
         message = f"{tools[0]} tells of a tool that profiles this command already, and CUPTI serves one at a time."
         hint = "Record without it; or convert its own report: `nsys export --type sqlite`, then `jaxgpu-tune pgle convert`."

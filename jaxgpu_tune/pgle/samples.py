@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from .cost_profile import Cost, Profile, is_communication, percentile
+from .cost_profile import Cost, CostProfile, is_communication, xla_percentile
 from .program import Program
 
-__all__ = ["Sample", "by_module", "costs_of", "main_module"]
+__all__ = ["Sample", "by_module", "costs_of_samples", "main_module"]
 
 NCCL = "nccl"
 
@@ -49,7 +49,7 @@ def main_module(samples: Iterable[Sample]) -> str:
     return next(iter(by_module(samples)), "")
 
 
-def costs_of(samples: Iterable[Sample], percent: float = 50, program: Program | None = None) -> Profile:
+def costs_of_samples(samples: Iterable[Sample], percent: float = 50, program: Program | None = None) -> CostProfile:
     """The profile of one program's samples.
 
     Its instructions by the names that the scheduler looks up, where ``program`` tells.
@@ -59,7 +59,7 @@ def costs_of(samples: Iterable[Sample], percent: float = 50, program: Program | 
     for sample in samples:
         name = names.get(sample.instruction, sample.instruction)
         grouped.setdefault(name, {}).setdefault(sample.place, []).append(sample)
-    return Profile(tuple(Cost(name, _cost(name, places, percent)) for name, places in grouped.items())).sorted()
+    return CostProfile(tuple(Cost(name, _cost(name, places, percent)) for name, places in grouped.items())).sorted()
 
 
 def _cost(name: str, places: Mapping[str, list[Sample]], percent: float) -> float:
@@ -67,10 +67,10 @@ def _cost(name: str, places: Mapping[str, list[Sample]], percent: float) -> floa
     times = {place: _executions(found) for place, found in places.items()}
     talks = is_communication(name) or any(NCCL in one.kernel for found in places.values() for one in found)
     if not talks:
-        return percentile([took for found in times.values() for took in found], percent) / 1e3
+        return xla_percentile([took for found in times.values() for took in found], percent) / 1e3
     if len({len(found) for found in times.values()}) == 1:
-        return percentile([min(together) for together in zip(*times.values(), strict=True)], percent) / 1e3
-    return min(percentile(found, percent) for found in times.values()) / 1e3
+        return xla_percentile([min(together) for together in zip(*times.values(), strict=True)], percent) / 1e3
+    return min(xla_percentile(found, percent) for found in times.values()) / 1e3
 
 
 def _executions(samples: Sequence[Sample]) -> list[float]:

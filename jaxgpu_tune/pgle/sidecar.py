@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..model import Finding, Machine
 from ..planning.xla_flags.grammar import scan
-from .cost_profile import Profile
+from .cost_profile import CostProfile
 
 __all__ = ["Sidecar", "differences", "flags_of", "read_sidecar", "sidecar_path", "stale", "taken_with", "write_sidecar"]
 
@@ -48,7 +48,9 @@ class Sidecar(NamedTuple):
     runs: int | None = None
 
 
-def taken_with(profile: Profile, machine: Machine, xla_flags: str, command: tuple[str, ...], **more: Any) -> Sidecar:
+def taken_with(
+    profile: CostProfile, machine: Machine, xla_flags: str, command: tuple[str, ...], **more: Any
+) -> Sidecar:
     """The sidecar of a profile of this machine and command."""
     gpus = None if machine.gpus is None else tuple(gpu.name or "unknown" for gpu in machine.gpus)
     plugins = None if machine.plugins is None else dict(machine.plugins)
@@ -92,11 +94,11 @@ def read_sidecar(profile: str | os.PathLike[str]) -> Sidecar | None:
 
 def flags_of(text: str) -> dict[str, str]:
     """The flags of a text that matter to the program: the last of a name counts."""
-    read = {token.name: "true" if token.value is None else token.value for token in scan(text).tokens if token.name}
+    read = {token.name: token.meant for token in scan(text).tokens if token.name}
     return {name: value for name, value in read.items() if not name.startswith(NO_MATTER)}
 
 
-def stale(path: str | os.PathLike[str], profile: Profile, now: Sidecar) -> Iterator[Finding]:
+def stale(path: str | os.PathLike[str], profile: CostProfile, now: Sidecar) -> Iterator[Finding]:
     """Whether the profile was taken with what it is to be used with.
 
     What is unknown on either side is no difference.

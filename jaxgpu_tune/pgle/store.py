@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..model import Finding
 from .sidecar import Sidecar, differences, read_sidecar, write_sidecar
 
-__all__ = ["Recorded", "default_root", "finish", "new_folder", "recorded", "why_none"]
+__all__ = ["Recorded", "default_root", "finish_recording", "new_folder", "recorded", "why_none"]
 
 MARK = "recorded"
 """The sidecar of a finished recording is ``recorded.json``; a folder without it is none."""
@@ -44,7 +44,7 @@ def new_folder(root: Path) -> Path:
     return folder
 
 
-def finish(folder: Path, sidecar: Sidecar) -> tuple[str, ...]:
+def finish_recording(folder: Path, sidecar: Sidecar) -> tuple[str, ...]:
     """Say that it is whole; the names of the programs that were kept, none: nothing was."""
     names = sorted({name for file in folder.glob("*-cache") if (name := file.name.rsplit("-", 2)[0])})
     if names:

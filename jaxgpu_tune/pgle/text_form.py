@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .cost_profile import Cost, Latency, Profile
+from .cost_profile import Cost, CostProfile, Latency
 
 __all__ = ["parse_text", "print_text"]
 
@@ -26,13 +26,13 @@ ESCAPES = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11}
 ESCAPED = re.compile(rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 
 
-class Token(NamedTuple):
+class ProtoToken(NamedTuple):
     kind: str
     text: str
     line: int
 
 
-def parse_text(text: str) -> Profile:
+def parse_text(text: str) -> CostProfile:
     """Raises ValueError that names the line which cannot be read."""
     tokens = _Tokens(text)
     costs: list[Cost] = []
@@ -47,10 +47,10 @@ def parse_text(text: str) -> Profile:
                     Latency(entry.get("source", ""), entry.get("target", ""), entry.get("latency_us", 0.0))
                 )
         tokens.skip(",", ";")
-    return Profile(tuple(costs), tuple(latencies))
+    return CostProfile(tuple(costs), tuple(latencies))
 
 
-def print_text(profile: Profile) -> str:
+def print_text(profile: CostProfile) -> str:
     """One line an entry."""
     costs = (f"costs {{ name: {_quoted(cost.full_name)} cost_us: {cost.us!r} }}\n" for cost in profile.costs)
     latencies = (
@@ -67,7 +67,7 @@ class _Tokens:
         self.rest = _scan(text)
         self.head = next(self.rest)
 
-    def take(self) -> Token:
+    def take(self) -> ProtoToken:
         token, self.head = self.head, next(self.rest, self.head)
         return token
 
@@ -91,17 +91,17 @@ class _Tokens:
         return token.text
 
 
-def _scan(text: str) -> Iterator[Token]:
+def _scan(text: str) -> Iterator[ProtoToken]:
     at, line = 0, 1
     while at < len(text):
         found = TOKEN.match(text, at)
         if found is None:
             raise ValueError(f"line {line}: {text[at : at + 20]!r} is no part of a profile")
         if found.lastgroup != "blank":
-            yield Token(str(found.lastgroup), found.group(), line)
+            yield ProtoToken(str(found.lastgroup), found.group(), line)
         line += found.group().count("\n")
         at = found.end()
-    yield Token("", "the end", line)
+    yield ProtoToken("", "the end", line)
 
 
 def _entries(tokens: _Tokens, field: str) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..model import Finding
-from .cost_profile import is_communication
+from ..pgle.cost_profile import communications
 
 __all__ = ["INFO", "Use", "cache_findings", "findings_of", "main_use", "recording_findings", "uses_in"]
 
@@ -48,7 +48,7 @@ class Use(NamedTuple):
     @property
     def collectives(self) -> tuple[str, ...]:
         """The collectives that are missing: without them the scheduler guesses at what it is to hide."""
-        return tuple(name for name in self.missing if is_communication(name))
+        return communications(self.missing)
 
 
 class _Reading:

@@ -16,7 +16,7 @@ from .select import facts_of, nothing_set, select, unheeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..knowledge.installs import Fault
+    from ..knowledge.installs import InstallFault
     from .base.conditions import Facts
 
 
@@ -43,7 +43,7 @@ class Draft(Value):
     preset: Preset
     facts: Facts
     target: Target
-    faults: tuple[Fault, ...]
+    faults: tuple[InstallFault, ...]
     outcome: Outcome
     flags: str
 
@@ -97,7 +97,7 @@ class Chosen(Value):
         return frozenset(setting.name for setting in settings if setting.kind == "env")
 
 
-def _chosen(request: Request, sight: Sight, facts: Facts, target: Target, faults: tuple[Fault, ...]) -> Chosen:
+def _chosen(request: Request, sight: Sight, facts: Facts, target: Target, faults: tuple[InstallFault, ...]) -> Chosen:
     preset, machine = sight.preset, sight.observation.machine
     fraction = _fraction_of(preset, request, sight.observation, facts)
     whole = preset._replace(settings=(*preset.settings, *fraction.settings))
@@ -155,7 +155,7 @@ def _explicit(request: Request, observation: Observation, facts: Facts, target: 
     return explicit(request, fraction, observation, target)
 
 
-def _faults(request: Request, machine: Machine, facts: Facts) -> tuple[Fault, ...]:
+def _faults(request: Request, machine: Machine, facts: Facts) -> tuple[InstallFault, ...]:
     """The faults of what is installed that flags avoid."""
     if not machine.gpus:
         return ()

@@ -10,10 +10,10 @@ from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, preset_names
-from ..knowledge.tables import written
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
 from ..model import NOTHING, Explanation, Gpu, Preset, Setting, SettingKind
+from ..wording import nearest, written
 from .base.conditions import Facts, all_met
 from .composing import compose, is_preset
 from .release.target import Target
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..named import Files
 
 
-__all__ = ["closest", "containing", "explain", "numbered", "plain_name"]
+__all__ = ["closest_name", "containing", "explain", "name_alone", "numbered_gpus"]
 
 ARGUMENTS = Arguments.__annotations__
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -38,9 +38,9 @@ def explain(
 ) -> Explanation | None:
     """What is known of a flag (with or without dashes), a variable, a jax.config option or presets; None: nothing is.
 
-    ``files``: what each file of a preset holds that ``plain_name`` names. Raises UnknownPreset and BadSetting for names that can only be presets'.
+    ``files``: what each file of a preset holds that ``name_alone`` names. Raises UnknownPreset and BadSetting for names that can only be presets'.
     """
-    plain = plain_name(name)
+    plain = name_alone(name)
     if is_preset(plain):
         return _of_preset(compose(plain, files), facts)
     if plain in ARGUMENTS or plain == "preset":
@@ -57,7 +57,7 @@ def explain(
         does=found.does if found else known.help_text(plain) or _reader(plain),
         traps=found.traps if found else "",
         source=found.source if found else "",
-        here=" · ".join(numbered(gpus)) if plain == VISIBLE else _here(kind, plain, target),
+        here=" · ".join(numbered_gpus(gpus)) if plain == VISIBLE else _here(kind, plain, target),
         presets=tuple(f"{preset}: {_text(setting.value)} ({_measured(setting, facts)})" for preset, setting in stated),
         translations=tuple(_rule_text(rule) for rule in rules(kind, plain)),
         hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
@@ -65,7 +65,7 @@ def explain(
     )
 
 
-def plain_name(name: str) -> str:
+def name_alone(name: str) -> str:
     """A name without the dashes and the value that may have been copied with it."""
     return name.strip().lstrip("-").split("=", 1)[0]
 
@@ -113,23 +113,21 @@ def _where(setting: Setting, facts: Facts) -> str:
     return f"{where}{f'; {_measured(setting, facts)}' if all_met(setting.when, facts) else ' (not here)'}"
 
 
-def numbered(gpus: Iterable[Gpu]) -> Iterator[str]:
+def numbered_gpus(gpus: Iterable[Gpu]) -> Iterator[str]:
     """Which GPU each of JAX's numbers is, since they count from 0 whatever CUDA_VISIBLE_DEVICES names (R56)."""
     for gpu in gpus:
         if gpu.uuid:
             yield f"JAX's GPU {gpu.index} is {gpu.uuid} ({gpu.name or 'unknown GPU'})"
 
 
-def closest(name: str, target: Target) -> str | None:
+def closest_name(name: str, target: Target) -> str | None:
     """The flag, option, variable or preset that was probably meant."""
-    from difflib import get_close_matches
-
     release = target.releases[0] if target.releases else known.releases()[-1]
     plain = name.strip()
-    flag = known.closest(plain, release) if plain.startswith(("-", "xla_")) else None
-    option = options.closest(plain, target.jax_release) if plain.lower().startswith("jax_") else None
-    preset = next(iter(get_close_matches(plain.lower(), preset_names(), 1)), None)
-    return flag or option or variables.misspelt(plain) or preset or known.closest(plain, release)
+    flag = known.closest_flag(plain, release) if plain.startswith(("-", "xla_")) else None
+    option = options.closest_option(plain, target.jax_release) if plain.lower().startswith("jax_") else None
+    preset = nearest(plain.lower(), preset_names())
+    return flag or option or variables.misspelt(plain) or preset or known.closest_flag(plain, release)
 
 
 def _reader(name: str) -> str:

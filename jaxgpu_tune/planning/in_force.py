@@ -9,10 +9,11 @@ from collections.abc import Iterable
 
 from ..knowledge.pool import registering_flags
 from ..values import Value
+from ..wording import is_true
 from .base.wish import Wish
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
 
-__all__ = ["InForce", "in_force", "is_on"]
+__all__ = ["InForce", "in_force"]
 
 PLATFORMS = "jax_platforms"
 
@@ -40,14 +41,9 @@ def in_force(wishes: Iterable[Wish]) -> InForce:
     return InForce(
         cpu=_is_cpu(others.get(PLATFORMS) or others.get(PLATFORMS.upper()) or ""),
         unified=has_unified_memory({UNIFIED: others.get(UNIFIED)}),
-        registers=any(is_on(flags.get(name)) for name in registering_flags()),
+        registers=any(is_true(flags.get(name)) for name in registering_flags()),
         collective_bytes=int(pool) * 2**20 if pool.isascii() and pool.isdigit() else 0,
     )
-
-
-def is_on(text: str | None) -> bool:
-    """Whether a flag's text means true to XLA."""
-    return (text or "").lower() in ("true", "1")
 
 
 def _is_cpu(text: str) -> bool:

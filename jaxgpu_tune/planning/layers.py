@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import BadSetting, UnknownPreset
-from ..knowledge.tables import written
 from ..model import Finding, Observation, Setting
 from ..named import Named
 from ..state import Layer
+from ..wording import written
 from .base.secrets import shown_value
 from .base.wish import Stated, Wish
 from .composing import compose

@@ -10,6 +10,7 @@ from ..errors import BadSetting, UnknownArgument, UnknownPreset
 from ..model import NOTHING, Finding, Machine, Setting
 from ..named import Named
 from ..values import Value, jsonable
+from ..wording import nearest
 from .base.wish import Problem
 from .composing import compose
 from .in_force import InForce
@@ -233,10 +234,8 @@ def _fraction(value: Any, processes_per_gpu: Any) -> Iterable[Finding]:
 
 def _unknown(name: str) -> Finding:
     """The finding for an argument that does not exist, with the nearest that does."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, Arguments.__annotations__, 1)
-    hint = f"Did you mean {near[0]}=?" if near else f"The arguments are: {', '.join(Arguments.__annotations__)}."
+    near = nearest(name, Arguments.__annotations__)
+    hint = f"Did you mean {near}=?" if near else f"The arguments are: {', '.join(Arguments.__annotations__)}."
     return Finding("unknown-argument", "error", f"There is no argument {name!r}.", hint)
 
 

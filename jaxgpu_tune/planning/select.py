@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..knowledge.families import acts
 from ..model import Decision, Finding, Gpu, Machine, Origin, Preset, Setting
 from ..values import Value
-from .base.conditions import Facts, Verdict, all_met, evaluate
+from .base.conditions import ConditionAnswer, Facts, all_met, evaluate
 from .findings.plan_hazards import withheld
 from .request import Request
 from .settings.from_arguments import THRESHOLD_FLAGS
@@ -21,7 +22,7 @@ __all__ = [
     "unheeded",
 ]
 
-FOR_GPUS = ("xla_gpu_", "NCCL_", "CUDA_", "XLA_PYTHON_CLIENT_", "XLA_CLIENT_")
+FLAGS_FOR_GPUS = "xla_gpu_"
 MIB = 2**20
 REMEDIES = {
     "compute_capability": "Pass unmeasured=True (--unmeasured) to set it all the same; `jaxgpu-tune compare` tells whether it pays on your program.",
@@ -167,7 +168,7 @@ def _sets_nothing(preset: Preset, facts: Facts) -> Finding:
     return Finding("preset-sets-nothing", "warning", message, REMEDIES.get(often.condition if often else "", ""))
 
 
-def _is_of_other_gpus(missed: list[Verdict]) -> bool:
+def _is_of_other_gpus(missed: list[ConditionAnswer]) -> bool:
     """Whether all that speaks against a setting is that it was measured on other GPUs."""
     return bool(missed) and all(one.condition == "compute_capability" and one.met is False for one in missed)
 
@@ -183,12 +184,16 @@ def advised(preset: Preset, facts: Facts) -> Iterator[Finding]:
             yield Finding("advice", "note", text)
 
 
-def _missed(setting: Setting, facts: Facts) -> list[Verdict]:
+def _missed(setting: Setting, facts: Facts) -> list[ConditionAnswer]:
     """The conditions of a setting that do not hold here, or are unknown."""
-    if setting.name.startswith(FOR_GPUS) and facts.platform != "cuda":
+    if _is_for_a_gpu(setting) and facts.platform != "cuda":
         sentence = "No NVIDIA GPU is used here." if facts.platform else "Whether there is an NVIDIA GPU is unknown."
-        return [Verdict("platform", False if facts.platform else None, sentence)]
+        return [ConditionAnswer("platform", False if facts.platform else None, sentence)]
     return [verdict for verdict in evaluate(setting.when, facts) if verdict.met is not True]
+
+
+def _is_for_a_gpu(setting: Setting) -> bool:
+    return setting.name.startswith(FLAGS_FOR_GPUS) or (setting.kind == "env" and acts(setting.name, "gpu"))
 
 
 def _sized(settings: tuple[Setting, ...], layer_bytes: int) -> tuple[Setting, ...]:

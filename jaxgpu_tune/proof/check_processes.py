@@ -13,7 +13,7 @@ from time import monotonic
 from ..errors import BadSetting, JaxGpuTuneError
 from ..host.distributed import Store
 from ..host.own_settings import own_settings
-from ..host.phase import Joined, joined
+from ..host.phase import Joined, joined_job
 from ..model import Finding
 from ..planning.findings.agreement import disagreements, missing
 from ..values import jsonable
@@ -42,7 +42,7 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
     if not _is_time(timeout):
         message = f"timeout={timeout!r} is not valid; allowed: a number of seconds above 0."
         raise BadSetting.of([Finding("bad-argument", "error", message)])
-    job = joined()
+    job = joined_job()
     if job is None:
         raise JaxGpuTuneError.of([NOT_JOINED])
     if job.count == 1:

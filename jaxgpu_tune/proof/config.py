@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from ..host.compilation_cache import FOLDER, folder_findings
-from ..host.phase import MISSING, option_value, plain
+from ..host.compilation_cache import FOLDER, cache_folder_findings
+from ..host.phase import MISSING, option_as_text, option_value
 from ..knowledge import options
-from .flags_read_back import shown
+from .flags_read_back import shown_option
 from .verification import Verified
 from .wanted import Wanted
 
@@ -31,13 +31,13 @@ def verified_option(option: Wanted, jax_version: str | None, platform: str) -> V
     here = option_value(config, option.name)
     if spec is None or here is MISSING:
         return Verified("jax_config", option.name, option.text, "ignored", "this jax has no such option")
-    everywhere = plain(_everywhere(config, option.name, here))
+    everywhere = option_as_text(_everywhere(config, option.name, here))
     wanted = spec.default if option.text is None else options.parse(spec, option.text)
     answer: tuple[ProofStatus, str] = (
         ("ignored", option.late) if option.late else _status(spec, wanted, (here, everywhere), platform)
     )
     return Verified(
-        "jax_config", option.name, option.text, *answer, shown(here if everywhere == wanted else everywhere)
+        "jax_config", option.name, option.text, *answer, shown_option(here if everywhere == wanted else everywhere)
     )
 
 
@@ -58,7 +58,7 @@ def _status(spec: options.OptionSpec, wanted: Any, values: tuple[Any, Any], plat
         return "overridden", f"a context manager sets it to {here!r} in this thread"
     if spec.name == PLATFORMS and wanted and not _runs_on(wanted, platform):
         return "ignored", f"JAX runs on {platform}: it had started before this was set, or what is listed is not there"
-    unusable = next(folder_findings(wanted), None) if spec.name == FOLDER else None
+    unusable = next(cache_folder_findings(wanted), None) if spec.name == FOLDER else None
     return ("ignored", unusable.message) if unusable else ("effective", "jax.config holds it")
 
 

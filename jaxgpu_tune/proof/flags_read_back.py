@@ -8,10 +8,10 @@ from functools import partial, reduce
 from ..knowledge.compile_surface import JAX_SETS, JAXLIB_SETS, PROCESS_WIDE
 from ..knowledge.flag_spec import FlagSpec
 from ..knowledge.flag_values import on_top
-from ..knowledge.tables import text_of
 from ..planning.release.compile_options import fields_written
 from ..planning.release.target import Target
 from ..values import Value
+from ..wording import setting_text
 from .verification import Verified
 from .wanted import FLAGS, Wanted
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Options = Mapping[str, Any]
 
 
-__all__ = ["PLATFORM_MISFIT", "Reading", "agree", "shown", "verified_flag"]
+__all__ = ["PLATFORM_MISFIT", "OptionsReadBack", "agree", "shown_option", "verified_flag"]
 
 JAXLIB_READS = "xla_force_host_platform_device_count"
 """The one process-wide flag that is not the plugin's: jaxlib's own CPU client reads it."""
@@ -34,7 +34,7 @@ GPU_ONLY = "xla_gpu_"
 PLATFORM_MISFIT = "JAX runs on the CPU, where nothing reads it"
 
 
-class Reading(Value):
+class OptionsReadBack(Value):
     """What was read back of XLA's options.
 
     ``parsed``: what jaxlib made of XLA_FLAGS; ``compiled``: the same after jax edited it; ``plugin``: asks for the plugin's
@@ -49,16 +49,18 @@ class Reading(Value):
     now: Mapping[str, tuple[str, ...]]
 
 
-def verified_flag(flag: Wanted, reading: Reading) -> Verified:
+def verified_flag(flag: Wanted, reading: OptionsReadBack) -> Verified:
     """The flag with what became of it."""
     expected = _expected(flag, flag.values, reading.target)
     options = _options_of(flag.name, reading)
-    found = None if options is None or not expected else ", ".join(shown(options[field]) for field in expected)
+    found = None if options is None or not expected else ", ".join(shown_option(options[field]) for field in expected)
     status, why = _status(flag, expected, reading, options)
     return Verified("xla_flag", flag.name, flag.text, status, why, found)
 
 
-def _status(flag: Wanted, expected: Options, reading: Reading, options: Options | None) -> tuple[ProofStatus, str]:
+def _status(
+    flag: Wanted, expected: Options, reading: OptionsReadBack, options: Options | None
+) -> tuple[ProofStatus, str]:
     if flag.late:
         return "ignored", flag.late
     holds = None if options is None or not expected else _hold(expected, options, reading.target)
@@ -72,7 +74,7 @@ def _status(flag: Wanted, expected: Options, reading: Reading, options: Options 
     return ("effective", "XLA's options hold it") if holds else _why_not(flag, expected, reading)
 
 
-def _unread(name: str, reading: Reading) -> str:
+def _unread(name: str, reading: OptionsReadBack) -> str:
     """Why nothing comes of a flag whatever its value; empty if something reads it."""
     spec = reading.target.flag(name)
     if name.startswith(GPU_ONLY) and reading.platform == "cpu":
@@ -82,7 +84,7 @@ def _unread(name: str, reading: Reading) -> str:
     return ""
 
 
-def _overwritten(flag: Wanted, reading: Reading, options: Options | None, holds: bool | None) -> str:
+def _overwritten(flag: Wanted, reading: OptionsReadBack, options: Options | None, holds: bool | None) -> str:
     now = reading.now.get(flag.name, ())
     became = f"to {' '.join(now)!r}" if now else "so that it is gone"
     start = f"{FLAGS} was changed after configure(), {became}"
@@ -94,7 +96,7 @@ def _overwritten(flag: Wanted, reading: Reading, options: Options | None, holds:
     return f"{start}; {'what took effect cannot be told' if holds is None else 'what was applied did not take effect'}"
 
 
-def _why_not(flag: Wanted, expected: Options, reading: Reading) -> tuple[ProofStatus, str]:
+def _why_not(flag: Wanted, expected: Options, reading: OptionsReadBack) -> tuple[ProofStatus, str]:
     """Another flag of the text, jax itself, or too late: in the order in which they can be told."""
     rivals = [name for name in reading.now if name != flag.name and _writes(name, expected, reading)]
     if rivals and any(_adds(name, reading) for name in (flag.name, *rivals)):
@@ -109,12 +111,12 @@ def _why_not(flag: Wanted, expected: Options, reading: Reading) -> tuple[ProofSt
     return "ignored", f"XLA had read {FLAGS} before it held this"
 
 
-def _writes(name: str, fields: Options, reading: Reading) -> bool:
+def _writes(name: str, fields: Options, reading: OptionsReadBack) -> bool:
     spec = reading.target.flag(name)
     return spec is not None and not set(spec.fields).isdisjoint(fields)
 
 
-def _adds(name: str, reading: Reading) -> bool:
+def _adds(name: str, reading: OptionsReadBack) -> bool:
     """Whether a flag adds to a list, or takes away from it, where others replace it: ``+X``, or a switch for one member."""
     spec = reading.target.flag(name)
     lists = [reading.target.flag(field) for field in spec.fields] if spec is not None else []
@@ -123,7 +125,7 @@ def _adds(name: str, reading: Reading) -> bool:
     return spec.form == "bool" or any(on_top(spec, "", text) != text for text in reading.now.get(name, ()))
 
 
-def _options_of(name: str, reading: Reading) -> Options | None:
+def _options_of(name: str, reading: OptionsReadBack) -> Options | None:
     """The options that decide about a flag: those of a compile, or the plugin's own for what it reads once."""
     if reading.platform != "cpu" and name in PROCESS_WIDE and name != JAXLIB_READS:
         return reading.plugin()
@@ -185,8 +187,8 @@ def _members(text: str) -> list[str]:
     return text.split(",") if text else []
 
 
-def shown(value: Any) -> str:
+def shown_option(value: Any) -> str:
     """A value that was read back, as one would write it."""
     if isinstance(value, dict):
         return ",".join(f"{key}={item}" for key, item in value.items())
-    return text_of(value)
+    return setting_text(value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Answer = tuple[ProofStatus, str, str | None]
 
 
-__all__ = ["Memory", "memory_of", "verified_allocator", "verified_fraction", "verified_preallocation"]
+__all__ = ["AllocatorNumbers", "allocator_numbers", "verified_allocator", "verified_fraction", "verified_preallocation"]
 
 TOLERANCE = 0.01
 """Of the total: the driver keeps some of it, which NVML counts and CUDA does not."""
@@ -25,16 +25,16 @@ POOL, NUMBERS, NOTHING = "a pool", "numbers but no pool", "no numbers"
 KEEPS = {"": POOL, "default": POOL, "bfc": POOL, "cuda_async": NUMBERS, "platform": NOTHING}
 
 
-class Memory(Value):
+class AllocatorNumbers(Value):
     """One GPU: ``total`` bytes (None: unknown) and the allocator's own numbers, empty where it keeps none."""
 
     total: int | None
     stats: Mapping[str, int]
 
 
-def memory_of(devices: Iterable[Any], totals: Mapping[int, int | None]) -> tuple[Memory, ...]:
+def allocator_numbers(devices: Iterable[Any], totals: Mapping[int, int | None]) -> tuple[AllocatorNumbers, ...]:
     """The memory of each device; ``totals``: the bytes of each GPU by its number in CUDA's order."""
-    return tuple(Memory(totals.get(_number(device)), _stats(device)) for device in devices)
+    return tuple(AllocatorNumbers(totals.get(_number(device)), _stats(device)) for device in devices)
 
 
 def _number(device: Any) -> int:
@@ -49,7 +49,7 @@ def _stats(device: Any) -> Mapping[str, int]:
         return {}
 
 
-def verified_fraction(text: str, memory: tuple[Memory, ...]) -> Answer:
+def verified_fraction(text: str, memory: tuple[AllocatorNumbers, ...]) -> Answer:
     """The limit of the pool against the fraction of the total, within one percent of the total."""
     found = [
         one.stats.get("bytes_limit", 0) / one.total for one in memory if one.total and one.stats.get("bytes_limit")
@@ -67,7 +67,7 @@ def verified_fraction(text: str, memory: tuple[Memory, ...]) -> Answer:
     )
 
 
-def verified_preallocation(text: str, memory: tuple[Memory, ...]) -> Answer:
+def verified_preallocation(text: str, memory: tuple[AllocatorNumbers, ...]) -> Answer:
     """Whether the pool has its full size already. Without preallocation it may have grown to it."""
     full = [_is_full(one.stats) for one in memory]
     if not full or None in full:
@@ -83,7 +83,7 @@ def _is_full(stats: Mapping[str, int]) -> bool | None:
     return None if not limit or pool is None else pool >= limit * (1 - TOLERANCE)
 
 
-def verified_allocator(text: str, memory: tuple[Memory, ...]) -> Answer:
+def verified_allocator(text: str, memory: tuple[AllocatorNumbers, ...]) -> Answer:
     """Told by the numbers that an allocator keeps: a pool's, others, or none (run on 0.11.2)."""
     name, found = text.lower(), {_kind(one.stats) for one in memory}
     if len(found) != 1 or name not in KEEPS:

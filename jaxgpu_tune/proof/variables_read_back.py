@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..knowledge.families import acts, family_of
 from ..planning.base.secrets import shown_value
 from ..planning.settings.pool_variables import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 from ..values import Value
@@ -14,18 +15,12 @@ from .wanted import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .memory_read_back import Answer, Memory
+    from .memory_read_back import AllocatorNumbers, Answer
 
 
 __all__ = ["Signs", "verified_variable"]
 
-GPU_ONLY = ("XLA_PYTHON_CLIENT_", "XLA_CLIENT_", "NCCL_", "CUDA_", "TF_FORCE_UNIFIED_MEMORY", "TF_CUDA_")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-WHO_READS = {
-    "NCCL_": "NCCL reads it with the first communicator, and tells only with NCCL_DEBUG=INFO and NCCL_DEBUG_FILE set",
-    "CUDA_": "the CUDA driver reads it and does not tell",
-    "XLA_": "the backend reads it and does not tell",
-}
 
 
 class Signs(Value):
@@ -33,7 +28,7 @@ class Signs(Value):
 
     platform: str
     environ: Mapping[str, str]
-    memory: tuple[Memory, ...]
+    memory: tuple[AllocatorNumbers, ...]
     nccl_log: str
 
 
@@ -48,7 +43,7 @@ def verified_variable(variable: Wanted, around: Signs) -> Verified:
         return Verified("env", name, text, "overwritten", f"{became} after configure(){_took_effect(variable, around)}")
     if text is None:
         return Verified("env", name, text, "effective", "it is still not set")
-    if around.platform == "cpu" and name.startswith(GPU_ONLY):
+    if around.platform == "cpu" and acts(name, "gpu"):
         return Verified("env", name, text, "ignored", PLATFORM_MISFIT)
     return Verified("env", name, text, *_read_back(name, text, around))
 
@@ -70,10 +65,9 @@ def _read_back(name: str, text: str, around: Signs) -> Answer:
         return "effective", "NCCL's log says that it was read", text
     if name.startswith("NCCL_DEBUG") and around.nccl_log:
         return "effective", "NCCL writes its log", None
-    owner = next(
-        (who for prefix, who in WHO_READS.items() if name.startswith(prefix)), "nothing tells whether it is read"
-    )
-    return "unreadable", f"it still holds this; {owner}", None
+    family = family_of(name)
+    who = "nothing tells whether it is read" if family is None else family.reader
+    return "unreadable", f"it still holds this; {who}", None
 
 
 def _visible(text: str, around: Signs) -> Answer:

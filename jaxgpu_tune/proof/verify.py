@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from ..errors import BadSetting, TooEarly
-from ..host.compilation_cache import FOLDER, folder_findings
+from ..host.compilation_cache import FOLDER, cache_folder_findings
 from ..host.detect import detect_machine
 from ..host.phase import phase
 from ..model import Finding, Machine, Report
 from ..planning.release.target import target_of
 from .config import GPU_NAMES, PLATFORMS, verified_option
-from .flags_read_back import PLATFORM_MISFIT, Reading, verified_flag
-from .memory_read_back import memory_of
+from .flags_read_back import PLATFORM_MISFIT, OptionsReadBack, verified_flag
+from .memory_read_back import allocator_numbers
 from .variables_read_back import Signs, verified_variable
 from .verification import PROVEN, Verification, Verified
 from .wanted import FLAGS, Wanted, applied_here, flag_values, left_by_parent
@@ -69,7 +69,7 @@ def _read_back(wanted: Iterable[Wanted], machine: Machine) -> Verification:
     return Verification(items, findings, platform, len(devices))
 
 
-def _verified(one: Wanted, reading: Reading, around: Signs, machine: Machine) -> Verified:
+def _verified(one: Wanted, reading: OptionsReadBack, around: Signs, machine: Machine) -> Verified:
     if one.kind == "xla_flag":
         return verified_flag(one, reading)
     if one.kind == "env":
@@ -77,8 +77,8 @@ def _verified(one: Wanted, reading: Reading, around: Signs, machine: Machine) ->
     return verified_option(one, machine.jax, around.platform)
 
 
-def _reading(devices: list[Any], machine: Machine) -> Reading:
-    return Reading(
+def _reading(devices: list[Any], machine: Machine) -> OptionsReadBack:
+    return OptionsReadBack(
         target=target_of(machine),
         platform=devices[0].platform,
         parsed=parsed_options(),
@@ -93,7 +93,7 @@ def _signs(devices: list[Any], machine: Machine) -> Signs:
     return Signs(
         platform=devices[0].platform,
         environ=dict(os.environ),
-        memory=memory_of(devices, totals) if devices[0].platform != "cpu" else (),
+        memory=allocator_numbers(devices, totals) if devices[0].platform != "cpu" else (),
         nccl_log=_nccl_log(os.environ),
     )
 
@@ -128,7 +128,7 @@ def _findings(items: Iterable[Verified], stray: bool) -> Iterator[Finding]:
 
 def _hint(item: Verified) -> str:
     """What to do; for a cache's folder that cannot be used, as the plan says it."""
-    unusable = folder_findings(item.value) if item.name == FOLDER else ()
+    unusable = cache_folder_findings(item.value) if item.name == FOLDER else ()
     return next((f.hint for f in unusable if f.message == item.why), HINTS[item.status])
 
 

@@ -53,7 +53,7 @@ def flag_values(text: str) -> dict[str, tuple[str, ...]]:
     """Each flag of an XLA_FLAGS text with its values in order."""
     found: dict[str, tuple[str, ...]] = {}
     for token in scan(text).tokens:
-        value = "true" if token.value is None else token.value
+        value = token.meant
         found[token.name or token.text] = (*found.get(token.name or token.text, ()), value)
     return found
 

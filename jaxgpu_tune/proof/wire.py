@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     Raw: TypeAlias = int | bytes
 
 
-__all__ = ["Field", "Schema", "decode", "entries", "schema_of", "sub_message", "varint", "zeros"]
+__all__ = [
+    "Field",
+    "Schema",
+    "decode",
+    "entries",
+    "fields_by_number",
+    "pairs",
+    "schema_of",
+    "sub_message",
+    "varint",
+    "zeros",
+]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FILE = re.compile(rb"\n[\x07-\x7f](?=[a-z][\w./+-]*\.proto)")
@@ -59,6 +70,19 @@ def sub_message(data: bytes, number: int) -> bytes:
     """The message in field ``number`` of another; empty if it is not there."""
     found = _all(data, number)
     return bytes(found[-1]) if found else b""
+
+
+def pairs(data: bytes) -> Iterator[tuple[int, Any]]:
+    """(field number, value), in the order of the bytes."""
+    return ((number, value) for number, _, value, _ in entries(data))
+
+
+def fields_by_number(data: bytes) -> dict[int, list[Any]]:
+    """Field number -> its values, in the order of the bytes."""
+    found: dict[int, list[Any]] = {}
+    for number, value in pairs(data):
+        found.setdefault(number, []).append(value)
+    return found
 
 
 def _all(data: bytes, number: int) -> list[Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from ..wording import by_severity
 from .html import boxed, finding_html, table_html
-from .parts import sorted_findings
 from .table import hanging, table
 from .text import findings_lines, terminal_width
 
@@ -44,7 +44,7 @@ def comparison_text(found: Comparison, width: int | None = None) -> str:
         *hanging(_title(found), columns),
         *table([_reordered(row) for row in rows], columns, "  "),
         *(line for text in _notes(found) for line in hanging(text, columns)),
-        *findings_lines(sorted_findings(found.findings), columns),
+        *findings_lines(by_severity(found.findings), columns),
     ]
     words = found.reference.trials[-1].last_words if found.reference.trials else ""
     lines += ["Its last words:", *(f"  {line}" for line in words.splitlines())] if words else []
@@ -56,7 +56,7 @@ def comparison_html(found: Comparison) -> str:
     rows = (tuple(map(escape, _reordered(_cells(found, variant)))) for variant in found.variants)
     parts = [
         f"<strong>{escape(_title(found))}</strong>",
-        *map(finding_html, sorted_findings(found.findings)),
+        *map(finding_html, by_severity(found.findings)),
         table_html(_reordered(HEAD), rows),
         *(f"<p>{escape(text)}</p>" for text in _notes(found)),
         f"<code>{escape(found.command)}</code>" if found.command else "",

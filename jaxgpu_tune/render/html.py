@@ -7,17 +7,17 @@ from html import escape
 
 from ..model import Decision, Finding, Gpu, Machine, Preset, Report
 from ..planning.base.secrets import without_secrets
+from ..wording import by_severity
 from .parts import (
+    became,
     by_owner,
     change,
+    decisions_in_force,
     grouped,
-    in_force,
     label,
     machine_facts,
     machine_line,
-    outcome,
     size_text,
-    sorted_findings,
 )
 from .verdict import headline, off, worth
 
@@ -54,14 +54,16 @@ line-height:inherit;border:none;border-bottom:1px solid color-mix(in srgb,curren
 def render_html(report: Report) -> str:
     """The report as one ``<div>`` with its own style; only the colours of severities are fixed, the rest is inherited."""
     report = without_secrets(report)
-    findings, would = sorted_findings(report.findings), off(report)
+    findings, would = by_severity(report.findings), off(report)
     parts = [
         f"<strong>{escape(headline(report))}</strong> {escape(worth(report))}",
         *map(finding_html, (f for f in findings if f.severity != "note")),
         *(_changes(heading, decisions, would) for heading, decisions in by_owner(report, would=would).items()),
         folded(
             "Reasons",
-            table_html(("setting", "value", "status", "reason"), (_decision(d, would) for d in in_force(report))),
+            table_html(
+                ("setting", "value", "status", "reason"), (_decision(d, would) for d in decisions_in_force(report))
+            ),
         ),
         folded("Notes", "".join(finding_html(f) for f in findings if f.severity == "note")),
         folded("Nothing emitted for", table_html(("setting", "status", "reason"), _others(report))),
@@ -106,7 +108,7 @@ def finding_html(finding: Finding) -> str:
 
 def _decision(decision: Decision, would: bool) -> tuple[str, ...]:
     source = f" <em>({escape(decision.source)})</em>" if decision.source else ""
-    status = outcome(decision, would=would)
+    status = became(decision, would=would)
     return code_html(label(decision)), value_html(decision.value), status, escape(decision.reason) + source
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from ..model import Decision, Finding, Gpu, Machine, Report
+from ..model import Decision, Gpu, Machine, Report
+from ..wording import typed_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,16 +12,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IN_FORCE",
+    "became",
     "by_owner",
     "change",
+    "decisions_in_force",
     "grouped",
-    "in_force",
     "label",
     "machine_facts",
     "machine_line",
-    "outcome",
     "size_text",
-    "sorted_findings",
 ]
 
 IN_FORCE = frozenset({"set", "kept", "merged", "translated", "removed"})
@@ -30,21 +28,15 @@ IN_FORCE = frozenset({"set", "kept", "merged", "translated", "removed"})
 
 CHANGED = frozenset({"removed", "translated", "dropped", "late"})
 """Statuses of what was set already, or asked for, and does not stay as it was."""
-SEVERITIES = ("error", "warning", "note")
 GIB = 1 << 30
 
 
 def label(setting: Decision | Verified) -> str:
     """A setting as one types it: a flag with its dashes, a variable or an option by its name."""
-    return f"--{setting.name}" if setting.kind == "xla_flag" else setting.name
+    return typed_name(setting.kind, setting.name)
 
 
-def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors first, then warnings and notes; each kind in its own order."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-def in_force(report: Report) -> list[Decision]:
+def decisions_in_force(report: Report) -> list[Decision]:
     """The decisions that take effect, and those that were asked for or inherited and cannot."""
     return [d for d in report.decisions if d.status in IN_FORCE or d.status in ("dropped", "late")]
 
@@ -83,10 +75,10 @@ def change(decision: Decision, *, would: bool = False) -> str:
             if value
             else f"{name}: {gone}, nothing replaces it here"
         )
-    return f"{name}: {outcome(decision, would=would)}" + (f" ({value})" if value else "")
+    return f"{name}: {became(decision, would=would)}" + (f" ({value})" if value else "")
 
 
-def outcome(decision: Decision, *, would: bool) -> str:
+def became(decision: Decision, *, would: bool) -> str:
     """What became of a setting, or ``would`` have."""
     acted = decision.status in CHANGED - {"late"} or decision.status in ("set", "merged")
     return f"would be {decision.status}" if would and acted else decision.status
@@ -94,7 +86,7 @@ def outcome(decision: Decision, *, would: bool) -> str:
 
 def grouped(report: Report) -> dict[str, list[Decision]]:
     """The other decisions, by status: nothing is emitted for them."""
-    shown = in_force(report)
+    shown = decisions_in_force(report)
     groups: dict[str, list[Decision]] = {}
     for decision in report.decisions:
         if decision not in shown:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
-from .parts import by_owner, change, grouped, in_force, label, machine_line, outcome, sorted_findings
+from ..wording import by_severity
+from .parts import became, by_owner, change, decisions_in_force, grouped, label, machine_line
 from .table import hanging, table, wrapped
 from .verdict import headline, off, worth
 
@@ -49,7 +50,7 @@ def render_details(report: Report, width: int | None = None) -> str:
         findings_lines(report.findings, columns),
         _section(
             "Settings that would hold" if off(report) else "Settings",
-            _decision_lines(in_force(report), columns, off(report)),
+            _decision_lines(decisions_in_force(report), columns, off(report)),
         ),
         _section("Nothing emitted for", _group_lines(grouped(report), columns)),
         _section("Environment as it would be" if off(report) else "Environment", _environ_lines(report)),
@@ -72,7 +73,7 @@ def _change_lines(report: Report, width: int) -> list[str]:
 
 def _brief_findings(findings: Iterable[Finding], width: int, room: int) -> list[str]:
     """Errors and warnings in full where there is room, else a line each, else counted; notes are counted."""
-    told = [finding for finding in sorted_findings(findings) if finding.severity != "note"]
+    told = [finding for finding in by_severity(findings) if finding.severity != "note"]
     notes = len(list(findings)) - len(told)
     lines = findings_lines(told, width)
     if len(lines) + bool(notes) > room:
@@ -95,7 +96,7 @@ def findings_text(findings: Iterable[Finding], width: int | None = None) -> str:
 
 def findings_lines(findings: Iterable[Finding], width: int) -> list[str]:
     """As ``findings_text``, in lines."""
-    return [line for finding in sorted_findings(findings) for line in _finding(finding, width)]
+    return [line for finding in by_severity(findings) for line in _finding(finding, width)]
 
 
 def _finding(finding: Finding, width: int) -> list[str]:
@@ -114,12 +115,12 @@ def _decision_lines(decisions: list[Decision], width: int, would: bool) -> list[
         return []
     if width < WIDE:
         return [line for decision in decisions for line in _stacked(decision, width, would)]
-    rows = [(label(d), _value(d), outcome(d, would=would), _why(d)) for d in decisions]
+    rows = [(label(d), _value(d), became(d, would=would), _why(d)) for d in decisions]
     return table([("setting", "value", "status", "reason"), *rows], width, indent="  ")
 
 
 def _stacked(decision: Decision, width: int, would: bool) -> list[str]:
-    head = f"{label(decision)} = {_value(decision)} ({outcome(decision, would=would)})"
+    head = f"{label(decision)} = {_value(decision)} ({became(decision, would=would)})"
     return [*wrapped(head, width, "  "), *wrapped(_why(decision), width, "      ")]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from ..wording import by_severity
 from .html import boxed, code_html, finding_html, table_html, value_html
-from .parts import label, sorted_findings
+from .parts import label
 from .table import hanging, wrapped
 from .text import findings_lines, terminal_width
 
@@ -36,7 +37,7 @@ def render_verification_html(verification: Verification) -> str:
     )
     parts = [
         f"<strong>{escape(_title(verification))}</strong>",
-        *map(finding_html, sorted_findings(verification.findings)),
+        *map(finding_html, by_severity(verification.findings)),
         table_html(("setting", "value", "status", "why"), rows),
     ]
     return boxed(*parts)

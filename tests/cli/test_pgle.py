@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile
 from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.sidecar import Sidecar, read_sidecar, write_sidecar
 from tests.child import ROOT, clean_environ
 
 TRACE = ROOT / "tests" / "measure" / "traces" / "fsdp-h200x2.xplane.pb.gz"
-PROFILE = Profile((Cost("all-gather-start", 70.0), Cost("fusion.1", 2.5)))
+PROFILE = CostProfile((Cost("all-gather-start", 70.0), Cost("fusion.1", 2.5)))
 HEAD = "1128 21:46:04.400022   13661"
 SAYS = f"""
 import os, sys

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jaxgpu_tune.cli import IN_A_HURRY
 from jaxgpu_tune.cli.group import COMMANDS, group
 from jaxgpu_tune.cli.parameters import Option
-from jaxgpu_tune.cli.plain import read
+from jaxgpu_tune.cli.plain import read_words
 from tests.effort import examples
 
 
@@ -47,7 +47,7 @@ def read_by_click(name: str, words: list[str]) -> dict[str, Any] | None:
 def test_what_is_read_plainly_is_what_click_reads(name: str, data: st.DataObject) -> None:
     """Whatever click refuses is left to it."""
     words = data.draw(words_of(name))
-    plain = read(import_module(f"jaxgpu_tune.cli.{name}").PARAMETERS, words)
+    plain = read_words(import_module(f"jaxgpu_tune.cli.{name}").PARAMETERS, words)
     if plain is not None:
         assert plain == read_by_click(name, words)
 
@@ -62,7 +62,7 @@ def test_what_is_read_plainly_is_what_click_reads(name: str, data: st.DataObject
 )
 def test_usual_lines_are_read_plainly(name: str, line: str) -> None:
     """Otherwise nothing would be gained."""
-    plain = read(import_module(f"jaxgpu_tune.cli.{name}").PARAMETERS, line.split())
+    plain = read_words(import_module(f"jaxgpu_tune.cli.{name}").PARAMETERS, line.split())
     assert plain is not None and plain == read_by_click(name, line.split())
 
 

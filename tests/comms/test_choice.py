@@ -12,10 +12,10 @@ import pytest
 from jax.sharding import Mesh
 
 from jaxgpu_tune.comms import AllReduce
-from jaxgpu_tune.comms.choice import Facts, against_facts, against_message, against_rows, kind_of
+from jaxgpu_tune.comms.choice import MeshFacts, against_facts, against_message, against_rows, kernel_for
 from jaxgpu_tune.comms.shapes import Shape, one_shot_bytes
 
-FINE = Facts(
+FINE = MeshFacts(
     world=2,
     platforms=("gpu",),
     version="PJRT C API\ncuda 13000",
@@ -136,12 +136,12 @@ def test_which_rows_the_fused_kernel_serves(width: int, gamma: object, reason: s
 
 def test_large_messages_go_in_two_steps_where_that_moves_less() -> None:
     """Never with two ranks; with more of them above a size."""
-    assert kind_of(1 << 30, 2) == "one-shot"
+    assert kernel_for(1 << 30, 2) == "one-shot"
     for world in (4, 8):
         most = one_shot_bytes(world)
-        assert kind_of(most, world) == "one-shot"
-        assert kind_of(2 * most, world) == "two-shot"
-        assert kind_of(most + 16, world) == "two-shot"
+        assert kernel_for(most, world) == "one-shot"
+        assert kernel_for(2 * most, world) == "two-shot"
+        assert kernel_for(most + 16, world) == "two-shot"
 
 
 @pytest.mark.parametrize("world", [2, 4, 8])
@@ -152,7 +152,7 @@ def test_every_message_fits_its_region(world: int, max_bytes: int) -> None:
     near = {max(16, min(max_bytes, (1 << power) + 16 * step)) for power in range(4, 25) for step in (-1, 0, 1)}
     for size in {*near, max_bytes}:
         vectors = size // 16
-        assert (2 * -(-vectors // world) if kind_of(size, world) == "two-shot" else vectors) <= region, size
+        assert (2 * -(-vectors // world) if kernel_for(size, world) == "two-shot" else vectors) <= region, size
         if not against_rows((vectors, 8), jnp.bfloat16, jnp.bfloat16, world):
             assert vectors <= region, f"fused, {size}"
 

@@ -24,7 +24,7 @@ def test_the_names_are_jaxs() -> None:
 
 def codes(folder: object) -> list[str]:
     """What is told of a directory."""
-    return [finding.code for finding in cache.folder_findings(None if folder is None else str(folder))]
+    return [finding.code for finding in cache.cache_folder_findings(None if folder is None else str(folder))]
 
 
 def test_a_directory_that_can_be_made_or_written_to_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_a_file_and_what_lies_below_one_cannot_hold_it(tmp_path: Path) -> None:
     """The path that is in the way is named."""
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "one" / "two"):
-        (finding,) = cache.folder_findings(str(folder))
+        (finding,) = cache.cache_folder_findings(str(folder))
         assert (finding.code, finding.severity) == ("cache-unwritable", "warning")
         assert f"={folder}: {tmp_path / 'file'} is no directory" in finding.message
     (tmp_path / "gone").symlink_to("/nowhere/else")
@@ -51,7 +51,7 @@ def test_a_directory_without_the_right_to_write_is_told(
 ) -> None:
     """Root may do everything, so the answer of the system is given here."""
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & right)
-    (finding,) = cache.folder_findings(str(tmp_path / "new"))
+    (finding,) = cache.cache_folder_findings(str(tmp_path / "new"))
     assert finding.code == "cache-unwritable" and f"{tmp_path} cannot be written to" in finding.message
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaxgpu_tune.host.cuda_folder import folder_findings, has_libdevice
+from jaxgpu_tune.host.cuda_folder import cuda_folder_findings, has_libdevice
 from jaxgpu_tune.model import Machine
 from tests.fleet import machine
 
 
 def told(folder: object, where: Machine) -> list[str]:
     """The codes of what is told of a folder there."""
-    return [finding.code for finding in folder_findings(str(folder) if folder else None, where)]
+    return [finding.code for finding in cuda_folder_findings(str(folder) if folder else None, where)]
 
 
 def test_it_is_empty_where_no_libdevice_lies_below_it(tmp_path: Path) -> None:
@@ -21,5 +21,5 @@ def test_it_is_empty_where_no_libdevice_lies_below_it(tmp_path: Path) -> None:
     assert told(None, own) == told("", own) == told(tmp_path, own._replace(gpus=())) == []
     (tmp_path / "nvvm" / "libdevice").mkdir(parents=True)
     assert told(tmp_path, own) == [] and has_libdevice(str(tmp_path)) and not has_libdevice(None)
-    (finding,) = folder_findings("/no/such", own)
+    (finding,) = cuda_folder_findings("/no/such", own)
     assert "--xla_gpu_cuda_data_dir=/no/such: no nvvm/libdevice" in finding.message

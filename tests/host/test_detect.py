@@ -12,7 +12,7 @@ import pytest
 from jaxgpu_tune import BadSetting, Machine
 from jaxgpu_tune.host import detect
 from jaxgpu_tune.host.detect import MACHINE_FILE, _is_wsl, detect_machine, machine_file, machine_of_file
-from jaxgpu_tune.host.found import Found
+from jaxgpu_tune.host.found import NvmlAnswer
 from jaxgpu_tune.host.packages import Installed
 from jaxgpu_tune.host.phase import Joined
 from jaxgpu_tune.model import Gpu
@@ -86,7 +86,7 @@ def test_r38_wsl_is_told_by_its_kernel(release: str | None, wsl: bool | None, mo
 
 def test_a_machine_has_the_parts_that_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in its place; what a job has joined counts only for this process."""
-    cards = Found((Gpu(0), Gpu(1)), "580.1", "13.0")
+    cards = NvmlAnswer((Gpu(0), Gpu(1)), "580.1", "13.0")
     versions = Installed(jax="1", jaxlib="2", plugins={"p": "3"}, nccl="4", libraries={"l": "5"})
     monkeypatch.setattr(detect, "find_gpus", lambda _: cards)
     monkeypatch.setattr(detect, "installed_versions", lambda: versions)
@@ -104,7 +104,7 @@ def test_a_machine_has_the_parts_that_were_found(monkeypatch: pytest.MonkeyPatch
     assert (found.processes.rank, found.processes.count, found.processes.local_device_ids) == (1, 2, (1,))
     other = detect_machine({**environ, "OMPI_COMM_WORLD_SIZE": "4"}, live=False).processes
     assert (other.rank, other.count) == (0, 4)
-    monkeypatch.setattr(detect, "find_gpus", lambda _: Found(None))
+    monkeypatch.setattr(detect, "find_gpus", lambda _: NvmlAnswer(None))
     assert detect_machine(environ).processes.local_device_ids is None
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune import Machine, plan
 from jaxgpu_tune.host import gpus as module
-from jaxgpu_tune.host.gpus import Found, find_gpus
+from jaxgpu_tune.host.gpus import NvmlAnswer, find_gpus
 from tests.child import told
 from tests.host.fake_nvml import GIB, BrokenNvml, Card, FakeNvml
 
@@ -97,7 +97,7 @@ def test_unified_memory_is_unknown() -> None:
 
 def test_a_broken_driver_is_a_fact() -> None:
     """Nothing is learned, nothing is raised."""
-    assert find_gpus({}, BrokenNvml()) == Found(None)
+    assert find_gpus({}, BrokenNvml()) == NvmlAnswer(None)
 
 
 @pytest.mark.parametrize("dead", sorted(FakeNvml().answers))
@@ -119,7 +119,7 @@ def test_r51_each_kind_of_device_node_counts(tmp_path: Any, monkeypatch: pytest.
     """WSL has /dev/dxg alone; without any node NVML is not touched and there is no GPU."""
     assert "/dev/dxg" in module.NODES
     monkeypatch.setattr(module, "NODES", (str(tmp_path / "none"),))
-    assert find_gpus({}) == Found(())
+    assert find_gpus({}) == NvmlAnswer(())
     (tmp_path / "dxg").touch()
     monkeypatch.setattr(module, "NODES", (str(tmp_path / "dxg"),))
     assert module.has_device_node()
@@ -179,7 +179,7 @@ def test_a_driver_that_hangs_is_unknown_and_does_not_keep_the_process(tmp_path: 
     assert told(dedent(code), timeout=300) == [[["warning"]] * 3, [None] * 3, 1]
 
 
-def absurd(**answers: Any) -> Found:
+def absurd(**answers: Any) -> NvmlAnswer:
     """What is found where NVML answers two cards' facts, but for these."""
     nvml = FakeNvml(Card("GPU-1", bus=(0, 1, 0)), Card("GPU-2", bus=(0, 2, 0)))
     nvml.answers |= {name: (lambda *_, value=value: value) for name, value in answers.items()}

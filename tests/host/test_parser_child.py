@@ -46,21 +46,21 @@ NAMES = st.sampled_from(["good", "good2", "bad", "odd", "strange"])
 @given(st.lists(NAMES, max_size=5), st.sampled_from(["ends", "logs", "names known"]), st.sampled_from([1, 2]))
 def test_what_is_refused_is_what_is_unknown_or_has_a_bad_value(names: list[str], ends: str, stream: int) -> None:
     """Whatever a bad value hides, and on whichever stream it is said."""
-    refused = child.refused(parser(ends, stream), [f"--{name}={number}" for number, name in enumerate(names)])
+    refused = child.refused_flags(parser(ends, stream), [f"--{name}={number}" for number, name in enumerate(names)])
     assert refused == sorted({name for name in names if not name.startswith("good")})
 
 
 def test_a_parser_that_says_nothing_or_goes_on_is_not_believed() -> None:
     for parse in (lambda: None, lambda: os._exit(1), parser("goes on")):
         with pytest.raises(child.Unanswered, match="does not read XLA_FLAGS as known") as raised:
-            child.refused(parse, ["--good=1"])
+            child.refused_flags(parse, ["--good=1"])
         assert not raised.value.lasting
 
 
 def test_a_parser_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "LIMIT", 1)
     with pytest.raises(child.Unanswered, match="did not read XLA_FLAGS within 1 seconds"):
-        child.refused(signal.pause, ["--good=1"])
+        child.refused_flags(signal.pause, ["--good=1"])
 
 
 def test_work_apart_tells_how_it_ended_and_what_it_wrote() -> None:

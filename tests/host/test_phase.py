@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from jaxgpu_tune.host.phase import MISSING, joined, option_value, plain, users_of_jax
+from jaxgpu_tune.host.phase import MISSING, joined_job, option_as_text, option_value, users_of_jax
 from tests.child import run
 
 ASK = "from jaxgpu_tune.host.phase import phase, live_config\n"
@@ -91,7 +91,13 @@ def test_an_option_of_an_enum_is_a_word() -> None:
         O1 = 31
         HIGH = "highest"
 
-    assert (plain(Level.O1), plain(Level.HIGH), plain("x"), plain(3), plain(None)) == ("o1", "highest", "x", 3, None)
+    assert (
+        option_as_text(Level.O1),
+        option_as_text(Level.HIGH),
+        option_as_text("x"),
+        option_as_text(3),
+        option_as_text(None),
+    ) == ("o1", "highest", "x", 3, None)
 
 
 def test_the_packages_that_hold_jax_at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +119,7 @@ def test_the_packages_that_hold_jax_at_the_top(monkeypatch: pytest.MonkeyPatch) 
 def test_a_job_is_joined_between_initialize_and_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     state = SimpleNamespace(client=None, process_id=1, num_processes=4)
     monkeypatch.setitem(sys.modules, "jax._src.distributed", SimpleNamespace(global_state=state))
-    assert joined() is None
+    assert joined_job() is None
     state.client = object()
-    found = joined()
+    found = joined_job()
     assert found is not None and (found.rank, found.count, found.client) == (1, 4, state.client)

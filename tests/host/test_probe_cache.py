@@ -19,8 +19,8 @@ ANSWER = {"jaxlib": {"refused": []}}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cache.write(QUESTION, ANSWER)
-    assert cache.read(QUESTION) == ANSWER
+    cache.keep_answer(QUESTION, ANSWER)
+    assert cache.kept_answer(QUESTION) == ANSWER
     return tmp_path / "jaxgpu_tune" / "probe"
 
 
@@ -48,7 +48,7 @@ def test_what_is_no_answer_is_a_miss(what: str, folder: Path) -> None:
     if what != "a link to a good file":
         path.unlink()
     PLANTED[what](path)
-    assert cache.read(QUESTION) is None
+    assert cache.kept_answer(QUESTION) is None
 
 
 @pytest.mark.parametrize("what", [*PLANTED][:5])
@@ -87,13 +87,13 @@ def test_one_at_a_time_holds_a_question(folder: Path) -> None:
 
 def test_an_answer_is_kept_for_its_own_question_alone(folder: Path) -> None:
     """Nor is one believed that was changed, or that another form of this library wrote."""
-    assert cache.read({**QUESTION, "more": 1}) is None
+    assert cache.kept_answer({**QUESTION, "more": 1}) is None
     (path,) = folder.glob("*.json")
     whole = path.read_text()
     for old, new in (('"form": 1', '"form": 2'), ('"refused": []', '"refused": [""]'), ("level=2", "level=3")):
         assert old in whole
         path.write_text(whole.replace(old, new))
-        assert cache.read(QUESTION) is None
+        assert cache.kept_answer(QUESTION) is None
     path.write_text(whole)
-    assert cache.read(QUESTION) == ANSWER
+    assert cache.kept_answer(QUESTION) == ANSWER
     assert sorted(entry.suffix for entry in folder.iterdir()) == [".json"]

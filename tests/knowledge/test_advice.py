@@ -7,15 +7,15 @@ import string
 import pytest
 
 from jaxgpu_tune.knowledge import flags
-from jaxgpu_tune.knowledge.advice import COMPARISON, MEASURES, Rule, advice_for, link_gb_per_s, rules
+from jaxgpu_tune.knowledge.advice import COMPARISON, MEASURES, AdviceRule, advice_for, advice_rules, link_gb_per_s
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
 
 AUTHORED = {table["code"]: table for table in read_toml(f"{DATA}/advice.toml")["rule"]}
-every_rule = pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
+every_rule = pytest.mark.parametrize("rule", advice_rules(), ids=lambda rule: rule.code)
 
 
 @every_rule
-def test_a_rule_is_complete(rule: Rule) -> None:
+def test_a_rule_is_complete(rule: AdviceRule) -> None:
     """Code, sentences, a public source, and conditions on measures that exist."""
     assert rule.code == rule.code.lower() and " " not in rule.code
     assert rule.message.endswith(".") and rule.do.endswith(".") and rule.evidence.endswith(".")
@@ -26,7 +26,7 @@ def test_a_rule_is_complete(rule: Rule) -> None:
 
 
 @every_rule
-def test_a_rule_tells_figures(rule: Rule) -> None:
+def test_a_rule_tells_figures(rule: AdviceRule) -> None:
     """What it gave where it was measured, or what it can give here; its own measures are among those that exist."""
     names = {name for text in (rule.message, rule.evidence) for _, name, _, _ in string.Formatter().parse(text) if name}
     assert names <= set(MEASURES)
@@ -36,14 +36,14 @@ def test_a_rule_tells_figures(rule: Rule) -> None:
 
 
 @every_rule
-def test_a_rule_names_flags_that_exist(rule: Rule) -> None:
+def test_a_rule_names_flags_that_exist(rule: AdviceRule) -> None:
     """A misspelt flag would never be set."""
     known = {name for release in flags.releases() for name in (*rule.set, *rule.unset) if flags.flag(name, release)}
     assert {*rule.set, *rule.unset} == known
 
 
 @every_rule
-def test_a_rule_applies_to_its_example_and_spares_its_neighbour(rule: Rule) -> None:
+def test_a_rule_applies_to_its_example_and_spares_its_neighbour(rule: AdviceRule) -> None:
     """With the measures that it names, and with those that differ."""
     table = AUTHORED[rule.code]
     codes = {advice.code for advice in advice_for(table["example"], rule.set)}
@@ -52,7 +52,7 @@ def test_a_rule_applies_to_its_example_and_spares_its_neighbour(rule: Rule) -> N
 
 
 @every_rule
-def test_a_rule_needs_what_it_asks_for_to_be_known(rule: Rule) -> None:
+def test_a_rule_needs_what_it_asks_for_to_be_known(rule: AdviceRule) -> None:
     """Nothing measured, nothing advised; a flag that must be set or must not be is looked at."""
     table = AUTHORED[rule.code]
     assert not rule.applies({}, rule.set)
@@ -63,7 +63,7 @@ def test_a_rule_needs_what_it_asks_for_to_be_known(rule: Rule) -> None:
 
 def test_codes_are_unique() -> None:
     """An advice's code names one rule."""
-    assert len({rule.code for rule in rules()}) == len(rules())
+    assert len({rule.code for rule in advice_rules()}) == len(advice_rules())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.knowledge import flags
 from jaxgpu_tune.knowledge.flag_spec import FlagSpec, Rules
-from jaxgpu_tune.knowledge.flag_values import on_top, read, refusal
+from jaxgpu_tune.knowledge.flag_values import meaning_of, on_top, refusal
 
 LENIENT = Rules(True, True, False, True, True, True, True, True, True, True, ("inf", "infinity", "nan", "nan(1)"))
 STRICT = Rules(True, False, False, False, False, False, False, False, False, False, ())
@@ -44,7 +44,7 @@ def test_whole_numbers_end_where_their_bits_do(form: str, bits: int) -> None:
 @given(st.integers(-(2**31), 2**31 - 1), st.sampled_from(["", " ", "\t", "\n"]), st.sampled_from(["", " ", "\r"]))
 def test_blanks_around_a_number_are_for_releases_that_take_them(number: int, before: str, after: str) -> None:
     text = f"{before}{number}{after}"
-    assert read(spec("int32"), text) == number
+    assert meaning_of(spec("int32"), text) == number
     assert refused(spec("int32"), text, STRICT) is bool(before or after)
     assert refused(spec("int32"), text, STRICT._replace(int_leading_blanks=True)) is bool(after)
     assert refused(spec("int32"), text, STRICT._replace(int_trailing_blanks=True)) is bool(before)
@@ -66,7 +66,7 @@ def test_a_setters_own_bounds(refuses: str, allowed: tuple[int, ...], wrong: tup
 
 def test_bools() -> None:
     for text, value in (("true", True), ("TRUE", True), ("1", True), ("false", False), ("False", False), ("0", False)):
-        assert read(spec("bool"), text) is value
+        assert meaning_of(spec("bool"), text) is value
         assert refused(spec("bool"), text, STRICT) is (text in "01")
     assert all(refused(spec("bool"), text) for text in ("", "yes", "2", " true", "on"))
     assert refused(spec("bool", refuses="true"), "true") and not refused(spec("bool", refuses="true"), "false")
@@ -78,8 +78,8 @@ def test_a_number_is_kept_in_32_bits(value: float) -> None:
         kept = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
         kept = math.copysign(math.inf, value)
-    assert read(spec("float"), repr(value)) == kept
-    assert read(spec("float"), f" {value!r} ") == kept
+    assert meaning_of(spec("float"), repr(value)) == kept
+    assert meaning_of(spec("float"), f" {value!r} ") == kept
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_number_is_kept_in_32_bits(value: float) -> None:
 )
 def test_forms_of_a_decimal_number(text: str, value: float, rule: str) -> None:
     """What only some releases take is refused by the others."""
-    assert read(spec("float"), text) == value
+    assert meaning_of(spec("float"), text) == value
     assert refused(spec("float"), text, STRICT) is bool(rule)
     assert not refused(spec("float"), text, LENIENT)
     if rule:
@@ -109,8 +109,8 @@ def test_forms_of_a_decimal_number(text: str, value: float, rule: str) -> None:
 def test_words_for_numbers() -> None:
     for text in ("inf", "-INF", "infinity", "nan", "nan(abc)", "+nan"):
         assert not refused(spec("float"), text, LENIENT) and refused(spec("float"), text, STRICT)
-    assert read(spec("float"), "nan") == read(spec("float"), "-NaN(12)") == "nan"
-    assert read(spec("float"), "-inf") == -math.inf and read(spec("float"), "1e99") == math.inf
+    assert meaning_of(spec("float"), "nan") == meaning_of(spec("float"), "-NaN(12)") == "nan"
+    assert meaning_of(spec("float"), "-inf") == -math.inf and meaning_of(spec("float"), "1e99") == math.inf
     assert all(refused(spec("float"), text) for text in ("", "one", "1.2.3", "e5", "0x", "infinit"))
 
 
@@ -122,19 +122,19 @@ def test_members_of_an_enum() -> None:
         spec("enum", **MEMBERS, empty=False),
         spec("enum", **MEMBERS, case="any", prefix="MY_", empty=True),
     )
-    assert read(exact, "ONE") == "ONE" and refused(exact, "") and refused(exact, "MY_ONE")
+    assert meaning_of(exact, "ONE") == "ONE" and refused(exact, "") and refused(exact, "MY_ONE")
     assert "(the case of letters counts)" in str(refusal(exact, "one", LENIENT))
     assert "the case" not in str(refusal(exact, "three", LENIENT))
-    assert read(any_case, "my_two") == read(any_case, "TWO") == "TWO" and read(any_case, "") == "NONE"
+    assert meaning_of(any_case, "my_two") == meaning_of(any_case, "TWO") == "TWO" and meaning_of(any_case, "") == "NONE"
 
 
 def test_lists_of_members() -> None:
     plain = spec("list", **MEMBERS, empty=False)
-    assert read(plain, "TWO,ONE,TWO") == ("TWO", "ONE")
+    assert meaning_of(plain, "TWO,ONE,TWO") == ("TWO", "ONE")
     assert refused(plain, "") and refused(plain, "ONE,") and refused(plain, "ONE, TWO") and refused(plain, "+ONE")
-    assert read(plain._replace(empty=True), "") == ()
-    assert read(plain._replace(trailing=True), "ONE,") == ("ONE",)
-    assert read(plain._replace(blanks=True), " ONE, TWO ") == ("ONE", "TWO")
+    assert meaning_of(plain._replace(empty=True), "") == ()
+    assert meaning_of(plain._replace(trailing=True), "ONE,") == ("ONE",)
+    assert meaning_of(plain._replace(blanks=True), " ONE, TWO ") == ("ONE", "TWO")
     assert "a comma-separated list of" in str(refusal(plain, "FOUR", LENIENT))
 
 
@@ -152,8 +152,8 @@ def test_changes_add_to_the_default_and_take_from_it(changes: list[tuple[str, st
         return tuple(members)
 
     text = ",".join(sign + member for sign, member in changes)
-    assert read(STEPS, text) == left(changes)
-    assert read(STEPS._replace(first_only=True), text) == left(changes[:1])
+    assert meaning_of(STEPS, text) == left(changes)
+    assert meaning_of(STEPS._replace(first_only=True), text) == left(changes[:1])
     assert on_top(STEPS, "NONE,ONE", text) == ",".join(left(changes))
 
 
@@ -161,13 +161,13 @@ def test_changes_are_not_mixed_with_names() -> None:
     assert "either plain names" in str(refusal(STEPS, "+ONE,TWO", LENIENT))
     assert on_top(STEPS, "ONE", "TWO") == "TWO" and on_top(spec("text"), "a", "+b") == "+b"
     assert on_top(STEPS, "ONE", "") == "" and on_top(STEPS, "ONE", "+TWO") == "ONE,TWO"
-    assert read(STEPS._replace(trailing=True), ",") == ("NONE", "ONE")
+    assert meaning_of(STEPS._replace(trailing=True), ",") == ("NONE", "ONE")
 
 
 def test_members_with_a_number_and_a_type() -> None:
     one = spec("list", **MEMBERS, suffix="bytes", types=("F32", "8"), ignored="-_")
-    assert read(one, "ONE:64:f32,-TWO:1") == (("ONE", 64, "F32"), ("TWO", 1))
-    assert read(one, "ONE:64:8:anything") == (("ONE", 64, "8"),)
+    assert meaning_of(one, "ONE:64:f32,-TWO:1") == (("ONE", 64, "F32"), ("TWO", 1))
+    assert meaning_of(one, "ONE:64:8:anything") == (("ONE", 64, "8"),)
     assert all(refused(one, text) for text in ("ONE:", "ONE:x", "ONE:1:F64", f"ONE:{2**63}", "FOUR:1"))
     assert not refused(one, f"ONE:{2**63 - 1}") and not refused(one, f"ONE:{-(2**63)}")
 
@@ -179,16 +179,16 @@ def test_marks_count_where_a_parser_does_not_leave_them_out(member: str, marks: 
     marked = member[:place] + marks + member[place:]
     for more in ({}, {"suffix": "bytes"}):
         strict, lenient = (spec("list", **MEMBERS, ignored=ignored, **more) for ignored in ("", "-_"))
-        assert refused(strict, marked) and read(lenient, marked) == read(strict, member)
-    assert read(lenient, f"{marked}:-1") == ((member, -1),)
+        assert refused(strict, marked) and meaning_of(lenient, marked) == meaning_of(strict, member)
+    assert meaning_of(lenient, f"{marked}:-1") == ((member, -1),)
 
 
 def test_free_lists_and_maps() -> None:
-    assert read(spec("list"), "a,b,a") == ("a", "b", "a") and read(spec("list"), "") == ("",)
-    assert read(spec("list", separator=""), "a,b") == ("a,b",)
+    assert meaning_of(spec("list"), "a,b,a") == ("a", "b", "a") and meaning_of(spec("list"), "") == ("",)
+    assert meaning_of(spec("list", separator=""), "a,b") == ("a,b",)
     numbered = spec("list", suffix="int")
     assert not refused(numbered, "a:1,b,c:-2") and refused(numbered, "a:x") and refused(numbered, "a:")
-    assert read(spec("map"), "b=2,a=1,b=3,c") == (("a", "1"), ("b", "3"), ("c", ""))
+    assert meaning_of(spec("map"), "b=2,a=1,b=3,c") == (("a", "1"), ("b", "3"), ("c", ""))
     assert refused(spec("map", suffix="int"), "a=x") and not refused(spec("map", suffix="int"), "a=1,b=-2")
 
 
@@ -212,12 +212,12 @@ def test_ranges(text: str, value: tuple[tuple[int, int], ...] | None) -> None:
     if value is None:
         assert refused(spec("ranges"), text)
     else:
-        assert read(spec("ranges"), text) == value and not refused(spec("ranges"), text)
+        assert meaning_of(spec("ranges"), text) == value and not refused(spec("ranges"), text)
 
 
 def test_no_text_means_what_holds_without_one_where_none_says_it() -> None:
     with pytest.raises(ValueError, match="No text of --x gives"):
-        read(spec("bool"), None)
+        meaning_of(spec("bool"), None)
 
 
 @pytest.mark.parametrize("release", flags.releases()[::6])

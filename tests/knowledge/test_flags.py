@@ -152,9 +152,9 @@ class TestFacts:
         )
 
     def test_nearest_name(self) -> None:
-        assert known.closest("xla_gpu_autotune_levl", "0.12.0.1") == "xla_gpu_autotune_level"
-        assert known.closest("--autotune-level", "0.12.0.1") == "xla_gpu_autotune_level"
-        assert known.closest("qqqqqq", "0.12.0.1") is None
+        assert known.closest_flag("xla_gpu_autotune_levl", "0.12.0.1") == "xla_gpu_autotune_level"
+        assert known.closest_flag("--autotune-level", "0.12.0.1") == "xla_gpu_autotune_level"
+        assert known.closest_flag("qqqqqq", "0.12.0.1") is None
 
     def test_the_one_default_in_which_a_plugin_differs(self) -> None:
         found = {r: known.plugin_differences("jax-cuda12-pjrt", r) for r in known.plugin_releases("jax-cuda12-pjrt")}
@@ -303,4 +303,4 @@ def test_what_compiler_options_takes() -> None:
 
 def wraps(spec: FlagSpec, why: str | None, release: str) -> bool:
     """Whether we refuse a number that this release would silently wrap around."""
-    return known.rules(release).int_wraps and spec.form in {"int32", "int64"} and "numbers from" in (why or "")
+    return known.parser_rules(release).int_wraps and spec.form in {"int32", "int64"} and "numbers from" in (why or "")

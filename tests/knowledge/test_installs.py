@@ -80,7 +80,7 @@ def test_what_was_dropped_is_told_by_cuda() -> None:
 
 
 def test_a_fault_comes_with_what_avoids_it() -> None:
-    found, rows = installs.faults(), TABLES["avoid"]
+    found, rows = installs.install_faults(), TABLES["avoid"]
     assert [one.code for one in found] == [row["code"] for row in rows] and len(found) > 1
     for one, row in zip(found, rows, strict=True):
         assert [(s.name, s.value, s.reason, s.measured) for s in one.settings] == [

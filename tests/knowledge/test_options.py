@@ -294,12 +294,12 @@ def test_any_version_text_stands_for_a_release() -> None:
 
 def test_closest() -> None:
     for near in ("enable_pgle", "--enable-pgle", "JAX_ENABLE_PGLE", "_enable_pgle", "jax-enable-pgle"):
-        assert options.closest(near, NEWEST) == "jax_enable_pgle"
+        assert options.closest_option(near, NEWEST) == "jax_enable_pgle"
     for name in ("jax_enable_x64", "jax_platforms"):
-        assert options.closest("__" + name, NEWEST) == name == options.closest(name[4:], NEWEST)
-    assert options.closest("jax_enable_pgel", NEWEST) == "jax_enable_pgle"
-    assert options.closest("jax_enable_pgel", "0.4.20") != "jax_enable_pgle"
-    assert options.closest("something else entirely", NEWEST) is None
+        assert options.closest_option("__" + name, NEWEST) == name == options.closest_option(name[4:], NEWEST)
+    assert options.closest_option("jax_enable_pgel", NEWEST) == "jax_enable_pgle"
+    assert options.closest_option("jax_enable_pgel", "0.4.20") != "jax_enable_pgle"
+    assert options.closest_option("something else entirely", NEWEST) is None
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.measure.checks import check, is_above_zero
+from jaxgpu_tune.measure.checks import check_arguments, is_above_zero
 
 
 def test_all_problems_at_once() -> None:
     """Each names the argument, its value and what is allowed; what is valid is not told."""
     with pytest.raises(BadSetting) as caught:
-        check(
+        check_arguments(
             ("pairs", 0, False, "at least 1"),
             ("seconds", 1, True, "numbers above 0"),
             ("step", None, False, "a function"),
@@ -20,7 +20,7 @@ def test_all_problems_at_once() -> None:
         "pairs=0 is not valid; allowed: at least 1.",
         "step=None is not valid; allowed: a function.",
     ]
-    check(("seconds", 1, True, "numbers above 0"))
+    check_arguments(("seconds", 1, True, "numbers above 0"))
 
 
 def test_numbers_above_zero() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from jaxgpu_tune.measure import compare, runs
 from jaxgpu_tune.measure.compare import compare_programs
-from jaxgpu_tune.measure.comparison import Comparison, Trial
+from jaxgpu_tune.measure.comparison import Comparison, VariantRun
 from jaxgpu_tune.measure.protocol import Arm, Listener, Protocol
-from jaxgpu_tune.measure.saving import preset_text
+from jaxgpu_tune.measure.saving import comparison_preset
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 from tests.child import clean_environ
 
@@ -30,7 +30,7 @@ class Heard(Listener):
     def __init__(self, interrupt_at: int = 99) -> None:
         self.runs: list[tuple[int, str]] = []
         self.left: list[float | None] = []
-        self.ended: list[Trial] = []
+        self.ended: list[VariantRun] = []
         self.interrupt_at = interrupt_at
 
     def begins(self, arm: str, number: int, pairs: int, left: float | None) -> None:
@@ -40,7 +40,7 @@ class Heard(Listener):
         self.runs.append((number, arm))
         self.left.append(left)
 
-    def ends(self, trial: Trial) -> None:
+    def ends(self, trial: VariantRun) -> None:
         """Keeps."""
         self.ended.append(trial)
 
@@ -194,7 +194,7 @@ def test_the_winner_as_a_preset(compared: Callable[..., Comparison], tmp_path: P
         machine={"jaxlib": "0.11.2", "gpus": [{"compute_capability": "9.0"}] * 2}, command="jaxgpu-tune compare a b"
     )
     path = tmp_path / "best.toml"
-    path.write_text(preset_text(found))
+    path.write_text(comparison_preset(found))
     preset = load_preset_file(path)
     assert {(one.kind, one.name, one.value) for one in preset.settings} == {
         ("xla_flag", "xla_dump_to", "b"),

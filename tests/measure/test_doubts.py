@@ -20,14 +20,14 @@ def test_what_a_run_writes_outside_its_folder_is_told(tmp_path: Path, monkeypatc
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (99, 99 if name == "sub/old" else 100))
-    (finding,) = doubts.outside(100.0, own)
+    (finding,) = doubts.written_outside(100.0, own)
     assert (finding.code, finding.severity) == ("program-writes-outside", "warning")
     assert "wrote 2 file(s) outside its run's own folder: top, sub/new." in finding.message
-    assert doubts.outside(101.0, own) == []
-    (finding,) = doubts.outside(99.0, Path("runs"))
+    assert doubts.written_outside(101.0, own) == []
+    (finding,) = doubts.written_outside(99.0, Path("runs"))
     assert "wrote 3 file(s)" in finding.message
     (tmp_path / "gone").symlink_to("nowhere")
-    (finding,) = doubts.outside(100.0, own)
+    (finding,) = doubts.written_outside(100.0, own)
     assert "wrote 2 file(s)" in finding.message
 
 
@@ -37,9 +37,9 @@ def test_only_so_many_files_are_looked_at(tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / f"d{number}").mkdir()
         for name in "abc":
             (tmp_path / f"d{number}" / name).touch()
-    (all_of_them,) = doubts.outside(0.0, tmp_path / "own")
+    (all_of_them,) = doubts.written_outside(0.0, tmp_path / "own")
     assert "wrote 27 file(s)" in all_of_them.message
-    (some,) = doubts.outside(0.0, tmp_path / "own", most=6)
+    (some,) = doubts.written_outside(0.0, tmp_path / "own", most=6)
     assert "wrote 9 file(s)" in some.message
 
 

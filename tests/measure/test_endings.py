@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jaxgpu_tune.measure.endings import ending, losses, numbers, silence
+from jaxgpu_tune.measure.endings import ending, losses, numbers_in, silence
 from jaxgpu_tune.measure.watched import Compilation, Process
 
 UNKNOWN = "F0000 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_nope=1"
@@ -41,8 +41,8 @@ def test_losses_are_found_as_scripts_print_them() -> None:
 
 def test_numbers_takes_the_first_group_or_all() -> None:
     """What is no number is left out."""
-    assert numbers(r"ips=(\S+)", "ips=12.5 ips=x ips=13") == (12.5, 13.0)
-    assert numbers(r"\d+", "1 2") == (1.0, 2.0)
+    assert numbers_in(r"ips=(\S+)", "ips=12.5 ips=x ips=13") == (12.5, 13.0)
+    assert numbers_in(r"\d+", "1 2") == (1.0, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from jaxgpu_tune.host import gpus
-from jaxgpu_tune.host.gpus import Found
+from jaxgpu_tune.host.gpus import NvmlAnswer
 from jaxgpu_tune.measure import gpu_state
 from jaxgpu_tune.measure.gpu_state import GpuState
 from jaxgpu_tune.model import Gpu
@@ -30,7 +30,7 @@ class Nvml(SimpleNamespace):
 @pytest.fixture(autouse=True)
 def _two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gpus.find_gpus is gpu_state.find_gpus
-    monkeypatch.setattr(gpu_state, "find_gpus", lambda _: Found((Gpu(0, "GPU-0"), Gpu(1, "GPU-1"))))
+    monkeypatch.setattr(gpu_state, "find_gpus", lambda _: NvmlAnswer((Gpu(0, "GPU-0"), Gpu(1, "GPU-1"))))
 
 
 def test_a_busy_gpu_is_told_before_anything_runs() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from jaxgpu_tune.knowledge.advice import MEASURES
 from jaxgpu_tune.measure.measures import OF_GRAPHS, mean, measures_of
-from jaxgpu_tune.measure.profile import Host, Watched
+from jaxgpu_tune.measure.profile import HostTimes, Watched
 from jaxgpu_tune.measure.trace.reduction import Graphs
 from tests.render.profiles import PARTS, collective, gpu
 
@@ -21,7 +21,7 @@ def test_every_measure_of_the_tables_is_computed_and_no_other() -> None:
 
 def test_numbers_of_the_host() -> None:
     """The share of memory where both sides of it are known."""
-    host = Host(recompiled=3, recompile_s=1.5)
+    host = HostTimes(recompiled=3, recompile_s=1.5)
     found = measures_of(Watched(host=host, peak_bytes=3, limit_bytes=4), [], 0)
     assert found == {"recompilations": 3.0, "recompile_seconds": 1.5, "memory_share": 0.75}
     for known in ({"peak_bytes": 3}, {"limit_bytes": 4}, {}):

@@ -10,7 +10,7 @@ import pytest
 
 from jaxgpu_tune.knowledge.advice import MEASURES
 from jaxgpu_tune.measure.assembly import profile_of
-from jaxgpu_tune.measure.profile import Host, Profile, Watched
+from jaxgpu_tune.measure.profile import HostTimes, Profile, Watched
 from jaxgpu_tune.measure.timeline import timeline_of
 from jaxgpu_tune.measure.trace.events import Event
 from jaxgpu_tune.measure.trace.reduction import reduce_trace
@@ -70,7 +70,7 @@ def test_the_tracers_own_time_leads_to_no_advice() -> None:
 
 def test_recompiling_and_full_memory_are_told_without_a_trace() -> None:
     """As on a CPU."""
-    host = Host(first_step_s=2.0, compiled=9, compile_s=8.0, recompiled=3, recompile_s=6.0)
+    host = HostTimes(first_step_s=2.0, compiled=9, compile_s=8.0, recompiled=3, recompile_s=6.0)
     found = profile_of([Watched(step_s=0.01, clock="calls", host=host, peak_bytes=97, limit_bytes=100)])
     assert {advice.code for advice in found.advice} == {"recompiles", "memory-nearly-full"}
     assert "6.0 s" in str(found) and "97%" in str(found)

@@ -9,7 +9,7 @@ import pytest
 from jaxgpu_tune.measure.clock import Period
 from jaxgpu_tune.measure.protocol import Protocol
 from jaxgpu_tune.measure.readings import settled, value_of
-from jaxgpu_tune.measure.runs import Outcome
+from jaxgpu_tune.measure.runs import RunOutcome
 from jaxgpu_tune.measure.watched import Process
 
 EACH = Period(0.5, 4, 4, 0, 0.0, 0.01, (0.25, 0.5, 0.5, 1.0))
@@ -17,10 +17,10 @@ AHEAD = EACH._replace(bursts=2)
 MINE = Protocol()
 
 
-def outcome(clock: str = "calls", period: Period | None = EACH, **more: Any) -> Outcome:
+def outcome(clock: str = "calls", period: Period | None = EACH, **more: Any) -> RunOutcome:
     """A run of one process."""
     processes = (Process(1, "", clock=clock, function="step" if clock == "calls" else "", period=period),)
-    return Outcome(
+    return RunOutcome(
         **{"status": "ok", "cause": "", "command": (), "folder": "", "files": "", "processes": processes, **more}
     )
 
@@ -42,7 +42,7 @@ def outcome(clock: str = "calls", period: Period | None = EACH, **more: Any) -> 
         (outcome(status="died"), MINE, ("calls", "step")),
     ],
 )
-def test_the_best_clock_that_the_first_run_allows(run: Outcome, protocol: Protocol, clock: tuple[str, str]) -> None:
+def test_the_best_clock_that_the_first_run_allows(run: RunOutcome, protocol: Protocol, clock: tuple[str, str]) -> None:
     assert settled(run, protocol) == clock
 
 
@@ -57,7 +57,7 @@ def test_the_best_clock_that_the_first_run_allows(run: Outcome, protocol: Protoc
         (outcome(metric=(7.0,)), "metric", MINE._replace(metric="x"), 7.0),
     ],
 )
-def test_the_value_of_a_run(run: Outcome, clock: Any, protocol: Protocol, value: float) -> None:
+def test_the_value_of_a_run(run: RunOutcome, clock: Any, protocol: Protocol, value: float) -> None:
     """Of a metric the median, without the first fifth of what was printed."""
     assert value_of(run, clock, protocol) == (value, "")
 
@@ -77,5 +77,5 @@ def test_the_value_of_a_run(run: Outcome, clock: Any, protocol: Protocol, value:
         ),
     ],
 )
-def test_why_a_run_has_no_value(run: Outcome, clock: Any, protocol: Protocol, why: str) -> None:
+def test_why_a_run_has_no_value(run: RunOutcome, clock: Any, protocol: Protocol, why: str) -> None:
     assert value_of(run, clock, protocol) == (None, why)

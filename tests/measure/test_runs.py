@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.measure.runs import Asked, Limits, Outcome, run_watched
+from jaxgpu_tune.measure.runs import Asked, Limits, RunOutcome, run_watched
 from jaxgpu_tune.measure.stopping import carriers
 from jaxgpu_tune.measure.watched import Process
 from tests.child import clean_environ
@@ -22,7 +22,7 @@ SEEN = sys.version_info >= (3, 12)
 CLOCK = "calls" if SEEN else "trace"
 
 
-def watched(tmp_path: Path, *command: str, seconds: float = 0.4, timeout: float = 100, **more: object) -> Outcome:
+def watched(tmp_path: Path, *command: str, seconds: float = 0.4, timeout: float = 100, **more: object) -> RunOutcome:
     """The outcome of a command, a run of its own below ``tmp_path``."""
     asked = Asked(seconds=seconds, **{name: more.pop(name) for name in ("trace", "whole", "metric") if name in more})
     limits = Limits(timeout, more.pop("stall", None), more.pop("grace", 1.0))
@@ -34,13 +34,13 @@ def python(program: str, *words: str) -> tuple[str, ...]:
     return (sys.executable, str(PROGRAMS / f"{program}.py"), *words)
 
 
-def leader(outcome: Outcome) -> Process:
+def leader(outcome: RunOutcome) -> Process:
     """The process whose clock counts."""
     assert outcome.leader is not None, (outcome.cause, outcome.silent)
     return outcome.leader
 
 
-def truth(outcome: Outcome) -> float:
+def truth(outcome: RunOutcome) -> float:
     """Seconds a step in the loop itself, from the first to the last wait within the window that was measured."""
     waits = json.loads((Path(outcome.files) / "truth.json").read_text())
     begin, end = leader(outcome).window_s

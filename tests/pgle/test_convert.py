@@ -10,7 +10,7 @@ import pytest
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.pgle.binary_form import parse_binary
 from jaxgpu_tune.pgle.convert import convert, of_one_run
-from jaxgpu_tune.pgle.cost_profile import Cost, Profile, is_communication
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile, is_communication
 from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.program import read_program
 from tests.pgle.nsys_export import Export
@@ -57,7 +57,7 @@ def test_jaxs_own_converter_of_the_same_trace(tmp_path: Path) -> None:
     theirs = parse_binary(_profiler.get_fdo_profile(path.read_bytes()))
     means = {"all-gather.4": 50.0, "fusion.1": 8.0, "wrapped.2": 4.0}
     assert {cost for cost in theirs.costs if cost.fingerprint} == {Cost(name, us, BOUND) for name, us in means.items()}
-    write_profile(Profile(tuple(cost for cost in theirs.costs if cost.fingerprint)), tmp_path / "theirs.pb")
+    write_profile(CostProfile(tuple(cost for cost in theirs.costs if cost.fingerprint)), tmp_path / "theirs.pb")
     assert convert([tmp_path / "theirs.pb"]).profile.by_name == means
 
 
@@ -100,7 +100,7 @@ def test_an_export_needs_the_program_for_its_names(tmp_path: Path) -> None:
 
 def test_several_profiles_are_several_runs(tmp_path: Path) -> None:
     for number, us in enumerate((5.0, 1.0, 9.0)):
-        write_profile(Profile((Cost("fusion", us),)), tmp_path / f"{number}.pbtxt")
+        write_profile(CostProfile((Cost("fusion", us),)), tmp_path / f"{number}.pbtxt")
     found = convert([tmp_path / f"{number}.pbtxt" for number in range(3)])
     assert (found.profile.by_name, found.runs) == ({"fusion": 5.0}, 3)
 
@@ -109,7 +109,7 @@ def test_profiles_of_several_programs_do_not_mix(tmp_path: Path) -> None:
     """But where the program is given, its entries are taken."""
     program = read_program(FILES / "fsdp.hlo.txt")
     entries = (Cost("fusion", 1.0, BOUND), Cost("fusion", 2.0, program.fingerprint), Cost("copy", 3.0))
-    write_profile(Profile(entries), tmp_path / "p.pb")
+    write_profile(CostProfile(entries), tmp_path / "p.pb")
     with pytest.raises(BadSetting, match="2 programs"):
         convert([tmp_path / "p.pb"])
     assert convert([tmp_path / "p.pb"], program=program).profile.by_name == {"fusion": 2.0, "copy": 3.0}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.pgle import profile_files
 from jaxgpu_tune.pgle.binary_form import parse_binary, print_binary
-from jaxgpu_tune.pgle.cost_profile import Cost, Latency, Profile, merged, percentile
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile, Latency, merged, xla_percentile
 from jaxgpu_tune.pgle.text_form import parse_text, print_text
 from tests.effort import examples
 
@@ -19,7 +19,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lam
 MICROSECONDS = st.floats(0, 1e12)
 BOUND = st.one_of(st.just(""), st.from_regex(r"[0-9a-f]{32}", fullmatch=True))
 PROFILES = st.builds(
-    Profile,
+    CostProfile,
     st.lists(st.builds(Cost, NAMES, MICROSECONDS, BOUND), max_size=6).map(tuple),
     st.lists(st.builds(Latency, NAMES, NAMES, MICROSECONDS), max_size=3).map(tuple),
 )
@@ -27,15 +27,15 @@ PROFILES = st.builds(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(PROFILES)
-def test_both_forms_keep_everything(profile: Profile) -> None:
+def test_both_forms_keep_everything(profile: CostProfile) -> None:
     assert parse_text(print_text(profile)) == profile
     assert parse_binary(print_binary(profile)) == profile
 
 
 @settings(max_examples=examples(40), deadline=None)
 @given(PROFILES)
-def test_the_digest_is_of_the_entries_not_of_their_order(profile: Profile) -> None:
-    turned = Profile(profile.costs[::-1], profile.latencies[::-1])
+def test_the_digest_is_of_the_entries_not_of_their_order(profile: CostProfile) -> None:
+    turned = CostProfile(profile.costs[::-1], profile.latencies[::-1])
     assert turned.digest == profile.digest
     assert profile._replace(costs=(*profile.costs, Cost("one more", 1.0))).digest != profile.digest
 
@@ -49,7 +49,7 @@ def test_the_text_form_is_read_as_protocol_buffers_text_is() -> None:
     costs { name: "0123::inner" }
     """
     named = (("all-gather-start.1", 7040.5215), ('a"b\néA', 1000.0), ("c", 0.5), ("inner", 0.0, "0123"))
-    assert parse_text(text) == Profile(tuple(Cost(*one) for one in named), (Latency("a", "b", 3.0),))
+    assert parse_text(text) == CostProfile(tuple(Cost(*one) for one in named), (Latency("a", "b", 3.0),))
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_what_is_no_profile_is_told_by_its_line(text: str, told: str) -> None:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(PROFILES.filter(lambda profile: profile.costs != ()), st.data())
-def test_bytes_that_break_off_are_no_profile(profile: Profile, data: st.DataObject) -> None:
+def test_bytes_that_break_off_are_no_profile(profile: CostProfile, data: st.DataObject) -> None:
     """Cut anywhere but between two entries."""
     whole, costs, latencies = print_binary(profile), profile.costs, profile.latencies
-    ends = {len(print_binary(Profile(costs[:n]))) for n in range(len(costs) + 1)}
-    ends |= {len(print_binary(Profile(costs, latencies[:n]))) for n in range(len(latencies) + 1)}
+    ends = {len(print_binary(CostProfile(costs[:n]))) for n in range(len(costs) + 1)}
+    ends |= {len(print_binary(CostProfile(costs, latencies[:n]))) for n in range(len(latencies) + 1)}
     at = data.draw(st.integers(0, len(whole)).filter(lambda at: at not in ends))
     with pytest.raises(ValueError, match="byte"):
         parse_binary(whole[:at])
@@ -83,7 +83,7 @@ def test_bytes_that_break_off_are_no_profile(profile: Profile, data: st.DataObje
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.lists(PROFILES, min_size=1, max_size=4), st.integers(0, 100))
-def test_merged_is_xlas_own_aggregate(profiles: list[Profile], percent: int) -> None:
+def test_merged_is_xlas_own_aggregate(profiles: list[CostProfile], percent: int) -> None:
     """The real C++ code reads what we write, and its answer is ours."""
     from jax._src.lib import _profiler
 
@@ -93,16 +93,16 @@ def test_merged_is_xlas_own_aggregate(profiles: list[Profile], percent: int) -> 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1))
 def test_a_percentile_is_one_of_the_values(values: list[float]) -> None:
-    assert percentile(values, 0) == min(values)
-    assert percentile(values, 100) == max(values)
-    assert percentile(values, 50) in values
+    assert xla_percentile(values, 0) == min(values)
+    assert xla_percentile(values, 100) == max(values)
+    assert xla_percentile(values, 50) in values
 
 
 def test_jaxs_default_of_three_runs_is_the_median() -> None:
-    assert percentile([1.0, 10.0, 2.0], 90) == 2.0
+    assert xla_percentile([1.0, 10.0, 2.0], 90) == 2.0
 
 
-PROFILE = Profile((Cost("fusion.1", 2.5), Cost("all-gather-start", 700.25, "0" * 32)))
+PROFILE = CostProfile((Cost("fusion.1", 2.5), Cost("all-gather-start", 700.25, "0" * 32)))
 
 
 def test_a_file_is_read_as_xla_reads_it(tmp_path: Path) -> None:

@@ -6,27 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.pgle.cost_profile import Cost, Latency, Profile, is_communication
-from jaxgpu_tune.pgle.inspection import Change, Match, Summary, difference, match_findings, matched, summary
-from jaxgpu_tune.pgle.program import Instruction, Program
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile, Latency, is_communication
+from jaxgpu_tune.pgle.inspection import CostChange, Match, Summary, match_findings, matched, profile_difference, summary
+from jaxgpu_tune.pgle.program import Program, ScheduledInstruction
 
 NAMES = ("fusion.1", "fusion.2", "all-gather-start", "all-reduce-start.1")
 PROGRAM = Program(
     "jit_f",
     "f" * 32,
     (
-        *(Instruction(name, name, "fusion", "entry") for name in NAMES[:2]),
-        Instruction("all-gather.7", NAMES[2], "all-gather-start", "entry", wrapped="all-gather.9"),
-        Instruction(NAMES[3], NAMES[3], "all-reduce-start", "loop"),
-        Instruction("copy.1", "copy.1", "copy", "called"),
+        *(ScheduledInstruction(name, name, "fusion", "entry") for name in NAMES[:2]),
+        ScheduledInstruction("all-gather.7", NAMES[2], "all-gather-start", "entry", wrapped="all-gather.9"),
+        ScheduledInstruction(NAMES[3], NAMES[3], "all-reduce-start", "loop"),
+        ScheduledInstruction("copy.1", "copy.1", "copy", "called"),
     ),
     frozenset({"entry", "loop"}),
 )
 
 
-def profile(*names: str, fingerprint: str = "") -> Profile:
+def profile(*names: str, fingerprint: str = "") -> CostProfile:
     """One microsecond each."""
-    return Profile(tuple(Cost(name, 1.0, fingerprint) for name in names))
+    return CostProfile(tuple(Cost(name, 1.0, fingerprint) for name in names))
 
 
 def test_what_a_profile_knows_of_a_program() -> None:
@@ -38,7 +38,7 @@ def test_what_a_profile_knows_of_a_program() -> None:
     assert matched(profile(*NAMES, fingerprint="f" * 32), PROGRAM) == Match("jit_f", tuple(sorted(NAMES)), (), ())
     other = matched(profile("fusion.1", fingerprint="0" * 32), PROGRAM)
     assert other.found == () and other.unused == (f"{'0' * 32}::fusion.1",) and other.share == 0.0
-    assert NAMES[0] in matched(Profile(latencies=(Latency(NAMES[0], NAMES[1], 1.0),)), PROGRAM).found
+    assert NAMES[0] in matched(CostProfile(latencies=(Latency(NAMES[0], NAMES[1], 1.0),)), PROGRAM).found
     assert Match("empty", (), (), ()).share == 1.0
 
 
@@ -79,24 +79,24 @@ def test_a_fingerprint_of_another_program_is_told_and_long_lists_end() -> None:
 
 PROFILES = st.dictionaries(
     st.sampled_from(["fusion", "copy.1", "all-reduce", "send.2", "dot"]), st.floats(0, 100), max_size=5
-).map(lambda costs: Profile(tuple(Cost(name, us) for name, us in costs.items())))
+).map(lambda costs: CostProfile(tuple(Cost(name, us) for name, us in costs.items())))
 
 
 @given(PROFILES, PROFILES)
-def test_what_tells_two_profiles_apart(one: Profile, two: Profile) -> None:
+def test_what_tells_two_profiles_apart(one: CostProfile, two: CostProfile) -> None:
     """Each name is on one side only, or changed, or alike; the largest change comes first."""
-    found = difference(one, two)
+    found = profile_difference(one, two)
     old, new = one.by_name, two.by_name
     assert set(found.only_before) == {*old} - {*new} and set(found.only_after) == {*new} - {*old}
-    assert set(found.changes) == {Change(n, old[n], new[n]) for n in {*old} & {*new} if old[n] != new[n]}
+    assert set(found.changes) == {CostChange(n, old[n], new[n]) for n in {*old} & {*new} if old[n] != new[n]}
     sizes = [abs(change.after - change.before) for change in found.changes]
     assert sizes == sorted(sizes, reverse=True)
-    assert difference(one, one) == ((), (), ())
+    assert profile_difference(one, one) == ((), (), ())
     assert list(found.only_before) == sorted(found.only_before) and list(found.only_after) == sorted(found.only_after)
 
 
 @given(PROFILES, st.integers(0, 3))
-def test_a_profile_in_numbers(mine: Profile, longest: int) -> None:
+def test_a_profile_in_numbers(mine: CostProfile, longest: int) -> None:
     found = summary(mine, longest)
     talking = {name: us for name, us in mine.by_name.items() if is_communication(name)}
     assert (found.entries, found.communicating) == (len(mine.costs), len(talking))
@@ -108,5 +108,5 @@ def test_a_profile_in_numbers(mine: Profile, longest: int) -> None:
 
 
 def test_an_instruction_that_is_named_twice_counts_once() -> None:
-    twice = Profile((Cost("a", 1.0), Cost("a", 2.0, "0" * 32), Cost("send", 3.0)))
+    twice = CostProfile((Cost("a", 1.0), Cost("a", 2.0, "0" * 32), Cost("send", 3.0)))
     assert summary(twice) == Summary(3, 1, 2.0, 1, 3.0, ("0" * 32,), (("send", 3.0), ("a", 2.0)))

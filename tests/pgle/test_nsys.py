@@ -10,7 +10,7 @@ import pytest
 
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.pgle.nsys import is_export, read_export
-from jaxgpu_tune.pgle.samples import costs_of
+from jaxgpu_tune.pgle.samples import costs_of_samples
 from tests.pgle.nsys_export import Export
 
 
@@ -37,8 +37,8 @@ def test_a_kernel_belongs_to_the_innermost_range_of_its_launch(tmp_path: Path) -
     assert {(one.module, one.instruction) for one in samples} == {
         ("jit_step", name) for name in ("gemm_fusion_dot.1", "copy.2", "all-gather.4")
     }
-    assert costs_of(samples).by_name == {"gemm_fusion_dot.1": 8, "copy.2": 2, "all-gather.4": 20}
-    assert costs_of(samples, 100).by_name["gemm_fusion_dot.1"] == 9
+    assert costs_of_samples(samples).by_name == {"gemm_fusion_dot.1": 8, "copy.2": 2, "all-gather.4": 20}
+    assert costs_of_samples(samples, 100).by_name["gemm_fusion_dot.1"] == 9
 
 
 def test_ranks_are_merged(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_ranks_are_merged(tmp_path: Path) -> None:
     written(one, 200)
     separate = [written(tmp_path / f"{rank}.sqlite", rank, wait=500 * rank).path for rank in (0, 1)]
     apart = [sample for path in separate for sample in read_export(path)]
-    assert costs_of(read_export(one)) == costs_of(apart)
-    assert costs_of(apart).by_name["all-gather.4"] == 20
+    assert costs_of_samples(read_export(one)) == costs_of_samples(apart)
+    assert costs_of_samples(apart).by_name["all-gather.4"] == 20
 
 
 def test_the_export_is_only_read(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ import pytest
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.pgle.binary_form import parse_binary
-from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile
 from jaxgpu_tune.pgle.profile_files import write_profile
 from tests.child import told
 
 H200 = {"name": "NVIDIA H200", "compute_capability": "9.0", "memory_bytes": 150 << 30, "count": 2}
 MACHINE = {"gpus": [H200], "jax": "0.11.2", "jaxlib": "0.11.2"}
-PROFILE = Profile((Cost("fusion.1", 2.5), Cost("all-gather-start", 70.0)))
+PROFILE = CostProfile((Cost("fusion.1", 2.5), Cost("all-gather-start", 70.0)))
 
 
 @pytest.mark.parametrize("name", ["p.pb", "p.pbtxt"])

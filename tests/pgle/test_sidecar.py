@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.model import Gpu, Machine
-from jaxgpu_tune.pgle.cost_profile import Cost, Profile
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile
 from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.sidecar import Sidecar, flags_of, read_sidecar, sidecar_path, stale, taken_with, write_sidecar
-from jaxgpu_tune.pgle.store import _likeness, default_root, finish, new_folder, recorded, why_none
+from jaxgpu_tune.pgle.store import _likeness, default_root, finish_recording, new_folder, recorded, why_none
 
-PROFILE = Profile((Cost("fusion.1", 2.5),))
+PROFILE = CostProfile((Cost("fusion.1", 2.5),))
 MACHINE = Machine(
     gpus=(Gpu(0, name="NVIDIA H200"), Gpu(1, name="NVIDIA H200")),
     driver="580.1",
@@ -88,7 +88,7 @@ def test_all_that_a_profile_is_bound_to_is_told_in_words(tmp_path: Path) -> None
 
 def test_a_profile_that_was_changed(tmp_path: Path) -> None:
     path = taken(tmp_path)
-    assert [one.code for one in stale(path, Profile((Cost("fusion.1", 3.0),)), NOW)] == ["pgle-changed"]
+    assert [one.code for one in stale(path, CostProfile((Cost("fusion.1", 3.0),)), NOW)] == ["pgle-changed"]
 
 
 def test_flags_that_matter_are_kept_as_xla_reads_them() -> None:
@@ -99,13 +99,13 @@ def test_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> None:
     """And counts only once something was kept and it is finished; the newest serves."""
     assert recorded(tmp_path, NOW) is None
     first = new_folder(tmp_path)
-    assert finish(first, NOW) == () and recorded(tmp_path, NOW) is None
+    assert finish_recording(first, NOW) == () and recorded(tmp_path, NOW) is None
     (first / "jit_step-0123-cache").write_bytes(b"")
-    assert finish(first, NOW) == ("jit_step",)
+    assert finish_recording(first, NOW) == ("jit_step",)
     second = tmp_path / "99991231-235959-1"
     second.mkdir()
     (second / "jit_step-4567-cache").write_bytes(b"")
-    finish(second, NOW)
+    finish_recording(second, NOW)
     found = recorded(tmp_path, NOW._replace(command=("nsys", "profile", *COMMAND)))
     assert found is not None and found.folder == second
     longer = recorded(tmp_path, NOW._replace(command=("python", "train.py", "--steps", "9")))
@@ -116,7 +116,7 @@ def test_the_very_command_comes_before_a_newer_one_of_its_program(tmp_path: Path
     for name, command in (("1", COMMAND), ("2", ("python", "train.py", "--other")), ("3", ("python", "-m", "train"))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "jit_step-0123-cache").write_bytes(b"")
-        finish(tmp_path / name, NOW._replace(command=command))
+        finish_recording(tmp_path / name, NOW._replace(command=command))
     for command, folder in (
         (COMMAND, "1"),
         (("python3", "train.py"), "2"),
@@ -148,7 +148,7 @@ def test_which_commands_run_one_program(
     folder = new_folder(tmp_path)
     (folder / "jit_a-b-0123-cache").write_bytes(b"")
     (folder / "jit_a-b-0123-atime").write_bytes(b"")
-    assert finish(folder, NOW._replace(command=recorded_by)) == ("jit_a-b",)
+    assert finish_recording(folder, NOW._replace(command=recorded_by)) == ("jit_a-b",)
     assert (recorded(tmp_path, NOW._replace(command=asked)) is not None) is bool(likeness)
 
 
@@ -160,7 +160,7 @@ def test_why_a_recording_does_not_serve(tmp_path: Path) -> None:
     assert "Nothing was recorded of this command" in why_none(tmp_path, NOW).message
     folder = new_folder(tmp_path)
     (folder / "jit_step-0123-cache").write_bytes(b"")
-    finish(folder, NOW)
+    finish_recording(folder, NOW)
     assert "jaxlib 0.11.2, now 0.12.0" in why_none(tmp_path, NOW._replace(jaxlib="0.12.0")).message
     other = NOW._replace(command=("python", "eval.py"))
     assert recorded(tmp_path, other) is None and "only of: python train.py" in why_none(tmp_path, other).message

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.pgle import words
-from jaxgpu_tune.pgle.cost_profile import Cost, Profile, is_communication
+from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile, is_communication
 from jaxgpu_tune.pgle.profile_files import write_profile
 from jaxgpu_tune.pgle.program import Program, read_program
 from jaxgpu_tune.pgle.recording import RECORDING
@@ -72,7 +72,7 @@ def compiled(folder: Path, name: str, flags: dict[str, object]) -> tuple[Program
 
 def used(folder: Path, names: set[str]) -> words.Use:
     """What XLA says of a profile with a cost for each of these names."""
-    profile = write_profile(Profile(tuple(Cost(name, 12.5) for name in sorted(names))), folder / "profile.pbtxt")
+    profile = write_profile(CostProfile(tuple(Cost(name, 12.5) for name in sorted(names))), folder / "profile.pbtxt")
     _, said = compiled(folder, "used", {"xla_gpu_pgle_profile_file_or_directory_path": str(profile)})
     uses, failed = words.uses_in(said)
     found = words.main_use(uses)

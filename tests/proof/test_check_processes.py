@@ -196,7 +196,7 @@ def test_a_coordinator_that_is_gone_is_told_and_each_call_has_keys_of_its_own(mo
         keys.append(key.rpartition("/settings")[0])
         raise RuntimeError("UNAVAILABLE: connection refused")
 
-    monkeypatch.setattr(check, "joined", lambda: Joined(0, 2, SimpleNamespace(key_value_set=gone)))
+    monkeypatch.setattr(check, "joined_job", lambda: Joined(0, 2, SimpleNamespace(key_value_set=gone)))
     for _ in range(2):
         with pytest.raises(jaxgpu_tune.JaxGpuTuneError, match="could not be compared: UNAVAILABLE") as raised:
             jaxgpu_tune.check_processes()

@@ -15,7 +15,7 @@ from jaxgpu_tune.planning.release.compile_options import fields_written
 from jaxgpu_tune.planning.release.target import Target, target_of
 from jaxgpu_tune.planning.xla_flags.grammar import quote
 from jaxgpu_tune.proof import wire, xla_options
-from jaxgpu_tune.proof.flags_read_back import Reading, agree, verified_flag
+from jaxgpu_tune.proof.flags_read_back import OptionsReadBack, agree, verified_flag
 from jaxgpu_tune.proof.wanted import Wanted
 from tests.oracle import Oracle
 
@@ -111,7 +111,7 @@ def test_the_text_that_xla_dumps_reads_as_the_message_does() -> None:
 def test_what_a_release_leaves_undefined_is_not_compared(release: str, status: str) -> None:
     name, text = "xla_gpu_enable_while_loop_unrolling", "WHILE_LOOP_UNROLLING_FULL_UNROLL"
     options, target = {name: text}, Target((release,))
-    reading = Reading(target, "cuda", options, options, lambda: options, {name: (text,)})
+    reading = OptionsReadBack(target, "cuda", options, options, lambda: options, {name: (text,)})
     found = verified_flag(Wanted("xla_flag", name, (text,)), reading)
     assert found.status == status
     assert ("chance" in found.why) == (status == "unreadable")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.proof.memory_read_back import (
-    Memory,
-    memory_of,
+    AllocatorNumbers,
+    allocator_numbers,
     verified_allocator,
     verified_fraction,
     verified_preallocation,
@@ -21,9 +21,9 @@ GIB = 2**30
 TOTAL = 100 * GIB
 
 
-def limited(*shares: float, total: int | None = TOTAL) -> tuple[Memory, ...]:
+def limited(*shares: float, total: int | None = TOTAL) -> tuple[AllocatorNumbers, ...]:
     """GPUs whose pools have these limits."""
-    return tuple(Memory(total, {"bytes_limit": round(share * TOTAL)}) for share in shares)
+    return tuple(AllocatorNumbers(total, {"bytes_limit": round(share * TOTAL)}) for share in shares)
 
 
 @given(st.floats(0.05, 0.95), st.floats(-0.009, 0.009))
@@ -47,15 +47,16 @@ def test_an_empty_text_is_jaxs_default() -> None:
 
 
 @pytest.mark.parametrize(
-    "memory", [(), limited(0.5, total=None), (Memory(TOTAL, {}),), (*limited(0.5), Memory(TOTAL, {}))]
+    "memory",
+    [(), limited(0.5, total=None), (AllocatorNumbers(TOTAL, {}),), (*limited(0.5), AllocatorNumbers(TOTAL, {}))],
 )
-def test_without_every_limit_nothing_is_told(memory: tuple[Memory, ...]) -> None:
+def test_without_every_limit_nothing_is_told(memory: tuple[AllocatorNumbers, ...]) -> None:
     assert verified_fraction("0.5", memory)[0] == "unreadable"
 
 
-def pools(*parts: float) -> tuple[Memory, ...]:
+def pools(*parts: float) -> tuple[AllocatorNumbers, ...]:
     """Pools that are filled up to these parts of their limit."""
-    return tuple(Memory(TOTAL, {"bytes_limit": GIB, "pool_bytes": round(part * GIB)}) for part in parts)
+    return tuple(AllocatorNumbers(TOTAL, {"bytes_limit": GIB, "pool_bytes": round(part * GIB)}) for part in parts)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_a_pool_of_full_size_was_preallocated(text: str, parts: tuple[float, ...
 
 @pytest.mark.parametrize("stats", [{}, {"bytes_limit": GIB}, {"pool_bytes": GIB}])
 def test_without_a_pool_preallocation_is_not_told(stats: dict[str, int]) -> None:
-    assert verified_preallocation("true", (*pools(1.0), Memory(TOTAL, stats)))[0] == "unreadable"
+    assert verified_preallocation("true", (*pools(1.0), AllocatorNumbers(TOTAL, stats)))[0] == "unreadable"
     assert verified_preallocation("true", ())[0] == "unreadable"
 
 
@@ -97,11 +98,11 @@ POOL, NUMBERS, NONE = {"pool_bytes": 1}, {"bytes_in_use": 1}, {}
     ],
 )
 def test_an_allocator_is_known_by_the_numbers_that_it_keeps(name: str, stats: dict[str, int], status: str) -> None:
-    assert verified_allocator(name, (Memory(TOTAL, stats),) * 2)[0] == status
+    assert verified_allocator(name, (AllocatorNumbers(TOTAL, stats),) * 2)[0] == status
 
 
 def test_gpus_that_keep_different_numbers_tell_nothing() -> None:
-    assert verified_allocator("bfc", (Memory(TOTAL, POOL), Memory(TOTAL, NONE)))[0] == "unreadable"
+    assert verified_allocator("bfc", (AllocatorNumbers(TOTAL, POOL), AllocatorNumbers(TOTAL, NONE)))[0] == "unreadable"
     assert verified_allocator("bfc", ())[0] == "unreadable"
 
 
@@ -116,4 +117,8 @@ def test_memory_is_found_by_the_gpus_number() -> None:
         SimpleNamespace(local_hardware_id=0, memory_stats=lambda: None),
         SimpleNamespace(memory_stats=raises),
     ]
-    assert memory_of(devices, {0: 10, 1: 20}) == (Memory(20, {"bytes_limit": 5}), Memory(10, {}), Memory(None, {}))
+    assert allocator_numbers(devices, {0: 10, 1: 20}) == (
+        AllocatorNumbers(20, {"bytes_limit": 5}),
+        AllocatorNumbers(10, {}),
+        AllocatorNumbers(None, {}),
+    )

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from jaxgpu_tune.planning.release.target import Target
-from jaxgpu_tune.proof.flags_read_back import JAXLIB_READS, PLATFORM_MISFIT, Reading, agree, shown, verified_flag
+from jaxgpu_tune.proof.flags_read_back import (
+    JAXLIB_READS,
+    PLATFORM_MISFIT,
+    OptionsReadBack,
+    agree,
+    shown_option,
+    verified_flag,
+)
 from jaxgpu_tune.proof.verification import Verified
 from jaxgpu_tune.proof.wanted import Wanted, flag_values
 
@@ -30,7 +37,7 @@ def verified(
 ) -> Verified:
     """A flag of these values. ``now``: XLA_FLAGS as it is; by default it holds them."""
     text = " ".join(f"--{name}={value}" for value in values) if now is None else now
-    reading = Reading(Target((release,)), platform, parsed, compiled, lambda: plugin, flag_values(text))
+    reading = OptionsReadBack(Target((release,)), platform, parsed, compiled, lambda: plugin, flag_values(text))
     return verified_flag(Wanted("xla_flag", name, values, late), reading)
 
 
@@ -169,4 +176,4 @@ def test_when_a_value_is_in_a_field(expected: Any, found: Any, adds_up: bool, sa
 
 
 def test_a_value_is_shown_as_it_is_written() -> None:
-    assert [shown(one) for one in (True, 2, {"a": 1, "b": "c"}, ["a", "b"])] == ["true", "2", "a=1,b=c", "a,b"]
+    assert [shown_option(one) for one in (True, 2, {"a": 1, "b": "c"}, ["a", "b"])] == ["true", "2", "a=1,b=c", "a,b"]

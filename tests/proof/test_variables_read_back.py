@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jaxgpu_tune.proof.memory_read_back import Memory, verified_fraction
+from jaxgpu_tune.proof.memory_read_back import AllocatorNumbers, verified_fraction
 from jaxgpu_tune.proof.variables_read_back import Signs, verified_variable
 from jaxgpu_tune.proof.wanted import Wanted
 
@@ -19,7 +19,7 @@ TOTALS = [gpu["memory_bytes"] for gpu in MEASURED["machine"]["gpus"]]
 def verified(name: str, value: str, case: str = "fraction 0.4", log: str = "", **environ: str) -> Any:
     """A variable, read back with the memory numbers of a case that was run."""
     stats = [one or {} for one in MEASURED["cases"][case]["memory"]]
-    memory = tuple(Memory(total, one) for total, one in zip(TOTALS, stats, strict=True))
+    memory = tuple(AllocatorNumbers(total, one) for total, one in zip(TOTALS, stats, strict=True))
     return verified_variable(Wanted("env", name, (value,)), Signs("gpu", {name: value, **environ}, memory, log))
 
 
@@ -49,7 +49,7 @@ def test_the_fraction_was_honoured_within_one_percent() -> None:
 @pytest.mark.parametrize(("limit", "status"), [(75, "effective"), (50, "ignored")])
 def test_an_empty_fraction_is_the_usual_one(limit: int, status: str) -> None:
     """jaxlib takes it for none."""
-    assert verified_fraction("", (Memory(100, {"bytes_limit": limit}),))[0] == status
+    assert verified_fraction("", (AllocatorNumbers(100, {"bytes_limit": limit}),))[0] == status
 
 
 @pytest.mark.parametrize(

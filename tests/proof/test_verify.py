@@ -108,7 +108,7 @@ from jaxgpu_tune.planning.release.target import target_of
 from jaxgpu_tune.proof.xla_options import parsed_options
 os.environ["XLA_FLAGS"] = {text!r}
 options, now = parsed_options(), flag_values(os.environ["XLA_FLAGS"])
-reading = flags_read_back.Reading(target_of(jaxgpu_tune.detect()), "gpu", options, options, lambda: options, now)
+reading = flags_read_back.OptionsReadBack(target_of(jaxgpu_tune.detect()), "gpu", options, options, lambda: options, now)
 items = [flags_read_back.verified_flag(Wanted("xla_flag", name, now[name]), reading) for name in now]
 tell({{item.name: [item.status, item.why] for item in items}})
 """

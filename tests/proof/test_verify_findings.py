@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_used_says_what_to_do(tmp_path: Path) -> None:
     """As the plan does; where something else is wrong with it, that counts."""
     file = tmp_path / "file"
     file.touch()
-    (unusable,) = verify.folder_findings(str(file))
+    (unusable,) = verify.cache_folder_findings(str(file))
     name = "jax_compilation_cache_dir"
     assert verify._hint(item(name, "ignored", unusable.message, str(file))) == unusable.hint
     assert verify._hint(item(name, "ignored", "else", str(file))) == verify.HINTS["ignored"]

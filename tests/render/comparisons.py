@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from jaxgpu_tune.measure.comparison import Comparison, Trial, Variant
+from jaxgpu_tune.measure.comparison import Comparison, Variant, VariantRun
 from jaxgpu_tune.measure.statistics import Verdict
 from jaxgpu_tune.model import Finding
 
 
-def trial(name: str, number: int, value: float | None, **more: object) -> Trial:
+def trial(name: str, number: int, value: float | None, **more: object) -> VariantRun:
     """One run."""
-    return Trial(name, number, "ok" if value else "died", clock="marks", value=value, **more)
+    return VariantRun(name, number, "ok" if value else "died", clock="marks", value=value, **more)
 
 
 REFERENCE = Variant(

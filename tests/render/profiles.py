@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jaxgpu_tune.knowledge.advice import Advice
-from jaxgpu_tune.measure.profile import Host, Profile, Rank
+from jaxgpu_tune.measure.profile import HostTimes, Profile, Rank
 from jaxgpu_tune.measure.timeline import Block, Lane, Timeline
-from jaxgpu_tune.measure.trace.buffer_plan import Buffer, Memory
+from jaxgpu_tune.measure.trace.buffer_plan import Buffer, BufferPlan
 from jaxgpu_tune.measure.trace.collectives import Collective
 from jaxgpu_tune.measure.trace.kernels import Kernel
 from jaxgpu_tune.measure.trace.reduction import GpuStep, Graphs
@@ -88,10 +88,10 @@ WHOLE = Profile(
     ),
     slow_rank=1,
     skew_ms=1.0,
-    host=Host(first_step_s=12.34, compiled=5, compile_s=4.56, recompiled=2),
+    host=HostTimes(first_step_s=12.34, compiled=5, compile_s=4.56, recompiled=2),
     peak_bytes=30_000_000_000,
     limit_bytes=141_000_000_000,
-    memory=Memory(
+    memory=BufferPlan(
         1_500_000,
         0,
         2_000_000_000_000,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jaxgpu_tune.measure.profile import Host, Profile
+from jaxgpu_tune.measure.profile import HostTimes, Profile
 from jaxgpu_tune.render.comparison import comparison_html, comparison_text
 from jaxgpu_tune.render.profile import profile_text
 from jaxgpu_tune.render.profile_html import profile_html, profile_page
@@ -25,7 +25,7 @@ ONE = profiles.WHOLE._replace(
     ranks=(),
     slow_rank=None,
     collectives=profiles.WHOLE.collectives[:2],
-    host=Host(compiled=1, compile_s=0.25),
+    host=HostTimes(compiled=1, compile_s=0.25),
     limit_bytes=None,
     memory=profiles.WHOLE.memory._replace(largest=()) if profiles.WHOLE.memory else None,
     communicating_ms=0.0,

@@ -6,18 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes, Report
+from jaxgpu_tune.model import Decision, Gpu, Machine, Processes, Report
 from jaxgpu_tune.render.parts import (
     IN_FORCE,
     by_owner,
     change,
+    decisions_in_force,
     grouped,
-    in_force,
     label,
     machine_facts,
     machine_line,
     size_text,
-    sorted_findings,
 )
 
 STATUSES = ("set", "kept", "merged", "default", "absent", "unmet", "translated", "dropped", "removed", "late")
@@ -46,7 +45,7 @@ def report(*decisions: Decision) -> Report:
 @given(DECISIONS)
 def test_each_decision_is_in_force_or_in_one_group(decisions: list[Decision]) -> None:
     shown = report(*decisions)
-    above, below = in_force(shown), [one for group in grouped(shown).values() for one in group]
+    above, below = decisions_in_force(shown), [one for group in grouped(shown).values() for one in group]
     assert sorted(map(repr, (*above, *below))) == sorted(map(repr, decisions))
     assert {one.status for one in above} <= IN_FORCE | {"dropped", "late"}
     assert all(one.status == status for status, group in grouped(shown).items() for one in group)
@@ -88,15 +87,6 @@ def test_a_change_as_one_types_it(status: str, value: str | None, text: str) -> 
     decision = Decision("xla_flag", "a", value, status, "", "")
     assert change(decision) == text and label(decision) == "--a"
     assert label(decision._replace(kind="env")) == "a"
-
-
-@given(st.lists(st.sampled_from(["note", "error", "warning"])))
-def test_the_worst_comes_first_and_equals_keep_their_order(severities: list[str]) -> None:
-    findings = [Finding(f"f{number}", severity, "") for number, severity in enumerate(severities)]
-    found = sorted_findings(findings)
-    order = ["error", "warning", "note"]
-    keys = [(order.index(one.severity), int(one.code[1:])) for one in found]
-    assert keys == sorted(keys) and len(found) == len(findings)
 
 
 def test_the_machine_in_one_line() -> None:

@@ -107,7 +107,7 @@ def _claimed(release: str) -> set[str]:
 def _wraps(name: str, value: str, release: str) -> bool:
     spec = known.flag(name, release)
     why = spec and known.check_value(spec, value, release)
-    return known.rules(release).int_wraps and "numbers from" in (why or "")
+    return known.parser_rules(release).int_wraps and "numbers from" in (why or "")
 
 
 def _expected(flags: Flags, release: str) -> tuple[str, list[str]]:

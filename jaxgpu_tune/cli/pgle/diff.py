@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...pgle.inspection import Difference
+    from ...pgle.inspection import ProfileDifference
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -21,10 +21,10 @@ MOST = 20
 
 def command(before: str, after: str, as_json: bool) -> int:
     """Compare two profiles: what only one has, and what takes longer or shorter, the largest change first."""
-    from ...pgle.inspection import difference
+    from ...pgle.inspection import profile_difference
     from ...pgle.profile_files import read_profile
 
-    found = difference(read_profile(before), read_profile(after))
+    found = profile_difference(read_profile(before), read_profile(after))
     if as_json:
         print_json(found)
     else:
@@ -32,7 +32,7 @@ def command(before: str, after: str, as_json: bool) -> int:
     return 0
 
 
-def _lines(found: Difference, before: str, after: str) -> Iterator[str]:
+def _lines(found: ProfileDifference, before: str, after: str) -> Iterator[str]:
     for file, names in ((before, found.only_before), (after, found.only_after)):
         if names:
             yield f"only in {file}: {len(names)}"

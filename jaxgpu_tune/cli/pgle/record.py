@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ...measure.runs import Outcome
+    from ...measure.runs import RunOutcome
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -57,7 +57,7 @@ def command(target: str | None, program: tuple[str, ...], as_json: bool, **given
 def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given: dict[str, Any]) -> int:
     from ...pgle.recording import obstacles, refusals
     from ...pgle.relay import run_heard
-    from ...pgle.store import finish, new_folder
+    from ...pgle.store import finish_recording, new_folder
     from ...pgle.words import recording_findings
 
     plain, base = plan_of(given)
@@ -71,7 +71,7 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     if heard.code:  # a program that failed is not blamed for what it did not come to
         said = tuple(one for one in said if one.code != "pgle-not-used")
     ended_well = heard.code == 0 and not any(one.severity == "error" for one in said)
-    kept = finish(folder, setup_of(plain, program, digest=folder.name)) if ended_well else ()
+    kept = finish_recording(folder, setup_of(plain, program, digest=folder.name)) if ended_well else ()
     told((*said, *_kept(kept, heard.code)), as_json=as_json, folder=str(folder), programs=kept)
     return heard.code or (0 if kept else FOUND)
 
@@ -116,7 +116,7 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
     return 0
 
 
-def _no_trace(outcome: Outcome) -> Finding:
+def _no_trace(outcome: RunOutcome) -> Finding:
     """Why nothing was recorded."""
     reasons = [process.why_not_traced for process in outcome.processes if process.why_not_traced]
     why = next(iter([*reasons, outcome.cause, outcome.silent]), "") or "no process came to a steady state"

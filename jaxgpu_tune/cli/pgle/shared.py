@@ -39,10 +39,10 @@ def plan_of(given: Mapping[str, Any], **more: Any) -> tuple[Report, dict[str, st
 
 def setup_of(report: Report, program: tuple[str, ...], digest: str = "") -> Sidecar:
     """What the command runs with: to be written beside a profile, or to be compared with what is."""
-    from ...pgle.cost_profile import Profile
+    from ...pgle.cost_profile import CostProfile
     from ...pgle.sidecar import taken_with
 
-    return taken_with(Profile(), report.machine, report.xla_flags, program)._replace(digest=digest)
+    return taken_with(CostProfile(), report.machine, report.xla_flags, program)._replace(digest=digest)
 
 
 def root_of(store: str | None) -> Path:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ...model import Finding, Report
-from ..call_options import wrong_use
+from ...wording import bad_argument
 from ..output import tell
 from ..parameters import JSON, Argument
 from .shared import CACHE, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of, told
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from ...pgle.cost_profile import Profile
+    from ...pgle.cost_profile import CostProfile
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -37,7 +37,7 @@ def command(file: str | None, program: tuple[str, ...], store: str | None, as_js
     own.
     """
     if file == "":
-        raise wrong_use("The name of the profile is empty.")
+        raise bad_argument("The name of the profile is empty.")
     return _with_file(file, program, as_json, given) if file else _with_cache(program, store, as_json, given)
 
 
@@ -61,7 +61,7 @@ def _with_file(file: str, program: tuple[str, ...], as_json: bool, given: dict[s
     return heard.code
 
 
-def _age(path: Path, profiles: Mapping[str, Profile], now: Any) -> Iterator[Finding]:
+def _age(path: Path, profiles: Mapping[str, CostProfile], now: Any) -> Iterator[Finding]:
     from ...pgle.sidecar import stale
 
     for name, profile in profiles.items():

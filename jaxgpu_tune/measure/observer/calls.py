@@ -13,7 +13,7 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Calls", "outside"]
+__all__ = ["Calls", "outside_caller"]
 
 WRAPPER = "reraise_with_filtered_traceback"
 
@@ -66,14 +66,14 @@ class Calls:
         if slow_path.f_code not in self._codes:
             self._codes.add(slow_path.f_code)
             self._monitoring.set_local_events(self._tool, slow_path.f_code, self._monitoring.events.PY_START)
-        caller = outside(slow_path)
+        caller = outside_caller(slow_path)
         if caller is not None:
             self._watch(caller.f_code)
 
     def _on_slow_path(self, code: CodeType, _offset: int) -> None:
         """Called by Python where ``cache_miss`` begins: short, and must not raise."""
         frame = sys._getframe().f_back  # noqa: SLF001 - the only way to the program's own frame
-        caller = outside(frame) if frame is not None and frame.f_code is code else None
+        caller = outside_caller(frame) if frame is not None and frame.f_code is code else None
         if caller is not None:
             self._watch(caller.f_code)
 
@@ -127,7 +127,7 @@ class Calls:
         return key, self.stamps.setdefault(key, [])
 
 
-def outside(slow_path: FrameType) -> FrameType | None:
+def outside_caller(slow_path: FrameType) -> FrameType | None:
     """The frame that called the jitted function: above ``cache_miss`` and jax's own wrapper of it, which cleans tracebacks."""
     frame = slow_path.f_back
     while frame is not None and frame.f_code.co_name == WRAPPER:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["devices", "ending", "on_gpu", "pgle", "place"]
+__all__ = ["device_facts", "on_gpu", "pgle", "place", "shown_exception"]
 
 RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 LONGEST = 4000
@@ -21,7 +21,7 @@ def place() -> dict[str, Any]:
     return {"rank": None if told is None else int(told), "processes": None}
 
 
-def devices() -> list[dict[str, Any]]:
+def device_facts() -> list[dict[str, Any]]:
     """This process's devices with their peak memory in bytes; none before the backend has started, which is not done for it."""
     jax = sys.modules.get("jax")
     if jax is None or not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
@@ -31,7 +31,7 @@ def devices() -> list[dict[str, Any]]:
 
 def on_gpu() -> bool:
     """Whether this process has a GPU in use."""
-    return any(one["platform"] == "gpu" for one in devices())
+    return any(one["platform"] == "gpu" for one in device_facts())
 
 
 def _device(device: Any) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def pgle() -> bool:
     return bool(getattr(getattr(sys.modules.get("jax"), "config", None), "jax_enable_pgle", False))
 
 
-def ending() -> str | None:
+def shown_exception() -> str | None:
     """The exception that ended the program, if Python has shown one."""
     error = getattr(sys, "last_value", None)
     return None if error is None else f"{type(error).__name__}: {error}"[:LONGEST]

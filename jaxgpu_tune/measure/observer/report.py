@@ -39,7 +39,7 @@ def report_of(watch: Watch) -> dict[str, Any]:
         "first_step_s": _first_step(watch),
         "steps": heard_marks.total() or max(calls.counts.values(), default=0),
         "compiles": [[one.name, one.at - watch.started, one.seconds, one.cached] for one in compiles.all],
-        "devices": facts.devices(),
+        "devices": facts.device_facts(),
         "pgle": facts.pgle(),
         "xla_flags": os.environ.get("XLA_FLAGS"),
         "trace": watch.trace,

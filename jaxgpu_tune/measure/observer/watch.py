@@ -99,7 +99,7 @@ class Watch:
         except Exception as error:  # noqa: BLE001 - the program ends as it would without us
             self.notes.log(repr(error))
         try:
-            self.notes.write({**report_of(self), "ended": True, "error": facts.ending()})
+            self.notes.write({**report_of(self), "ended": True, "error": facts.shown_exception()})
         except Exception as error:  # noqa: BLE001 - as above
             self.notes.log(repr(error))
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["Found", "guilty"]
+__all__ = ["Guilty", "guilty"]
 
 Part = TypeVar("Part")
 Parts = tuple[Part, ...]
 
 
 @dataclass(frozen=True)
-class Found(Generic[Part]):
+class Guilty(Generic[Part]):
     """How far the answers lead.
 
     ``ask``: the parts to try next, None where nothing is left to ask; ``sets``: those found guilty so far, each minimal: with any
@@ -36,7 +36,7 @@ class _NeededError(Exception):
         self.parts = parts
 
 
-def guilty(parts: Sequence[Part], answers: Mapping[frozenset[Part], bool]) -> Found[Part]:
+def guilty(parts: Sequence[Part], answers: Mapping[frozenset[Part], bool]) -> Guilty[Part]:
     """What the ``answers`` (whether these parts together show the fault) say of ``parts``, or what to ask next.
 
     When a set is found, the rest is asked: if it still shows the fault, there is another set.
@@ -55,8 +55,8 @@ def guilty(parts: Sequence[Part], answers: Mapping[frozenset[Part], bool]) -> Fo
             found.append(_minimal(rest, shows))
             rest = tuple(part for part in rest if part not in found[-1])
     except _NeededError as needed:
-        return Found(tuple(part for part in parts if part in needed.parts), tuple(found))
-    return Found(None, tuple(found), problem)
+        return Guilty(tuple(part for part in parts if part in needed.parts), tuple(found))
+    return Guilty(None, tuple(found), problem)
 
 
 def _problem(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> str:

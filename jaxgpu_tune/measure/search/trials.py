@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from ...knowledge.tables import written
+from ...wording import written
 
 __all__ = [
     "NOTHING",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ...proof.wire import entries
+from ...proof.wire import entries, fields_by_number
 
-__all__ = ["Buffer", "Memory", "memory_of"]
+__all__ = ["Buffer", "BufferPlan", "buffer_plan"]
 
 BUFFERS, ALLOCATIONS = 1, 3
 SIZE, THREAD_LOCAL, PARAMETER, LIVE_OUT, CONSTANT, ASSIGNED = 2, 3, 5, 7, 12, 9
@@ -27,7 +27,7 @@ class Buffer(NamedTuple):
     source: str
 
 
-class Memory(NamedTuple):
+class BufferPlan(NamedTuple):
     """Bytes of a program on one device, as XLA plans them before it runs.
 
     ``arguments``: what goes in (state and batch; what is donated holds results, too); ``results``: what else comes out;
@@ -40,9 +40,9 @@ class Memory(NamedTuple):
     largest: tuple[Buffer, ...] = ()
 
 
-def memory_of(assignment: bytes, instructions: Mapping[int, tuple[str, str, str]]) -> Memory | None:
+def buffer_plan(assignment: bytes, instructions: Mapping[int, tuple[str, str, str]]) -> BufferPlan | None:
     """Read a serialized BufferAssignmentProto; ``instructions``: (name, opcode, source) by number. None: there is nothing in it."""
-    allocations = [_fields(value) for value in _all(assignment, ALLOCATIONS)]
+    allocations = [fields_by_number(value) for value in _all(assignment, ALLOCATIONS)]
     if not allocations:
         return None
     kinds = {"arguments": 0, "results": 0, "temporary": 0}
@@ -51,10 +51,10 @@ def memory_of(assignment: bytes, instructions: Mapping[int, tuple[str, str, str]
         if kind:
             kinds[kind] += _number(one, SIZE)
     inside = {number for one in allocations if _kind(one) == "temporary" for number in _assigned(one)}
-    buffers = (_fields(value) for value in _all(assignment, BUFFERS))
+    buffers = (fields_by_number(value) for value in _all(assignment, BUFFERS))
     named = {found for one in buffers if _number(one, ID) in inside and (found := _buffer(one, instructions))}
     largest = sorted(named, key=lambda one: (-one.bytes, one.op))[:MOST]
-    return Memory(**kinds, largest=tuple(largest))
+    return BufferPlan(**kinds, largest=tuple(largest))
 
 
 def _kind(allocation: Mapping[int, list[Any]]) -> str:
@@ -66,25 +66,18 @@ def _kind(allocation: Mapping[int, list[Any]]) -> str:
 
 
 def _assigned(allocation: Mapping[int, list[Any]]) -> Iterator[int]:
-    return (_number(_fields(one), ID) for one in allocation.get(ASSIGNED, ()))
+    return (_number(fields_by_number(one), ID) for one in allocation.get(ASSIGNED, ()))
 
 
 def _buffer(buffer: Mapping[int, list[Any]], instructions: Mapping[int, tuple[str, str, str]]) -> Buffer | None:
     """None for what only passes on what another instruction wrote."""
-    where = _fields(buffer[DEFINED_AT][-1]) if DEFINED_AT in buffer else {}
+    where = fields_by_number(buffer[DEFINED_AT][-1]) if DEFINED_AT in buffer else {}
     name, opcode, source = instructions.get(_number(where, INSTRUCTION), ("", "", ""))
     return None if opcode in PASSES_ON else Buffer(_number(buffer, SIZE), name, source)
 
 
 def _all(data: bytes, field: int) -> Iterable[Any]:
     return (value for number, _, value, _ in entries(data) if number == field)
-
-
-def _fields(data: bytes) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = {}
-    for number, _, value, _ in entries(data):
-        found.setdefault(number, []).append(value)
-    return found
 
 
 def _number(parts: Mapping[int, list[Any]], field: int) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ...proof.wire import entries, sub_message, varint
-from .buffer_plan import Memory, memory_of
+from ...proof.wire import fields_by_number, sub_message, varint
+from .buffer_plan import BufferPlan, buffer_plan
 
 __all__ = ["COLLECTIVES", "Instruction", "Module", "collective_kind", "module_of"]
 
@@ -93,10 +93,10 @@ class Module(NamedTuple):
     name: str
     instructions: Mapping[str, Instruction] = MappingProxyType({})
     kernels: Mapping[str, Instruction] = MappingProxyType({})
-    memory: Memory | None = None
+    memory: BufferPlan | None = None
 
     @classmethod
-    def of(cls, name: str, instructions: Iterable[Instruction], memory: Memory | None = None) -> Module:
+    def of(cls, name: str, instructions: Iterable[Instruction], memory: BufferPlan | None = None) -> Module:
         """The program of these instructions."""
         found = {one.name: one for one in instructions}
         return cls(name, found, {re.sub(r"\W", "_", one): instruction for one, instruction in found.items()}, memory)
@@ -137,10 +137,10 @@ def collective_kind(opcode: str) -> str:
 
 def module_of(proto: bytes) -> Module:
     """Read a serialized HloProto."""
-    body = _fields(sub_message(proto, HLO_MODULE))
+    body = fields_by_number(sub_message(proto, HLO_MODULE))
     computations = {}
     for data in body.get(COMPUTATIONS, ()):
-        parts = _fields(data)
+        parts = fields_by_number(data)
         computations[_last(parts, COMPUTATION_ID, 0)] = [_raw(one) for one in parts.get(COMPUTATION_INSTRUCTIONS, ())]
     by_number = {one.number: one for several in computations.values() for one in several}
     sources = _sources(_last(body, STACK_FRAMES, b""))
@@ -150,15 +150,8 @@ def module_of(proto: bytes) -> Module:
         for number, one in by_number.items()
     }
     places = {number: (one.name, one.opcode, one.source) for number, one in found.items()}
-    memory = memory_of(sub_message(proto, BUFFER_ASSIGNMENT), places)
+    memory = buffer_plan(sub_message(proto, BUFFER_ASSIGNMENT), places)
     return Module.of(_last(body, MODULE_NAME, b"").decode(), found.values(), memory)
-
-
-def _fields(data: bytes) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = {}
-    for number, _, value, _ in entries(data):
-        found.setdefault(number, []).append(value)
-    return found
 
 
 def _last(parts: Mapping[int, list[Any]], number: int, absent: Any) -> Any:
@@ -166,10 +159,10 @@ def _last(parts: Mapping[int, list[Any]], number: int, absent: Any) -> Any:
 
 
 def _raw(data: bytes) -> _Raw:
-    parts = _fields(data)
+    parts = fields_by_number(data)
     shape = _last(parts, SHAPE, b"")
     leaves = list(_leaves(shape))
-    members = tuple(sum(size for _, size in _leaves(one)) for one in _fields(shape).get(TUPLE, ()))
+    members = tuple(sum(size for _, size in _leaves(one)) for one in fields_by_number(shape).get(TUPLE, ()))
     opcode = _last(parts, OPCODE, b"").decode()
     return _Raw(
         name=_last(parts, NAME, b"").decode(),
@@ -182,13 +175,13 @@ def _raw(data: bytes) -> _Raw:
         target=_last(parts, TARGET, b"").decode(errors="replace"),
         members=members,
         open_loop=opcode == "while" and KNOWN_LENGTH not in _last(parts, BACKEND, b""),
-        metadata={number: values[-1] for number, values in _fields(_last(parts, METADATA, b"")).items()},
+        metadata={number: values[-1] for number, values in fields_by_number(_last(parts, METADATA, b"")).items()},
     )
 
 
 def _leaves(shape: bytes) -> Iterator[tuple[str, int]]:
     """(element type, bytes) of each array in a shape."""
-    parts = _fields(shape)
+    parts = fields_by_number(shape)
     for member in parts.get(TUPLE, ()):
         yield from _leaves(member)
     kind, bits = TYPES.get(_last(parts, ELEMENT_TYPE, 0), ("", 0))
@@ -262,11 +255,11 @@ def _source(metadata: Mapping[int, Any], sources: Mapping[int, str]) -> str:
 
 def _sources(index: bytes) -> dict[int, str]:
     """The number of each stack frame -> "file.py:12"; all numbers count from 1."""
-    parts = _fields(index)
+    parts = fields_by_number(index)
     files = [_short(name.decode(errors="replace")) for name in parts.get(FILES, ())]
-    places = [_fields(place) for place in parts.get(LOCATIONS, ())]
+    places = [fields_by_number(place) for place in parts.get(LOCATIONS, ())]
     lines = [f"{files[_last(place, 1, 1) - 1]}:{_last(place, 3, 0)}" for place in places if files]
-    frames = [_last(_fields(frame), 1, 0) for frame in parts.get(FRAMES, ())]
+    frames = [_last(fields_by_number(frame), 1, 0) for frame in parts.get(FRAMES, ())]
     return {number: lines[place - 1] for number, place in enumerate(frames, 1) if 0 < place <= len(lines)}
 
 

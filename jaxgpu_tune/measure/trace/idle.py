@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from .events import HOST, Trace, gpu_number
 from .kinds import Work
 
-__all__ = ["SHORT", "Cause", "Host", "causes", "host_of"]
+__all__ = ["SHORT", "Cause", "HostCalls", "causes", "host_of"]
 
 Cause = Literal["host", "launches", "peer"]
 EXECUTES = re.compile(r"ExecuteThunks|LoadedExecutable_Execute|LoadedExecutable::Execute|ExecuteHelper")
@@ -19,14 +19,14 @@ SHORT = 20_000.0
 """Nanoseconds: the pause between two kernels that wait in a queue is a few microseconds; a longer one waits for something."""
 
 
-class Host(NamedTuple):
+class HostCalls(NamedTuple):
     """What the host did for one GPU: when each launch began, by correlation number, and when it ran programs, by start."""
 
     launches: Mapping[object, float]
     executes: tuple[tuple[float, float], ...]
 
 
-def host_of(trace: Trace, gpu: str) -> Host:
+def host_of(trace: Trace, gpu: str) -> HostCalls:
     """The host's side of one GPU: what says which GPU it is for and names another is left out."""
     number = gpu_number(gpu)
     launches: dict[object, float] = {}
@@ -39,7 +39,7 @@ def host_of(trace: Trace, gpu: str) -> Host:
             named = OF_DEVICE.match(event.name)
             if named is None or int(named.group(1)) == number:
                 executes.append((event.start_ns, event.end_ns))
-    return Host(launches, tuple(_joined(executes)))
+    return HostCalls(launches, tuple(_joined(executes)))
 
 
 def _joined(intervals: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -56,7 +56,7 @@ def _joined(intervals: Sequence[tuple[float, float]]) -> Iterator[tuple[float, f
 
 
 def causes(
-    start: float, end: float, before: Work | None, after: Work | None, host: Host
+    start: float, end: float, before: Work | None, after: Work | None, host: HostCalls
 ) -> Iterator[tuple[Cause, float]]:
     """(cause, nanoseconds) of a time in which a GPU ran nothing, between two things that it ran; they add up to it.
 

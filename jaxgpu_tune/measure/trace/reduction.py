@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from .buffer_plan import Memory
+from .buffer_plan import BufferPlan
 from .collectives import Collective, Occurrence, collectives_of, waits
 from .events import Event, Trace
-from .idle import SHORT, Host, causes, host_of
+from .idle import SHORT, HostCalls, causes, host_of
 from .kernels import Kernel, kernels_of
 from .kinds import GRAPH, Work, works_on
 from .steps import Steps, host_calls, module_of_call, steps_on
@@ -81,7 +81,7 @@ class Reduction(NamedTuple):
     gpus: tuple[GpuStep, ...]
     silent_gpus: tuple[str, ...]
     host: Mapping[str, tuple[int, float | None]]
-    memory: Memory | None = None
+    memory: BufferPlan | None = None
 
 
 def reduce_trace(trace: Trace, *, processes: int = 1) -> Reduction:
@@ -163,7 +163,7 @@ def _capability(facts: Mapping[str, object]) -> float | None:
     return float(f"{major}.{minor}") if isinstance(major, int) and isinstance(minor, int) else None
 
 
-def _parts(owned: Iterable[Span], works: Sequence[Work], host: Host) -> dict[str, float]:
+def _parts(owned: Iterable[Span], works: Sequence[Work], host: HostCalls) -> dict[str, float]:
     """Nanoseconds of each part."""
     found: dict[str, float] = {}
     before: Work | None = None

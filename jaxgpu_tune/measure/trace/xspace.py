@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ...proof.wire import entries
+from ...proof.wire import entries, fields_by_number, pairs
 from .events import Event
 
 __all__ = ["Plane", "events_of", "numbered", "planes_of", "signed"]
@@ -46,15 +46,8 @@ def planes_of(space: bytes) -> list[Plane]:
     return found
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """(field number, value), in the order of the file."""
-    return ((number, value) for number, _, value, _ in entries(data))
-
-
 def _plane(data: bytes) -> Plane:
-    parts: dict[int, list[Any]] = {}
-    for number, value in _fields(data):
-        parts.setdefault(number, []).append(value)
+    parts = fields_by_number(data)
     stat_names = {key: _text(value, METADATA_NAME) for key, value in _map(parts.get(STAT_METADATA, ()))}
     metadata = {
         key: (_text(value, METADATA_NAME), _stats(value, METADATA_STATS, stat_names))
@@ -68,22 +61,22 @@ def _plane(data: bytes) -> Plane:
 def _map(messages: Any) -> Iterator[tuple[int, bytes]]:
     """(key, value) of a map's entries; a key of 0 is not written."""
     for message in messages:
-        found = dict(_fields(message))
+        found = dict(pairs(message))
         yield signed(found.get(KEY, 0)), found.get(VALUE, b"")
 
 
 def _text(message: bytes, field: int) -> str:
-    return next((value.decode() for number, value in _fields(message) if number == field), "")
+    return next((value.decode() for number, value in pairs(message) if number == field), "")
 
 
 def _stats(message: bytes, field: int, names: Mapping[int, str]) -> dict[str, Any]:
-    return dict(_stat(value, names) for number, value in _fields(message) if number == field)
+    return dict(_stat(value, names) for number, value in pairs(message) if number == field)
 
 
 def _stat(message: Any, names: Mapping[int, str]) -> tuple[str, Any]:
     """(name, value) of one fact; a text that many events share is stored as the number of a name."""
     name, value = "", None
-    for number, raw in _fields(message):
+    for number, raw in pairs(message):
         if number == STAT_ID:
             name = names.get(signed(raw), "")
         elif number == DOUBLE:
@@ -101,11 +94,11 @@ def _stat(message: Any, names: Mapping[int, str]) -> tuple[str, Any]:
 
 def events_of(plane: Plane) -> Iterator[Event]:
     """Every event of a plane, in the order of the file."""
-    lines = [{number: value for number, value in _fields(line) if number != EVENTS} for line in plane.lines]
+    lines = [{number: value for number, value in pairs(line) if number != EVENTS} for line in plane.lines]
     names = numbered([_decoded(line.get(LINE_NAME, b"")) for line in lines])
     for name, line, data in zip(names, lines, plane.lines, strict=True):
         zero = signed(line.get(TIMESTAMP_NS, 0))
-        for number, value in _fields(data):
+        for number, value in pairs(data):
             if number == EVENTS:
                 yield _event(plane, name, zero, value)
 
@@ -113,7 +106,7 @@ def events_of(plane: Plane) -> Iterator[Event]:
 def _event(plane: Plane, line: str, zero: int, data: Any) -> Event:
     kind = offset = duration = 0
     stats = {}
-    for number, value in _fields(data):
+    for number, value in pairs(data):
         if number == EVENT_ID:
             kind = signed(value)
         elif number == OFFSET_PS:

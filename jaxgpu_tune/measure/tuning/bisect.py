@@ -10,13 +10,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
-from ..runs import Asked, Limits, Outcome, run_watched
-from ..search.guilty import Found, guilty
+from ..runs import Asked, Limits, RunOutcome, run_watched
+from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, verdict
 from .journal import NAME, Journal, config_json, own_folder, trial_json
 from .suspects import Suspects
-from .trying import How, caches, detail_of, milliseconds, shown
+from .trying import How, caches, detail_of, milliseconds, numbers_shown
 
 __all__ = ["Bisected", "Symptom", "bisect_command"]
 
@@ -125,7 +125,7 @@ class _Hunt:
         times = [trial.ms for trial in self.journal.trials if trial.config == NOTHING and trial.ms]
         return median(times) if times else float("inf")
 
-    def _confirming(self, found: Found[Atom]) -> Iterator[tuple[Config, Purpose]]:
+    def _confirming(self, found: Guilty[Atom]) -> Iterator[tuple[Config, Purpose]]:
         """Runs that confirm what was found: each set again, or, where it is about time, in turns with nothing."""
         for one in found.sets:
             config = frozenset(one)
@@ -158,8 +158,8 @@ class _Hunt:
         by_others = SLOWEST * max(took) + SPARE if took else LONGEST
         return min(self.how.timeout or LONGEST, by_others)
 
-    def _trial(self, config: Config, purpose: Purpose, outcome: Outcome) -> Trial:
-        numbers = shown(outcome, self.how)
+    def _trial(self, config: Config, purpose: Purpose, outcome: RunOutcome) -> Trial:
+        numbers = numbers_shown(outcome, self.how)
         ms = milliseconds(outcome, self.how) if outcome.ok else None
         failure = "" if outcome.ok else str(outcome.status)
         detail = dict(detail_of(outcome, numbers, outcome.cause))
@@ -177,7 +177,7 @@ class _Hunt:
         open_sets = (frozenset(one) for one in found.sets)
         return next((_name(one) for one in open_sets if len(self._checks(one)) < 2 * CONFIRMING_PAIRS), "")
 
-    def _bisected(self, found: Found[Atom]) -> Bisected:
+    def _bisected(self, found: Guilty[Atom]) -> Bisected:
         verdicts = {frozenset(one): self._verdict(frozenset(one)) for one in found.sets}
         confirmed = bool(found.sets) and all(self._confirmed(config, verdicts[config]) for config in verdicts)
         sentence = self._sentence(found, confirmed, verdicts)
@@ -205,7 +205,7 @@ class _Hunt:
         checks = [trial for trial in self._checks(config) if trial.config == config]
         return len(checks) >= CONFIRMED and all(trial.detail["shows"] for trial in checks)
 
-    def _sentence(self, found: Found[Atom], confirmed: bool, verdicts: Mapping[Config, Verdict | None]) -> str:
+    def _sentence(self, found: Guilty[Atom], confirmed: bool, verdicts: Mapping[Config, Verdict | None]) -> str:
         what, runs = self.symptom.sentence, len(self.journal.trials)
         if found.problem:
             return f"Nothing was found: {found.problem} ({what}; {len(self.suspects.parts)} suspects, {runs} runs)."
@@ -219,7 +219,7 @@ class _Hunt:
         return f"{what[0].upper()}{what[1:]} with {'; and with '.join(parts)} ({again}; {runs} runs)."
 
 
-def _shows(symptom: Symptom, outcome: Outcome, numbers: tuple[float, ...], ms: float | None, fast: float) -> bool:
+def _shows(symptom: Symptom, outcome: RunOutcome, numbers: tuple[float, ...], ms: float | None, fast: float) -> bool:
     if symptom.kind == "fails":
         return not outcome.ok
     if symptom.kind == "nan":

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..runs import Outcome
+from ..runs import RunOutcome
 from ..search.trials import Config
-from ..starting import Started, discard, is_held, pause, release, used_cuda
+from ..starting import StartedRun, discard, is_held, pause, release, used_cuda
 from ..watched import Process
 
 __all__ = ["Early"]
@@ -20,7 +20,7 @@ __all__ = ["Early"]
 class _Waiting(NamedTuple):
     number: int
     config: Config
-    started: Started
+    started: StartedRun
 
 
 class Early:
@@ -32,12 +32,12 @@ class Early:
         self._over = False
         self._taken = 0
 
-    def prepare(self, number: int, config: Config, begin: Callable[[Config, int, bool], Started]) -> None:
+    def prepare(self, number: int, config: Config, begin: Callable[[Config, int, bool], StartedRun]) -> None:
         """Start run ``number`` as far as it goes without a device."""
         if self._fits and not self._over and self._waiting is None:
             self._waiting, self._paused = _Waiting(number, config, begin(config, number, True)), False
 
-    def taken(self, number: int, config: Config) -> Started | None:
+    def taken(self, number: int, config: Config) -> StartedRun | None:
         """The command that waits, let go, if it is that run; else it is ended."""
         there = self._waiting
         if there is None or (there.number, there.config) != (number, config) or used_cuda(there.started):
@@ -59,7 +59,7 @@ class Early:
             pause(there.started, True)
             self._paused = True
 
-    def learn(self, outcome: Outcome) -> None:
+    def learn(self, outcome: RunOutcome) -> None:
         """After a run: whether the program is one of a single process."""
         seen = [one for one in outcome.processes if one.jax is not None]
         self._fits = len(seen) == 1 and seen[0].rank is None and (seen[0].processes or 1) == 1

@@ -42,7 +42,7 @@ class Suspects(NamedTuple):
 def of_flags(space: Space, text: str) -> Suspects:
     """Each flag of a text of XLA flags, as it is written. Raises BadSetting where there is none."""
     tokens = [token for token in scan(text).tokens if token.name]
-    parts = (Atom("xla_flag", token.name or "", "true" if token.value is None else token.value) for token in tokens)
+    parts = (Atom("xla_flag", token.name or "", token.meant) for token in tokens)
     return Suspects(space, _some(tuple(dict.fromkeys(parts)), "no flags are set"), as_written=True)
 
 

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 from ...knowledge.candidates import autotuning
 from ...model import Finding
 from ..compare import CACHES, GPU_LOOK
-from ..endings import losses, numbers
+from ..endings import losses, numbers_in
 from ..gpu_state import GpuState
-from ..runs import Asked, Limits, Outcome, request, run_watched, watch
+from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
 from ..search.trials import SAME, Config, Step, Trial
-from ..starting import Started, start
+from ..starting import StartedRun, start
 from ..watched import Process
 from .early import Early
 from .space import Space
@@ -25,15 +25,15 @@ from .space import Space
 __all__ = [
     "WRONG",
     "Clock",
+    "CommandRuns",
     "How",
-    "Processes",
     "caches",
     "detail_of",
-    "differs",
+    "how_numbers_differ",
     "milliseconds",
     "moments",
-    "program_of",
-    "shown",
+    "numbers_shown",
+    "program_fingerprint",
 ]
 
 Clock = Literal["steps", "metric", "whole"]
@@ -76,7 +76,7 @@ class _SameError(Exception):
         self.program = program
 
 
-class Processes:
+class CommandRuns:
     """Runs each step of a search as a command of its own."""
 
     def __init__(self, space: Space, how: How) -> None:
@@ -119,7 +119,7 @@ class Processes:
     def _folder(self, number: int) -> Path:
         return self.how.folder / f"{number:03}"
 
-    def _started(self, config: Config, number: int, hold: bool = False) -> Started:
+    def _started(self, config: Config, number: int, hold: bool = False) -> StartedRun:
         shutil.rmtree(self._folder(number), ignore_errors=True)  # of a start that was killed
         told = request(self._asked())
         return start(self.how.command, self._folder(number), self._environ(config), told, hold=hold)
@@ -130,7 +130,7 @@ class Processes:
         return (*self._busy, *self._gpus.findings())
 
     def _look(self, processes: tuple[Process, ...]) -> None:
-        if (program := program_of(processes)) and program in self._known:
+        if (program := program_fingerprint(processes)) and program in self._known:
             raise _SameError(program)
         self._early.quiet(processes)
         now = time.monotonic()
@@ -138,22 +138,22 @@ class Processes:
             self._looked = now
             self._gpus.look()
 
-    def trial(self, step: Step, outcome: Outcome) -> Trial:
+    def trial(self, step: Step, outcome: RunOutcome) -> Trial:
         """The outcome as the search takes it."""
-        found = shown(outcome, self.how)
+        found = numbers_shown(outcome, self.how)
         ms = milliseconds(outcome, self.how) if outcome.ok else None
         failure, cause = ("", "") if outcome.ok else (str(outcome.status), outcome.cause)
         if outcome.ok and ms is None:
             failure, cause = "no-steady-state", outcome.silent or "it ended before enough of it was seen"
         detail = detail_of(outcome, found, cause)
-        program = program_of(outcome.processes)
+        program = program_fingerprint(outcome.processes)
         return self.judged(Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), program, detail))
 
     def judged(self, trial: Trial) -> Trial:
         """The trial, with wrong numbers as a failure: further from the program's own than its own runs are from each other."""
         if trial.ms is None or trial.failure not in ("", WRONG) or not self.references:
             return trial
-        wrong = differs(trial.detail.get("numbers", ()), self.references[0], self.tolerance)
+        wrong = how_numbers_differ(trial.detail.get("numbers", ()), self.references[0], self.tolerance)
         return trial._replace(failure=WRONG if wrong else "", detail={**trial.detail, "cause": wrong})
 
     @property
@@ -185,7 +185,7 @@ class Processes:
         return {**caches(self.how.folder, config), **environ} if self.how.cache else environ
 
 
-def program_of(processes: Sequence[Process]) -> str:
+def program_fingerprint(processes: Sequence[Process]) -> str:
     """The fingerprint of what was compiled, of a program of one process; a job's processes may differ."""
     seen = [one for one in processes if one.jax is not None]
     return seen[0].program if len(seen) == 1 else ""
@@ -198,7 +198,7 @@ def caches(folder: Path, config: Config) -> dict[str, str]:
     return {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"), **own}
 
 
-def differs(found: Sequence[float], reference: Sequence[float], tolerance: float) -> str:
+def how_numbers_differ(found: Sequence[float], reference: Sequence[float], tolerance: float) -> str:
     """Where numbers differ by more than the tolerance or are not finite: a sentence, empty where they do not."""
     for place, (mine, other) in enumerate(zip(found, reference, strict=False), start=1):
         if isfinite(other) and not _apart(mine, other) <= tolerance:
@@ -213,17 +213,17 @@ def _apart(mine: float, other: float) -> float:
     return abs(mine - other) / (max(abs(mine), abs(other)) or 1.0)
 
 
-def shown(outcome: Outcome, how: How) -> tuple[float, ...]:
+def numbers_shown(outcome: RunOutcome, how: How) -> tuple[float, ...]:
     """The first numbers of the program, to compare."""
     if outcome.output is None or not Path(outcome.output).exists():
         return ()
     with Path(outcome.output).open("rb") as file:
         text = file.read(HEAD).decode(errors="replace")
-    found = numbers(how.numbers, text) if how.numbers else losses(text)
+    found = numbers_in(how.numbers, text) if how.numbers else losses(text)
     return found[:COMPARED]
 
 
-def milliseconds(outcome: Outcome, how: How) -> float | None:
+def milliseconds(outcome: RunOutcome, how: How) -> float | None:
     """What one step took, of the slowest process; a metric of which more is better is turned over."""
     if how.clock == "whole":
         return outcome.seconds * 1e3
@@ -237,7 +237,7 @@ def milliseconds(outcome: Outcome, how: How) -> float | None:
     return 1e3 * max(one.period.seconds for one in alike if one.period)
 
 
-def detail_of(outcome: Outcome, found: Sequence[float], cause: str) -> Mapping[str, Any]:
+def detail_of(outcome: RunOutcome, found: Sequence[float], cause: str) -> Mapping[str, Any]:
     """What else is kept of a run."""
     leader = outcome.leader
     return {

@@ -17,13 +17,22 @@ from ...render.tuned import tuned_page
 from .drive import Runner, Standing, drive, resumed
 from .journal import Journal, config_json
 from .space import Space, space_of
-from .trying import How, Processes
-from .tuned import Tuned, preset_text, tuned
+from .trying import CommandRuns, How
+from .tuned import Tuned, search_preset, tuned
 
-__all__ = ["Files", "Wanted", "files_of", "how_it_stands", "space_here", "tune_command", "tune_with", "write"]
+__all__ = [
+    "Files",
+    "SearchWanted",
+    "files_of",
+    "how_it_stands",
+    "space_here",
+    "tune_command",
+    "tune_with",
+    "write_files",
+]
 
 
-class Wanted(NamedTuple):
+class SearchWanted(NamedTuple):
     """What is to be searched: presets to begin with beside the usual ones, candidates beside the usual ones, kinds of program.
 
     ``only``: nothing but the user's own candidates and presets.
@@ -59,7 +68,7 @@ def files_of(out: str | os.PathLike[str]) -> Files:
 
 
 def space_here(
-    request: Request, wanted: Wanted, environ: Mapping[str, str], clean: Mapping[str, str] | None = None
+    request: Request, wanted: SearchWanted, environ: Mapping[str, str], clean: Mapping[str, str] | None = None
 ) -> Space:
     """What can be tried in a fresh process of that environment; ``clean``: the same without what is inherited."""
     observation: Observation = observe(environ, request.machine, live=False, visible=request.visible)
@@ -86,7 +95,7 @@ def tune_command(
     Raises JaxGpuTuneError where the program fails as it is, BadSetting where the folder holds another search. Interrupted, it has
     kept every finished trial.
     """
-    return tune_with(space, Processes(space, how), files, about(space, how), (budget, how.timeout), tell)
+    return tune_with(space, CommandRuns(space, how), files, about(space, how), (budget, how.timeout), tell)
 
 
 def tune_with(
@@ -107,7 +116,7 @@ def tune_with(
 def how_it_stands(space: Space, how: How, files: Files) -> Tuned:
     """The answer by what is in the journal."""
     told = about(space, how)
-    search = resumed(space, Processes(space, how), Journal(files.journal, told))
+    search = resumed(space, CommandRuns(space, how), Journal(files.journal, told))
     return tuned(search, space, str(files.preset), told)
 
 
@@ -124,12 +133,12 @@ def about(space: Space, how: How) -> dict[str, Any]:
     }
 
 
-def write(found: Tuned, files: Files) -> None:
+def write_files(found: Tuned, files: Files) -> None:
     """The report, the page, and the preset where one was proved."""
     _whole(files.report, json.dumps(found.report, indent=1) + "\n")
     _whole(files.page, tuned_page(found.report))
     if found.path:
-        _whole(files.preset, preset_text(found.report))
+        _whole(files.preset, search_preset(found.report))
 
 
 def _whole(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...model import Finding, Machine
 from ...values import jsonable
+from ...wording import rough_time
 from ..search.search import Contest, Search
 from ..search.trials import NOTHING, Config, Move, Trial
 from ..statistics import PAIRS
@@ -16,7 +17,7 @@ from .costs import costs_of
 from .journal import config_json, trial_json
 from .space import CLEAN, Space
 
-__all__ = ["Did", "Tuned", "preset_text", "tuned"]
+__all__ = ["Did", "Tuned", "search_preset", "tuned"]
 
 KEYS = {"xla_flag": "flag", "env": "env", "jax_config": "config"}
 
@@ -102,7 +103,7 @@ def tuned(search: Search, space: Space, path: str, about: Mapping[str, Any], fin
     return Tuned(*made, tuple(map(str, sorted(config))), against, did, report)
 
 
-def preset_text(report: Mapping[str, Any]) -> str:
+def search_preset(report: Mapping[str, Any]) -> str:
     """The answer as a user's preset file: its settings, where they hold, and the evidence. Raises ValueError where nothing was proved."""
     if not report["path"]:
         raise ValueError("nothing was proved, so there is no preset")
@@ -144,12 +145,12 @@ def _sentence(search: Search, space: Space, contest: Contest | None) -> str:
         best = _best(search, space)
         return (
             f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but the budget ended before {PAIRS} fresh pairs, "
-            f"which take about {_rough(_cost(search, 0))} more. Start it again with a larger --budget: it goes on from here."
+            f"which take about {rough_time(_cost(search, 0))} more. Start it again with a larger --budget: it goes on from here."
         )
     if space.moves and not any(trial.purpose == "toggle" for trial in search.trials):
         return (
             "Nothing was tried: the budget has no room for one try and its proof, which take about "
-            f"{_rough(_cost(search, 1))} more. Start it again with a larger --budget: it goes on from here."
+            f"{rough_time(_cost(search, 1))} more. Start it again with a larger --budget: it goes on from here."
         )
     return "Nothing beats what you have: no setting that was tried is expected to gain anything."
 
@@ -158,10 +159,6 @@ def _cost(search: Search, tries: int) -> float:
     """Seconds of so many tries and six pairs."""
     costs = costs_of(search.trials)
     return tries * costs.new + 2 * PAIRS * costs.again if costs else 0.0
-
-
-def _rough(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _best(search: Search, space: Space) -> dict[str, Any]:

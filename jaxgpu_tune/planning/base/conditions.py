@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["EVALUATORS", "Facts", "Verdict", "all_met", "evaluate", "when_problems"]
+__all__ = ["EVALUATORS", "ConditionAnswer", "Facts", "all_met", "evaluate", "when_problems"]
 
 
 class Facts(Value):
@@ -34,7 +34,7 @@ class Facts(Value):
     nccl: str | None = None
 
 
-class Verdict(Value):
+class ConditionAnswer(Value):
     """One condition's answer: ``met`` is None where the fact is unknown, and then counts as not met."""
 
     condition: str
@@ -42,7 +42,7 @@ class Verdict(Value):
     sentence: str
 
 
-def evaluate(when: Mapping[str, Any], facts: Facts) -> tuple[Verdict, ...]:
+def evaluate(when: Mapping[str, Any], facts: Facts) -> tuple[ConditionAnswer, ...]:
     """Return the verdict on each condition, in the table's order. Raises ValueError for a table that is not valid."""
     problems = when_problems(dict(when))
     if problems:
@@ -55,26 +55,28 @@ def all_met(when: Mapping[str, Any], facts: Facts) -> bool:
     return all(verdict.met is True for verdict in evaluate(when, facts))
 
 
-def jaxlib(demand: str, facts: Facts) -> Verdict:
+def jaxlib(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether the installed jaxlib's version lies in the range."""
     return _in_range("jaxlib", demand, facts.jaxlib, "the version of jaxlib", f"jaxlib {facts.jaxlib}")
 
 
-def nccl(demand: str, facts: Facts) -> Verdict:
+def nccl(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether the version of the NCCL that JAX would load lies in the range."""
     return _in_range("nccl", demand, facts.nccl, "the version of NCCL", f"NCCL {facts.nccl}")
 
 
-def compute_capability(demand: str, facts: Facts) -> Verdict:
+def compute_capability(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether every GPU's compute capability lies in the range; GPUs that differ are judged by the least able (R54)."""
     found = facts.compute_capabilities
     if found is None:
         return _unknown("compute_capability", demand, "the GPUs' compute capability")
     if not found:
-        return Verdict("compute_capability", False, f"There is no GPU, so none has compute capability {demand}.")
+        return ConditionAnswer(
+            "compute_capability", False, f"There is no GPU, so none has compute capability {demand}."
+        )
     wrong = [one for one in found if not matches(demand, one)]
     if wrong and len(set(found)) > 1:
-        return Verdict(
+        return ConditionAnswer(
             "compute_capability",
             False,
             f"The GPUs differ (compute capability {', '.join(sorted(set(found)))}), and {wrong[0]} does not meet {demand}.",
@@ -82,27 +84,27 @@ def compute_capability(demand: str, facts: Facts) -> Verdict:
     return _verdict("compute_capability", demand, not wrong, f"Compute capability {found[0]}")
 
 
-def devices(demand: str, facts: Facts) -> Verdict:
+def devices(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether the number of GPUs of the whole job lies in the range."""
     return _counted("devices", demand, facts.devices, "GPU", " in this job")
 
 
-def local_gpus(demand: str, facts: Facts) -> Verdict:
+def local_gpus(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether the number of GPUs of this process lies in the range."""
     return _counted("local_gpus", demand, facts.local_gpus, "GPU", " in this process")
 
 
-def processes(demand: str, facts: Facts) -> Verdict:
+def processes(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether the number of processes of the job lies in the range."""
     return _counted("processes", demand, facts.processes, "process", " in this job")
 
 
-def hosts(demand: str, facts: Facts) -> Verdict:
+def hosts(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether the number of hosts of the job lies in the range."""
     return _counted("hosts", demand, facts.hosts, "host", " in this job")
 
 
-def nvlink(demand: bool, facts: Facts) -> Verdict:
+def nvlink(demand: bool, facts: Facts) -> ConditionAnswer:
     """Judge whether all GPUs of this process reach each other by NVLink, or (false) not all do."""
     if facts.nvlink is None:
         return _unknown("nvlink", str(demand).lower(), "whether NVLink joins the GPUs")
@@ -112,21 +114,21 @@ def nvlink(demand: bool, facts: Facts) -> Verdict:
     return _verdict("nvlink", str(demand).lower(), facts.nvlink == demand, sentence)
 
 
-def platform(demand: str, facts: Facts) -> Verdict:
+def platform(demand: str, facts: Facts) -> ConditionAnswer:
     """Judge whether JAX will run on this platform."""
     if facts.platform is None:
         return _unknown("platform", demand, "the platform")
     return _verdict("platform", demand, facts.platform == demand, f"The platform {facts.platform}")
 
 
-EVALUATORS: dict[str, Callable[[Any, Facts], Verdict]] = {
+EVALUATORS: dict[str, Callable[[Any, Facts], ConditionAnswer]] = {
     function.__name__: function
     for function in (jaxlib, nccl, compute_capability, devices, local_gpus, processes, hosts, nvlink, platform)
 }
 """The implementation of each condition of ``knowledge/vocabulary.py``."""
 
 
-def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -> Verdict:
+def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -> ConditionAnswer:
     several = f"{noun}es" if noun.endswith("s") else f"{noun}s"
     subject = f"{count} {noun if count == 1 else several}{where}"
     return _in_range(
@@ -139,7 +141,9 @@ def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -
     )
 
 
-def _in_range(name: str, demand: str, value: str | None, what: str, subject: str, several: bool = False) -> Verdict:
+def _in_range(
+    name: str, demand: str, value: str | None, what: str, subject: str, several: bool = False
+) -> ConditionAnswer:
     if value is None:
         return _unknown(name, demand, what)
     try:
@@ -148,10 +152,10 @@ def _in_range(name: str, demand: str, value: str | None, what: str, subject: str
         return _unknown(name, demand, f"{what} ({value!r} is not readable)")
 
 
-def _verdict(name: str, demand: str, met: bool, subject: str, several: bool = False) -> Verdict:
+def _verdict(name: str, demand: str, met: bool, subject: str, several: bool = False) -> ConditionAnswer:
     verb = f"meet{'' if several else 's'}" if met else f"do{'' if several else 'es'} not meet"
-    return Verdict(name, met, f"{subject} {verb} {name} {demand}.")
+    return ConditionAnswer(name, met, f"{subject} {verb} {name} {demand}.")
 
 
-def _unknown(name: str, demand: str, what: str) -> Verdict:
-    return Verdict(name, None, f"{what[0].upper()}{what[1:]} is unknown, so {name} {demand} counts as not met.")
+def _unknown(name: str, demand: str, what: str) -> ConditionAnswer:
+    return ConditionAnswer(name, None, f"{what[0].upper()}{what[1:]} is unknown, so {name} {demand} counts as not met.")

@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Mapping
 
+from ...knowledge.families import acts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -18,8 +20,7 @@ __all__ = ["masked", "shown_value", "without_secrets"]
 HIDDEN = "***"
 _NAMED = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential|signature|sig|auth)"
 _WORDS = r"(?:^|_)(?:KEY|KEYS|JWT|PAT|PWD|PASS|PASSPHRASE|COOKIE)(?:_|$)"
-READ_BY_JAX = ("JAX_", "XLA_", "NCCL_", "CUDA_", "TF_FORCE", "TF_GPU")
-"""Whose names hold such words and no secrets: JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY."""
+"""In a name; but the families that are "public" hold such words and no secrets: JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY."""
 _SECRETS = (
     (r"(://)[^/@\s'\"]+@", rf"\1{HIDDEN}@"),
     (r"(?i)(bearer\s+)\S+", rf"\1{HIDDEN}"),
@@ -32,7 +33,7 @@ _SECRETS = (
 
 def _is_secret(name: object) -> bool:
     text = str(name)
-    word = re.search(_WORDS, text) is not None and not text.startswith(READ_BY_JAX)
+    word = re.search(_WORDS, text) is not None and not acts(text, "public")
     return word or re.search(f"(?i){_NAMED}", text) is not None
 
 

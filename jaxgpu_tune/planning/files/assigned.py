@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from .mapped import Mapped, Site, plain
+from ...planning.files.mapped import as_json
+from .mapped import Mapped, Site, as_it_stands
 
 __all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]
 
@@ -29,7 +30,7 @@ toml_sites = lua_sites = json_sites
 
 def text_sites(text: str) -> Iterator[Site]:
     """A file that holds flags and nothing else, as XLA_FLAGS may name one."""
-    yield Site(0, (plain(text),))
+    yield Site(0, (as_it_stands(text),))
 
 
 def _read(text: str, start: int, end: int) -> Mapped:
@@ -38,7 +39,7 @@ def _read(text: str, start: int, end: int) -> Mapped:
         return Mapped(inner, tuple((at, at + 1) for at in range(start + 1, end - 1)), _literal)
     found = list(_CHARACTER.finditer(text, start + 1, end - 1))
     said = [json.loads(f'"{one[0]}"') if one[0][0] == "\\" and one[0] != "\\'" else one[0][-1] for one in found]
-    return Mapped("".join(said), tuple(one.span() for one in found), _escaped)
+    return Mapped("".join(said), tuple(one.span() for one in found), as_json)
 
 
 def _pieces(value: Mapped) -> Iterator[Mapped]:
@@ -53,7 +54,3 @@ def _pieces(value: Mapped) -> Iterator[Mapped]:
 
 def _literal(new: str) -> str | None:
     return None if "'" in new else new
-
-
-def _escaped(new: str) -> str:
-    return json.dumps(new, ensure_ascii=False)[1:-1]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ...model import Finding, Migration, Severity
 from ...values import Value
-from .mapped import HOLE, Site, joined, line_of
+from .mapped import HOLE, Site, joined_text, line_of
 from .rewrite import Change, rewrite, sites_of, tokens_of
 
 TYPE_CHECKING = False
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     Check = Callable[[str], tuple[Finding, ...]]
 
 
-__all__ = ["Fault", "faults"]
+__all__ = ["LineFault", "file_faults"]
 
 
-class Fault(Value):
+class LineFault(Value):
     """A finding about what stands in a line of a file."""
 
     line: int
     finding: Finding
 
 
-def faults(text: str, kind: str, check: Check, migrate: Callable[[str], Migration]) -> tuple[Fault, ...]:
+def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Migration]) -> tuple[LineFault, ...]:
     """What ``check`` says of each flag and of each whole value, and what cannot be told before the program runs.
 
     Raises SyntaxError or ValueError where the file cannot be read as its kind.
@@ -36,23 +36,23 @@ def faults(text: str, kind: str, check: Check, migrate: Callable[[str], Migratio
     return tuple(sorted(dict.fromkeys(found), key=lambda fault: fault.line))
 
 
-def _of_site(site: Site, text: str, check: Check) -> Iterator[Fault]:
+def _of_site(site: Site, text: str, check: Check) -> Iterator[LineFault]:
     """Flag by flag, with the line of each; then what only the whole value shows, where all of it is known."""
-    whole, places = joined(site.pieces)
+    whole, places = joined_text(site.pieces)
     seen = set()
     for token in tokens_of(whole):
         starts = [piece.spans[at][0] for piece, at in places[token.start : token.end] if piece.spans[at][0] >= 0]
         if starts and token.text.startswith("-") and HOLE not in token.text:
             for finding in check(token.text):
                 seen.add(finding.code)
-                yield Fault(line_of(text, starts[0]), finding)
+                yield LineFault(line_of(text, starts[0]), finding)
     if whole and HOLE not in whole and not site.unsure:
-        yield from (Fault(line_of(text, site.at), finding) for finding in check(whole) if finding.code not in seen)
+        yield from (LineFault(line_of(text, site.at), finding) for finding in check(whole) if finding.code not in seen)
 
 
-def _left(change: Change) -> Fault:
+def _left(change: Change) -> LineFault:
     severity: Severity = "error" if change.fatal else "warning"
-    return Fault(change.line, Finding("flag-in-file", severity, f"{change.before}: {change.why}."))
+    return LineFault(change.line, Finding("flag-in-file", severity, f"{change.before}: {change.why}."))
 
 
 def _is_told(change: Change, told: Iterable[tuple[int, str]]) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 
 from ...values import Value
 
-__all__ = ["HOLE", "Edit", "Encoder", "Mapped", "Site", "joined", "line_of", "plain"]
+__all__ = ["HOLE", "Edit", "Encoder", "Mapped", "Site", "as_it_stands", "as_json", "joined_text", "line_of"]
 
 HOLE = "\ue000"
 """Stands for a part that is known only when the program runs."""
@@ -62,7 +63,7 @@ class Edit(Value):
     text: str
 
 
-def plain(text: str, start: int = 0, encode: Encoder = str) -> Mapped:
+def as_it_stands(text: str, start: int = 0, encode: Encoder = str) -> Mapped:
     """Text that stands in the file as it is, from ``start`` on."""
     return Mapped(text, tuple((start + i, start + i + 1) for i in range(len(text))), encode)
 
@@ -76,7 +77,12 @@ def _through(span: Span, outer: Mapped) -> Span:
     return span if span == NOWHERE else (outer.spans[start][0], outer.spans[end - 1][1])
 
 
-def joined(pieces: Iterable[Mapped]) -> tuple[str, list[tuple[Mapped, int]]]:
+def as_json(new: str) -> str:
+    """A text between the quotes of JSON, whose escapes YAML and TOML read as well."""
+    return json.dumps(new, ensure_ascii=False)[1:-1]
+
+
+def joined_text(pieces: Iterable[Mapped]) -> tuple[str, list[tuple[Mapped, int]]]:
     """The whole text, and for each of its characters the piece and the place in it."""
     parts = tuple(pieces)
     return "".join(part.text for part in parts), [(part, at) for part in parts for at in range(len(part.text))]

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from .mapped import Mapped, Site, plain
+from ...planning.files.mapped import as_json
+from .mapped import Mapped, Site, as_it_stands
 from .python import python_sites
 from .shell import shell_sites
 
@@ -37,7 +38,7 @@ def _cells(text: str) -> Iterator[Mapped]:
         characters = [
             c for string in strings if string for c in _characters(text, string.start() + 1, string.end() - 1)
         ]
-        yield Mapped("".join(c for c, _ in characters), tuple(span for _, span in characters), _encoded)
+        yield Mapped("".join(c for c, _ in characters), tuple(span for _, span in characters), as_json)
 
 
 def _list_end(text: str, at: int) -> int:
@@ -53,17 +54,13 @@ def _characters(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[in
         yield said, found.span()
 
 
-def _encoded(new: str) -> str:
-    return json.dumps(new, ensure_ascii=False)[1:-1]
-
-
 def _cell_sites(source: str) -> Iterator[Site]:
     if _SHELL_CELL.match(source.lstrip()):
         yield from shell_sites(source)
         return
     for line in _MAGIC.finditer(source):
         if found := _ENV.match(source, line.start("mark")):
-            yield Site(found.start(), (plain(source[found.end() : line.end()], found.end()),))
+            yield Site(found.start(), (as_it_stands(source[found.end() : line.end()], found.end()),))
         elif line["mark"] == "!":
             inner = shell_sites(line["line"])
             yield from (_shifted(site, line.start("line")) for site in inner)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from .literals import literals
-from .mapped import Mapped, Site, plain
+from .mapped import Mapped, Site, as_it_stands
 
 __all__ = ["python_sites"]
 
@@ -75,7 +75,7 @@ class _Finder:
 
     def _literals(self, node: ast.expr) -> Iterator[Mapped]:
         start, end = self._span(node)
-        source = plain(self._text[start:end], start)
+        source = as_it_stands(self._text[start:end], start)
         found = list(literals(source))
         value = node.value if isinstance(node, ast.Constant) else None
         if value is not None and "".join(piece.text for piece in found) != value:

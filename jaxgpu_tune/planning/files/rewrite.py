@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ...model import Migration
 from ...values import Value
+from ...wording import setting_text, written
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
-from .mapped import HOLE, Edit, Mapped, Site, joined, line_of
+from .mapped import HOLE, Edit, Mapped, Site, joined_text, line_of
 
-__all__ = ["KINDS", "Change", "Rewritten", "kind_of", "rewrite", "sites_of", "tokens_of"]
+__all__ = ["KINDS", "Change", "Rewritten", "file_kind", "rewrite", "sites_of", "tokens_of"]
 
 BYTE_ORDER_MARK = "\ufeff"
 """Windows' editors begin files with it, and every reader skips it."""
@@ -59,7 +60,7 @@ class Rewritten(Value):
     left: tuple[Change, ...] = ()
 
 
-def kind_of(name: str, text: str) -> str | None:
+def file_kind(name: str, text: str) -> str | None:
     """Which of KINDS a file is, by its name or its first line; None: cannot be told."""
     base = name.replace("\\", "/").rsplit("/", 1)[-1].lower()
     if re.match(r"(docker|container)file", base) or base.endswith((".dockerfile", ".containerfile")):
@@ -127,7 +128,7 @@ class _Work:
 
     def site(self, site: Site) -> None:
         """The edits of one place."""
-        whole, places = joined(site.pieces)
+        whole, places = joined_text(site.pieces)
         if site.unsure:
             self._leave_place(site)
         for token in tokens_of(whole):
@@ -166,7 +167,7 @@ class _Work:
 
     def _compile_option(self, line: int, name: str, value: ast.expr) -> None:
         given = value.value if isinstance(value, ast.Constant) else "x"
-        flag = f"--{name}={str(given).lower() if isinstance(given, bool) else given!s}"
+        flag = written("xla_flag", name, setting_text(given))
         new, why, _ = self._new(flag)
         if new != flag and not self._exists(f"--{name}"):
             said = f"in compiler_options; {why}" + (f" (as a flag: {new})" if new else "")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
-from .mapped import Encoder, Mapped, Site, plain
+from ...planning.files.mapped import as_json
+from .mapped import Encoder, Mapped, Site, as_it_stands
 from .shell import shell_sites
 
 __all__ = ["yaml_sites"]
@@ -89,7 +89,7 @@ def _double(text: str, start: int) -> Mapped:
             said = " "
         characters += [(said, (at, end))] if said else []
         at = end
-    return _mapped(characters, lambda new: json.dumps(new, ensure_ascii=False)[1:-1])
+    return _mapped(characters, as_json)
 
 
 def _single(text: str, start: int) -> Mapped:
@@ -105,7 +105,7 @@ def _single(text: str, start: int) -> Mapped:
 def _block(text: str, start: int, column: int) -> Mapped:
     """To the first line that is not deeper than its key."""
     end = re.compile(rf"(?m)^[ ]{{0,{column}}}[^ \n]").search(text, start)
-    return plain(text[start : end.start() if end else len(text)], start)
+    return as_it_stands(text[start : end.start() if end else len(text)], start)
 
 
 def _bare(text: str, start: int, column: int) -> Mapped:
@@ -114,7 +114,7 @@ def _bare(text: str, start: int, column: int) -> Mapped:
     end = last.start() if last else len(text)
     flow = re.search(r"[}\]]", text[start:end]) if "{" in text[text.rfind("\n", 0, start) + 1 : start] else None
     body = text[start : start + flow.start()] if flow else text[start:end]
-    return plain(body.rstrip(), start, _bare_text)
+    return as_it_stands(body.rstrip(), start, _bare_text)
 
 
 def _bare_text(new: str) -> str | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from ...knowledge.versions import matches, numbers
 from ...model import Finding, Machine
+from ...wording import is_true
 from ..base.conditions import Facts
 from ..base.wish import Wish
-from ..in_force import is_on
 
 __all__ = ["check_buffers"]
 
@@ -26,14 +26,14 @@ def check_buffers(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Ite
     values = {wish.name: str(wish.value) for wish in wishes if wish.value is not None}
     if not facts.devices or facts.devices < 2:
         return
-    if is_on(values.get(USER)):
+    if is_true(values.get(USER)):
         yield from _for_user_buffers(values, machine)
         yield from _too_old(USER, machine, NVLS_BUFFERS_SINCE)
     for name in SYMMETRIC:
-        if is_on(values.get(name)):
+        if is_true(values.get(name)):
             yield from _too_old(name, machine, WINDOWS_SINCE)
     old = [one for one in facts.compute_capabilities or () if numbers(one) < NVLS_CAPABILITY]
-    if old and (is_on(values.get(USER)) or values.get(NVLS) == "1"):
+    if old and (is_true(values.get(USER)) or values.get(NVLS) == "1"):
         message = f"NVLink SHARP needs compute capability 9.0, and these GPUs have {min(old, key=numbers)}: all-gather, all-reduce and reduce-scatter go on with copies."
         yield Finding("no-nvls", "warning", message, f"Take {USER} and {NVLS}=1 out.")
 

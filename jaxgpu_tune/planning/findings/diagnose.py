@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...model import Finding, Machine
 from ...values import Value
+from ...wording import by_severity
 from ..settings.from_arguments import DATA_DIR
 from ..settings.platforms import OPTIONS, names_of
 from .compiler import from_wheels, ptxas_of_path
@@ -72,7 +73,7 @@ def diagnose(
         *_around(machine, around),
         *_compiler(machine, environ, around),
     ]
-    yield from sorted(found, key=lambda finding: finding.severity != "error")
+    yield from by_severity(found)
 
 
 def graver(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ...knowledge.installs import Fault, faults, newest_cuda_served
+from ...knowledge.installs import InstallFault, install_faults, newest_cuda_served
 from ...model import Finding, Machine, Setting
 from ..base.conditions import Facts, all_met
 from ..base.wish import Wish
@@ -16,7 +16,7 @@ from .unfit_installs import PLUGIN
 __all__ = ["check_faults", "faults_here"]
 
 
-def faults_here(machine: Machine, facts: Facts, platforms: str) -> tuple[Fault, ...]:
+def faults_here(machine: Machine, facts: Facts, platforms: str) -> tuple[InstallFault, ...]:
     """The faults whose conditions hold; none where JAX runs on the CPU, since all of them are the GPU's.
 
     ``platforms``: what JAX_PLATFORMS says.
@@ -24,10 +24,12 @@ def faults_here(machine: Machine, facts: Facts, platforms: str) -> tuple[Fault, 
     plugins = machine.plugins
     if platforms.strip().lower() == "cpu" or (plugins is not None and not _cudas(machine)):
         return ()
-    return tuple(fault for fault in faults() if all_met(fault.when, facts))
+    return tuple(fault for fault in install_faults() if all_met(fault.when, facts))
 
 
-def check_faults(here: Iterable[Fault], wishes: Iterable[Wish], target: Target, machine: Machine) -> Iterator[Finding]:
+def check_faults(
+    here: Iterable[InstallFault], wishes: Iterable[Wish], target: Target, machine: Machine
+) -> Iterator[Finding]:
     """A warning for each fault that the flags in force avoid, an error for each that they do not, or that none does."""
     values = {wish.name: wish.value for wish in wishes if wish.kind == "xla_flag"}
     for fault in here:

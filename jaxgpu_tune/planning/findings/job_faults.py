@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ...knowledge.families import launchers
 from ...knowledge.versions import matches
 from ...model import Finding, Machine, Observation, Processes, Severity
 from ..request import Request
@@ -20,16 +21,6 @@ MEMORY = (*FRACTION_NAMES, PREALLOCATE, ALLOCATOR)
 OPEN_MPI, OPEN_MPI_RANK = "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_LOCAL_RANK"
 """Open MPI up to 4, which tells its own address; jax knows newer ones from 0.11.2 on, through mpi4py."""
 OPEN_MPI_5_SINCE = "0.11.2"
-_JAX_RANKS, _JAX_COUNT = ("JAX_PROCESS_ID", "JAX_PROCESS_INDEX"), ("JAX_NUM_PROCESSES",)
-LAYOUT: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "openmpi": (("OMPI_COMM_WORLD_RANK",), ("OMPI_COMM_WORLD_SIZE",)),
-    "slurm": (("SLURM_PROCID",), ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS")),
-    "torchrun": (("RANK",), ("WORLD_SIZE",)),
-    "pmi": (("PMI_RANK", "PMIX_RANK"), ("PMI_SIZE", "PMIX_SIZE")),
-    "kubernetes": ((*_JAX_RANKS, "JOB_COMPLETION_INDEX"), _JAX_COUNT),
-    "variables": (_JAX_RANKS, _JAX_COUNT),
-}
-"""Where each launcher tells a process its rank and the number of processes (host/processes.py reads them)."""
 ONE_USER = ("exclusive_process", "exclusive_thread")
 
 
@@ -126,8 +117,10 @@ def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:
 def _uncounted(processes: Processes, environ: Mapping[str, str], request: Request) -> Iterator[Finding]:
     if processes.launcher is None or processes.count or request.devices is not None:
         return
+    told = launchers().get(processes.launcher)
     ranks, counts = (
-        [f"{n}={environ[n]}" for n in names if environ.get(n)] for names in LAYOUT.get(processes.launcher, ((), ()))
+        [f"{n}={environ[n]}" for n in names if environ.get(n)]
+        for names in ((told.rank, told.count) if told else ((), ()))
     )
     hint = "Pass devices=, the number of GPUs of the whole job, or set JAX_NUM_PROCESSES."
     if counts:

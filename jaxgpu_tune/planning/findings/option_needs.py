@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...errors import BadSetting
+from ...knowledge.families import acts
 from ...knowledge.versions import matches
 from ...model import Finding, Observation, Setting, Status
 from ...values import Value
@@ -30,7 +31,6 @@ LOSES_COSTS = "<0.4.31"
 """Tried: aggregate_profiled_instructions() of 0.4.29 and 0.4.30 returns names without costs, and not all of them."""
 NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
 STRICT_GUARDS = ("disallow", "disallow_explicit")
-CUPTI_TOOLS = ("NSYS_", "CUDA_INJECTION64_PATH")
 """Variables that a tool sets in the processes it watches through CUPTI, which serves one at a time (Nsight Systems)."""
 TORCH = "torch.cuda"
 MEMORY = (*FRACTION_NAMES, UNIFIED)
@@ -156,7 +156,7 @@ def _unusable(wish: Wish, names: list[str]) -> Outcome:
 def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:
     if facts.jaxlib is not None and matches(LOSES_COSTS, facts.jaxlib):
         return f"jaxlib {facts.jaxlib} loses the costs when it joins the profiles, which 0.4.31 mends"
-    tools = sorted(name for name, value in environ.items() if value and name.startswith(CUPTI_TOOLS))
+    tools = sorted(name for name, value in environ.items() if value and acts(name, "profiles"))
     if tools:
         return f"{tools[0]} tells of a tool that profiles this process, and CUPTI serves one at a time"
     if facts.processes != 1:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from ...knowledge.hazards import Hazard
 
 
-__all__ = ["check", "withheld"]
+__all__ = ["hazard_findings", "withheld"]
 
 
-def check(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
+def hazard_findings(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
     """A finding for each known hazard whose settings are in force and whose conditions hold."""
     in_force = {
         (w.kind, w.name): text_of(w) if w.kind != "jax_config" else w.value for w in wishes if w.value is not None

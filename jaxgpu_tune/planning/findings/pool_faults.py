@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...knowledge import pool as known
 from ...model import Finding, Machine
 from ...values import Value
+from ...wording import is_true, number_of
 from ..base.conditions import Facts
 from ..base.wish import Wish
-from ..in_force import is_on
 from ..settings.from_arguments import CUDA_GRAPHS_FLAG
 from ..settings.pool_variables import (
     ALLOCATOR,
@@ -131,7 +131,7 @@ def _without_graphs(flags: Mapping[str, str]) -> bool:
 
 def _registered(pool: Pool, flags: Mapping[str, str], facts: Facts) -> Iterator[Finding]:
     """R44: what is registered with NCCL lies in a pool of its own."""
-    causes = [f"--{name}" for name in known.registering_flags() if is_on(flags.get(name))]
+    causes = [f"--{name}" for name in known.registering_flags() if is_true(flags.get(name))]
     causes += [f"{COLLECTIVE_POOL}={pool.collective_mib}"] if pool.collective_mib else []
     if not causes or facts.devices == 1 or pool.per_array or pool.fraction < known.most("with_registered_buffers"):
         return
@@ -170,10 +170,7 @@ def _stated_fraction(pool: Pool) -> str:
 
 def _number(text: str) -> float:
     """0 for what is no number that could be meant."""
-    try:
-        number = float(text)
-    except ValueError:
-        return 0.0
+    number = number_of(text) or 0.0
     return number if 0 < number < MOST else 0.0
 
 

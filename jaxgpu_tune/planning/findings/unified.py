@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import pool as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine
+from ...wording import is_true, number_of
 from ..settings.pool_variables import FRACTION_NAMES, MEANS_FALSE, PREALLOCATE, UNIFIED, has_unified_memory
 
 __all__ = ["GROWTH", "check_unified", "why_not_beyond"]
@@ -20,7 +21,11 @@ def check_unified(environ: Mapping[str, str], machine: Machine) -> Iterator[Find
     fraction = next((name for name in FRACTION_NAMES if environ.get(name)), "")
     if has_unified_memory(environ) and fraction:
         yield from _of_fraction(environ, fraction, machine)
-    if _is_true(environ.get(GROWTH)) and environ.get(PREALLOCATE) not in MEANS_FALSE and not _has_tensorflow(machine):
+    if (
+        is_true((environ.get(GROWTH) or "").strip())
+        and environ.get(PREALLOCATE) not in MEANS_FALSE
+        and not _has_tensorflow(machine)
+    ):
         message = f"{GROWTH}={environ[GROWTH]} speaks to TensorFlow: JAX does not read it, and takes its share of each GPU's memory when it starts."
         yield Finding("growth-for-tensorflow-only", "warning", message, f"Set {PREALLOCATE}=false (preallocate=False).")
 
@@ -28,11 +33,13 @@ def check_unified(environ: Mapping[str, str], machine: Machine) -> Iterator[Find
 def why_not_beyond(environ: Mapping[str, str], machine: Machine) -> str:
     """Why a GPU here cannot give more memory than it has, where unified memory with a fraction above 1 asks for it; else empty."""
     fraction = next((name for name in FRACTION_NAMES if environ.get(name)), "")
-    return _why_not(machine) if has_unified_memory(environ) and _number(environ.get(fraction, "")) > 1 else ""
+    return (
+        _why_not(machine) if has_unified_memory(environ) and (number_of(environ.get(fraction, "")) or 0.0) > 1 else ""
+    )
 
 
 def _of_fraction(environ: Mapping[str, str], name: str, machine: Machine) -> Iterator[Finding]:
-    stated, number, why = f"{name}={environ[name]}", _number(environ[name]), _why_not(machine)
+    stated, number, why = f"{name}={environ[name]}", number_of(environ[name]) or 0.0, _why_not(machine)
     if number < 1:
         message = f"With {UNIFIED} a fraction below 1 counts as 1: {stated} bounds nothing."
         yield Finding("unified-memory-fraction", "note", message, f"Unset {UNIFIED} to bound JAX.")
@@ -55,14 +62,3 @@ def _why_not(machine: Machine) -> str:
 
 def _has_tensorflow(machine: Machine) -> bool:
     return any(name in TENSORFLOW for name in machine.libraries or {})
-
-
-def _is_true(text: str | None) -> bool:
-    return (text or "").strip().lower() in ("1", "true")
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

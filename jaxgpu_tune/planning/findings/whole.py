@@ -11,7 +11,7 @@ from ..release.target import Target
 from ..request import Request
 from .job_faults import check_layout
 from .option_needs import check_options
-from .plan_hazards import check as check_hazards
+from .plan_hazards import hazard_findings as check_hazards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

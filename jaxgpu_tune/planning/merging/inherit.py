@@ -83,7 +83,7 @@ def read_flags(observation: Observation, target: Target) -> Repaired:
     return repair(
         text,
         known=lambda name: target.flag(name) is not None or known.known(name),
-        closest=lambda name: known.closest(name, release),
+        closest=lambda name: known.closest_flag(name, release),
         flag_file=observation.flag_file,
         boolean=lambda name: _is_bool(name, target),
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ...knowledge.tables import written
 from ...model import Decision, Finding
+from ...wording import written
 from ..base.wish import Outcome, Wish, together
 from ..release.target import Target, same
 from ..settings.from_arguments import GUARD_OPTIONS

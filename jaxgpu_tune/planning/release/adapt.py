@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...errors import BadSetting
-from ...knowledge.tables import written
 from ...model import Finding, Origin, Setting
+from ...wording import written
 from ..base.wish import Outcome, Problem, Wish, together, wish_of
 from ..settings.from_arguments import BUILD_DEFAULT, GUARD_OPTIONS
 from .left_out import no_such_flag, no_such_option, refused, undefined, unreadable
@@ -131,7 +131,7 @@ def _variable(wish: Wish, target: Target) -> Outcome:
         return _option(wish._replace(kind="jax_config", name=option), target)
     misnamed = None if wish.value is None else variable_checks.name_finding(wish.name, target.jax_release)
     told = () if misnamed is None else (misnamed,)
-    checked = variable_checks.check(wish.name, wish.value, target.jaxlib, target.unified_memory)
+    checked = variable_checks.check_variable(wish.name, wish.value, target.jaxlib, target.unified_memory)
     if checked.problem and wish.origin in ("existing", "request"):
         finding = Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)
         return Outcome((), (wish.decided(None, "dropped", checked.problem),), (*told, finding))

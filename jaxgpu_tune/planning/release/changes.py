@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 
 from ...knowledge import flags as known
 from ...knowledge.flag_spec import FlagSpec
-from ...knowledge.tables import written
 from ...knowledge.translations import Rule, changed_rules, rules
 from ...knowledge.versions import matches
 from ...values import Value
+from ...wording import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ def _why_absent(name: str, target: Target) -> str:
 
 
 def _closest_hint(name: str, target: Target) -> str:
-    near = known.closest(name, target.releases[0])
+    near = known.closest_flag(name, target.releases[0])
     return f"Did you mean --{near}?" if near and near != name else ""
 
 
@@ -104,7 +104,7 @@ def no_such_option(wish: Wish, target: Target) -> Outcome:
     reason = f"jax {release} has no such option" if release else "no jax is known"
     told: tuple[Finding, ...] = ()
     if wish.origin != "existing" and release and not options.known(name):
-        near = options.closest(name, release)
+        near = options.closest_option(name, release)
         hint = f"Did you mean {near}?" if near else ""
         message = f"{name}{_of_file(wish)}: {reason}, nor has any other release."
         if wish.origin == "argument":

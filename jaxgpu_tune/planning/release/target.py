@@ -59,7 +59,7 @@ class Target(Value):
         for release, spec in self._specs(name):
             if text is None and spec.type != "bool":
                 return f"--{name} needs a value (--{name}=…): without one XLA calls the flag unknown."
-            sentence = refusal(spec, "true" if text is None else text, known.rules(release))
+            sentence = refusal(spec, "true" if text is None else text, known.parser_rules(release))
             if sentence:
                 return sentence
         return None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...errors import BadSetting
 from ...knowledge.tables import is_own
 from ...model import NOTHING, Finding, Setting
+from ...wording import nearest, setting_text
 from ..xla_flags.grammar import scan
 
 TYPE_CHECKING = False
@@ -72,10 +73,8 @@ def flag_text(value: Any) -> str | None:
     """XLA's text of a Python value; None stays None. Raises TypeError for a type no flag takes."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, (bool, int, float)):
+        return setting_text(value)
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
@@ -129,7 +128,7 @@ def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:
         problems.append(bad("env['XLA_FLAGS']", text, "flags of the form --name=value, separated by blanks"))
         return
     for token in read.tokens:
-        value = "true" if token.value is None else token.value
+        value = token.meant
         yield _asked("xla_flag", token.name or "", value, "env")
 
 
@@ -143,7 +142,7 @@ def config_settings(options: Mapping[str, Any] | None, problems: list[Finding]) 
 def memory_settings(preallocate: Any, allocator: Any, problems: list[Finding]) -> Iterable[Setting]:
     problems += booleans(preallocate=preallocate)
     if isinstance(preallocate, bool):
-        text = "true" if preallocate else "false"
+        text = setting_text(preallocate)
         yield _asked("env", "XLA_PYTHON_CLIENT_PREALLOCATE", text, "preallocate")
     if allocator is not None and not isinstance(allocator, str):
         problems.append(bad("allocator", allocator, "the name of an allocator"))
@@ -234,10 +233,7 @@ def booleans(**values: Any) -> list[Finding]:
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> list[Finding]:
     if value in allowed:
         return []
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(value), allowed, 1)
-    meant = {"gpu": "cuda"}.get(str(value), near[0] if near else "")
+    meant = {"gpu": "cuda"}.get(str(value)) or nearest(str(value), allowed) or ""
     return [bad(name, value, ", ".join(map(repr, allowed)), f"Did you mean {meant!r}?" if meant in allowed else "")]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ...wording import nearest
+
 __all__ = ["LISTED", "OPTIONS", "RANKED", "names_of", "platforms_read", "strange_names"]
 
 LISTED, RANKED = "jax_platforms", "jax_platform_name"
@@ -37,6 +39,4 @@ def strange_names(text: str) -> tuple[str, ...]:
 
 
 def _near(name: str) -> str | None:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name.lower(), KNOWN, 1, NEAR)), None)
+    return nearest(name.lower(), KNOWN, NEAR)

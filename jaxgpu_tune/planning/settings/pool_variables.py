@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ...knowledge import pool as facts
 from ...model import Decision, Finding
 from ...values import Value
+from ...wording import did_you_mean, is_true, nearest
 from ..base.wish import Outcome, Wish
 
 __all__ = [
@@ -22,7 +23,7 @@ __all__ = [
     "PREALLOCATE",
     "UNIFIED",
     "Checked",
-    "check",
+    "check_pool_variable",
     "fraction_name",
     "has_unified_memory",
     "meant_fraction",
@@ -51,7 +52,7 @@ class Checked(Value):
     note: str = ""
 
 
-def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
+def check_pool_variable(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
     """What the CUDA plugin makes of one variable; other variables pass as they are."""
     if value is None:
         return Checked(value)
@@ -92,7 +93,7 @@ def meant_fraction(value: str) -> str:
 
 def has_unified_memory(environ: Mapping[str, str | None]) -> bool:
     """Whether TensorFlow's variable, which the plugin reads, asks for memory that may exceed the GPU's (R36)."""
-    return (environ.get(UNIFIED) or "").lower() in ("1", "true")
+    return is_true(environ.get(UNIFIED))
 
 
 def _check_unified(value: str) -> Checked:
@@ -109,10 +110,8 @@ def _check_preallocate(value: str) -> Checked:
         return Checked(value)
     if plain not in ("0", *MEANT_OFF):
         doubt = f"{PREALLOCATE}={value!r} means true to jaxlib, as does every word but 'false', 'False' and '0'."
-        from difflib import get_close_matches
-
-        near = get_close_matches(plain, ("false", "true"), 1)
-        return Checked(value, note=doubt, hint=f"Did you mean {near[0]}?" if near else "Write true or false.")
+        near = nearest(plain, ("false", "true"))
+        return Checked(value, note=doubt, hint=f"Did you mean {near}?" if near else "Write true or false.")
     note = f"{PREALLOCATE}={value!r} means true to jaxlib, which knows only 'false', 'False' and '0'; 'false' is used."
     return Checked("false", note=note)
 
@@ -123,11 +122,8 @@ def _check_allocator(value: str, jaxlib: str | None) -> Checked:
     if name in allowed:
         note = "" if name == value.lower() else f"{ALLOCATOR}={value!r} is no allocator's name; {name!r} is used."
         return Checked(name if note else value, note=note)
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, allowed, 1)
     problem = f"{ALLOCATOR}={value!r} is no allocator of jaxlib {jaxlib}; {ON_CPU}"
-    return Checked(value, problem, f"Allowed: {', '.join(allowed)}." + (f" Did you mean {near[0]!r}?" if near else ""))
+    return Checked(value, problem, f"Allowed: {', '.join(allowed)}. {did_you_mean(name, allowed)}".rstrip())
 
 
 def _check_integer(name: str, value: str) -> Checked:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ...knowledge import options
+from ...knowledge.families import acts
 from ...knowledge.variables import VariableSpec, instead_of, is_spelt, misspelt, unread, variable
 from ...model import Finding
 from ..base.stray import unwrapped
@@ -15,27 +16,27 @@ from . import pool_variables
 from .from_arguments import GUARD_OPTIONS
 from .pool_variables import Checked
 
-__all__ = ["check", "name_finding"]
+__all__ = ["check_variable", "name_finding"]
 
-READ_AS_IT_STANDS, SCHEDULERS = ("NCCL_", "XLA_", "CUDA_", "TF_"), "CUDA_VISIBLE_DEVICES"
+SCHEDULERS = "CUDA_VISIBLE_DEVICES"
 OWN = "JAXGPU_TUNE"
 ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
 DEVICE, NO_DEVICES = r"[ \t\n\v\f\r]*[+-]?[0-9]|GPU-|MIG-", "NoDevFiles"
 NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
 
 
-def check(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
+def check_variable(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
     """What its reader makes of one variable; variables of which nothing is known pass as they are."""
-    plain = unwrapped(value) if value and name.startswith(READ_AS_IT_STANDS) and name != SCHEDULERS else value
+    plain = unwrapped(value) if value and acts(name, "exact") and name != SCHEDULERS else value
     if plain != value:
-        found = check(name, plain, jaxlib, unified)
+        found = check_variable(name, plain, jaxlib, unified)
         wrong = f"{name}={value!r} is read with what stands around the value; {found.value!r} is used."
         return found if found.problem else found._replace(note=wrong)
     if name == SCHEDULERS:
         return _devices(value)
     spec = variable(name)
     if spec is None or value is None or not value.strip():
-        return pool_variables.check(name, value, jaxlib, unified)
+        return pool_variables.check_pool_variable(name, value, jaxlib, unified)
     return {"number": _number, "list": _list, "word": _word}[spec.reads](spec, value)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from .damaged_value import NAME, QUOTES, WORD, ValueReader, emitted, kind_of, span
+from .damaged_value import NAME, QUOTES, WORD, ValueReader, emitted, plain_quote, span
 from .grammar import BLANKS, Token, scan_file_text
-from .spelling import DASHES, INVISIBLE, ODD_BLANKS, Note, Spelling, Vocabulary, code_point, spell
+from .spelling import DASHES, INVISIBLE, ODD_BLANKS, Misspelling, Spelling, Vocabulary, code_point, spell
 
 __all__ = ["Reader"]
 
@@ -75,7 +75,7 @@ class Reader(ValueReader):
     def _open(self) -> bool:
         wrapped = span(_WRAPPED, self._text, self._at + 1)
         if wrapped:
-            self._wrapper, self._wrapped_at = kind_of(self._text[self._at]), self._at
+            self._wrapper, self._wrapped_at = plain_quote(self._text[self._at]), self._at
             wrong = "quotes count only right after '=', not around a flag"
             self._note("wrapped-in-quotes", wrong, self._text[self._at] + wrapped, wrapped.rstrip(QUOTES))
         return bool(wrapped)
@@ -132,7 +132,7 @@ class Reader(ValueReader):
         text = _faithful(written, spelling.name, value)
         self.flags.append(Token(text, spelling.name, value, start, self._at, argument=written))
         if spelling.wrong:
-            self.notes.insert(before, Note("flag-name", spelling.wrong, written, text))
+            self.notes.insert(before, Misspelling("flag-name", spelling.wrong, written, text))
         if dashes != "--" and self._words.is_xla(spelling.name):
             self.notes.insert(before, _wrong_dashes(dashes, written, text))
 
@@ -172,9 +172,11 @@ def _faithful(written: str, name: str, value: str | None) -> str:
     return emitted(name, value)
 
 
-def _wrong_dashes(dashes: str, written: str, text: str) -> Note:
+def _wrong_dashes(dashes: str, written: str, text: str) -> Misspelling:
     odd = next((dash for dash in dashes if dash != "-"), None)
     if odd:
-        return Note("typographic-dash", f"a flag begins with two hyphens, not with {code_point(odd)}", written, text)
+        return Misspelling(
+            "typographic-dash", f"a flag begins with two hyphens, not with {code_point(odd)}", written, text
+        )
     code, count = ("wrong-dashes", len(dashes)) if dashes else ("missing-dashes", "none")
-    return Note(code, f"a flag begins with two hyphens, not with {count}", written, text)
+    return Misspelling(code, f"a flag begins with two hyphens, not with {count}", written, text)

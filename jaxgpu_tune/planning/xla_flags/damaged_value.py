@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from .grammar import BLANKS, quote, read_quoted
-from .spelling import DASHES, INVISIBLE, ODD_BLANKS, Note, Spelling, Vocabulary, code_point, plain_name
+from .spelling import DASHES, INVISIBLE, ODD_BLANKS, Misspelling, Spelling, Vocabulary, code_point, plain_name
 
-__all__ = ["NAME", "QUOTES", "WORD", "ValueReader", "emitted", "kind_of", "span"]
+__all__ = ["NAME", "QUOTES", "WORD", "ValueReader", "emitted", "plain_quote", "span"]
 
 _DOUBLE, _SINGLE = "\u201c\u201d\u201e\u201f\xab\xbb", "\u2018\u2019\u201a\u201b"
 _TYPOGRAPHIC = _DOUBLE + _SINGLE
@@ -36,12 +36,12 @@ class ValueReader:
     """Reads a value at its position in the text, and notes what it took for what."""
 
     def __init__(self, text: str, words: Vocabulary) -> None:
-        self.notes: list[Note] = []
+        self.notes: list[Misspelling] = []
         self._text, self._words, self._at = text, words, 0
         self._wrapper, self._wrapped_at = "", -1  # the kind of quote that wraps flags whole, and where the last opened
 
     def _note(self, code: str, wrong: str, given: str, used: str = "") -> None:
-        self.notes.append(Note(code, wrong, given, used))
+        self.notes.append(Misspelling(code, wrong, given, used))
 
     # --- what stands at a place
 
@@ -50,7 +50,7 @@ class ValueReader:
 
     def _closes(self, at: int) -> bool:
         """Whether the quote here closes one that wraps a flag, or several, whole."""
-        if not self._wrapper or kind_of(self._text[at]) != self._wrapper:
+        if not self._wrapper or plain_quote(self._text[at]) != self._wrapper:
             return False
         return self._text[at + 1 : at + 2] in ("", *_BEHIND_WRAPPER)
 
@@ -108,7 +108,7 @@ class ValueReader:
 
     def _typographic(self, spelling: Spelling) -> str | None:
         start, mark = self._at, self._text[self._at]
-        closing = _CLOSING[kind_of(mark)].search(self._text, start + 1)
+        closing = _CLOSING[plain_quote(mark)].search(self._text, start + 1)
         if not closing:
             self._at += len(span(WORD, self._text, start))
             self._ambiguous(spelling, start, f"{code_point(mark)} is no quote to XLA, and nothing closes it")
@@ -227,7 +227,7 @@ def span(pattern: re.Pattern[str], text: str, at: int) -> str:
     return match[0] if match else ""
 
 
-def kind_of(mark: str) -> str:
+def plain_quote(mark: str) -> str:
     """The plain quote that a typographic one stands for."""
     return '"' if mark in '"' + _DOUBLE else "'" if mark in "'" + _SINGLE else ""
 

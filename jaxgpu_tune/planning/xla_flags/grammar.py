@@ -40,6 +40,11 @@ class Token(Value):
     closed: bool = True
     argument: str = ""
 
+    @property
+    def meant(self) -> str:
+        """The value that counts: a bare ``--name`` means true."""
+        return "true" if self.value is None else self.value
+
 
 class Scan(Value):
     """What XLA makes of a text.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from ...model import Finding
 from ..base.wish import Repaired
 from .grammar import Scan, Token, scan
-from .spelling import Note, Vocabulary
+from .spelling import Misspelling, Vocabulary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,27 +84,29 @@ def _from(reader: Reader, words: Vocabulary) -> Repaired:
     return Repaired(tuple(flag for flag in flags if flag not in wrong), tuple(_findings(notes)))
 
 
-def _misplaced(flag: Token, words: Vocabulary) -> Note | None:
+def _misplaced(flag: Token, words: Vocabulary) -> Misspelling | None:
     """Why this has no place in XLA_FLAGS, if it has none."""
     name, written = str(flag.name), flag.argument
     if words.known(name):
         return None
     if name.lower() in ("help", "h", "helpfull"):
-        return Note("help-flag", "XLA prints its usage and ends the process", written)
+        return Misspelling("help-flag", "XLA prints its usage and ends the process", written)
     if name.startswith(("xla_tpu_", "megascale_")):
-        return Note("tpu-flag", "a flag of the TPU runtime, which reads LIBTPU_INIT_ARGS, not XLA_FLAGS", written)
+        return Misspelling(
+            "tpu-flag", "a flag of the TPU runtime, which reads LIBTPU_INIT_ARGS, not XLA_FLAGS", written
+        )
     if name.startswith("tf_"):
-        return Note("tensorflow-flag", "a flag of TensorFlow, which reads TF_XLA_FLAGS", written)
+        return Misspelling("tensorflow-flag", "a flag of TensorFlow, which reads TF_XLA_FLAGS", written)
     if words.is_xla(name) and flag.text:
         return None
     near = words.closest(name)
     guess = f" (the closest XLA flag is --{near})" if near else ""
-    return Note("not-an-xla-flag", f"not an XLA flag{guess}; is it an argument of your program?", written)
+    return Misspelling("not-an-xla-flag", f"not an XLA flag{guess}; is it an argument of your program?", written)
 
 
-def _findings(notes: Iterable[Note]) -> Iterable[Finding]:
+def _findings(notes: Iterable[Misspelling]) -> Iterable[Finding]:
     """One finding for all notes that say the same is wrong."""
-    groups: dict[tuple[str, str], list[Note]] = {}
+    groups: dict[tuple[str, str], list[Misspelling]] = {}
     for note in notes:
         groups.setdefault((note.code, note.wrong), []).append(note)
     for (code, wrong), group in groups.items():
@@ -113,7 +115,7 @@ def _findings(notes: Iterable[Note]) -> Iterable[Finding]:
         yield Finding(code, "error" if code in _ERRORS else "warning", message, _HINTS.get(code, ""))
 
 
-def _outcome(note: Note) -> str:
+def _outcome(note: Misspelling) -> str:
     if not note.used:
         return f"{_shown(note.given)} is left out"
     return f"{_shown(note.given)} is read as " + ("a blank" if note.used == " " else _shown(note.used))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...values import Value
 
-__all__ = ["DASHES", "INVISIBLE", "ODD_BLANKS", "Note", "Spelling", "Vocabulary", "code_point", "spell"]
+__all__ = ["DASHES", "INVISIBLE", "ODD_BLANKS", "Misspelling", "Spelling", "Vocabulary", "code_point", "spell"]
 
 DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63\uff0d"
 """The hyphen and what word processors, chats and web pages put in its place."""
@@ -27,7 +27,7 @@ def _type_unknown(_name: str) -> bool | None:
     return None
 
 
-class Note(Value):
+class Misspelling(Value):
     """One thing that was wrong: ``given`` as it stands in the text, ``used`` in its place ("": left out)."""
 
     code: str

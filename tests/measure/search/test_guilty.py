@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.measure.search.guilty import Found, guilty
+from jaxgpu_tune.measure.search.guilty import Guilty, guilty
 
 PARTS = tuple(range(16))
 
 
-def hunted(sets: list[frozenset[int]], parts: tuple[int, ...] = PARTS) -> tuple[Found[int], int]:
+def hunted(sets: list[frozenset[int]], parts: tuple[int, ...] = PARTS) -> tuple[Guilty[int], int]:
     """What is found where any of ``sets`` shows the fault, and after how many runs."""
     answers: dict[frozenset[int], bool] = {}
     while (found := guilty(parts, answers)).ask is not None:

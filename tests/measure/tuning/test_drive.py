@@ -23,9 +23,9 @@ from jaxgpu_tune.measure.search.trials import Config, Step, Trial, atom
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.space import Space, space_of
-from jaxgpu_tune.measure.tuning.trying import How, Processes, caches, differs
-from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write
-from jaxgpu_tune.measure.tuning.tuned import Tuned, preset_text
+from jaxgpu_tune.measure.tuning.trying import CommandRuns, How, caches, how_numbers_differ
+from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write_files
+from jaxgpu_tune.measure.tuning.tuned import Tuned, search_preset
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.request import make_request
 from tests.child import ROOT, clean_environ
@@ -84,7 +84,7 @@ def searched(tmp_path: Path, run: Solver, budget: float = 1.0) -> tuple[Tuned, F
 def test_the_answer_is_a_preset_that_is_used_here_and_nowhere_else(tmp_path: Path) -> None:
     """Its settings, where they were measured, and the evidence; the page and the report beside it."""
     found, files = searched(tmp_path, Solver(0.001, hangs=True))
-    write(found, files)
+    write_files(found, files)
     assert found.gain == pytest.approx(1 / 0.72, rel=0.02)
     assert found.interval is not None and 1.3 < found.interval[0] <= found.gain <= found.interval[1]
     assert found.settings == ("--xla_gpu_enable_command_buffer=+WHILE,+CONDITIONAL",)
@@ -96,7 +96,7 @@ def test_the_answer_is_a_preset_that_is_used_here_and_nowhere_else(tmp_path: Pat
     assert len(told["trials"]) == len(found.trials) == Journal(files.journal, ABOUT).trials.__len__()
     assert "<svg" in files.page.read_text() and "loops-in-graphs" in files.page.read_text()
     assert "1.3" in str(found) and "loops-in-graphs" in str(found)
-    assert "times as fast as what you have" in preset_text(found.report)
+    assert "times as fast as what you have" in search_preset(found.report)
 
 
 def test_where_nothing_helps_that_is_the_answer_and_no_preset_is_written(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_where_nothing_helps_that_is_the_answer_and_no_preset_is_written(tmp_pat
             return super().__call__(Step(frozenset(), step.purpose), number, limit)._replace(config=step.config)
 
     found, files = searched(tmp_path, Flat(0.001))
-    write(found, files)
+    write_files(found, files)
     assert found.sentence.startswith("Nothing beats what you have")
     assert (found.path, found.gain, found.interval) == (None, 1.0, None)
     assert files.report.exists() and not files.preset.exists()
@@ -259,7 +259,7 @@ def test_the_driver_says_how_it_stands_after_each_run(tmp_path: Path) -> None:
 def test_a_program_whose_own_numbers_vary_is_not_blamed_on_a_setting(tmp_path: Path) -> None:
     """Numbers that differ make it run once more as it is; only what is further off than it is from itself is wrong."""
 
-    class Chaotic(Processes):
+    class Chaotic(CommandRuns):
         def __init__(self, apart: float) -> None:
             super().__init__(space(), How(("x",), tmp_path))
             self.apart, self.own = apart, 0
@@ -285,13 +285,13 @@ def test_what_chooses_kernels_anew_is_not_given_the_choices_of_others(tmp_path: 
 
 def test_numbers_are_held_against_the_references() -> None:
     nan, inf = float("nan"), float("inf")
-    assert differs((1.0, 2.0), (1.0, 2.01), 0.01) == ""
-    assert "number 2 is 2 instead of 2.1" in differs((1.0, 2.0), (1.0, 2.1), 0.01)
-    assert differs((1.0, nan), (1.0, 2.0), 0.5)
-    assert differs((inf,), (2.0,), 0.5)
-    assert differs((nan,), (nan,), 0.01) == ""
-    assert differs((1.0,), (1.0, 5.0), 0.01) == ""
-    assert differs((0.0,), (0.0,), 0.0) == ""
+    assert how_numbers_differ((1.0, 2.0), (1.0, 2.01), 0.01) == ""
+    assert "number 2 is 2 instead of 2.1" in how_numbers_differ((1.0, 2.0), (1.0, 2.1), 0.01)
+    assert how_numbers_differ((1.0, nan), (1.0, 2.0), 0.5)
+    assert how_numbers_differ((inf,), (2.0,), 0.5)
+    assert how_numbers_differ((nan,), (nan,), 0.01) == ""
+    assert how_numbers_differ((1.0,), (1.0, 5.0), 0.01) == ""
+    assert how_numbers_differ((0.0,), (0.0,), 0.0) == ""
 
 
 def test_a_journal_without_a_trial_gives_way_to_another_search_and_one_with_a_trial_does_not(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.measure.runs import Asked, Limits, Outcome, request, watch
+from jaxgpu_tune.measure.runs import Asked, Limits, RunOutcome, request, watch
 from jaxgpu_tune.measure.search.trials import NOTHING, SAME, Config, Step, atom
-from jaxgpu_tune.measure.starting import Started, discard, is_held, pause, release, start
+from jaxgpu_tune.measure.starting import StartedRun, discard, is_held, pause, release, start
 from jaxgpu_tune.measure.stopping import carriers
 from jaxgpu_tune.measure.tuning.early import Early
-from jaxgpu_tune.measure.tuning.trying import How, Processes
+from jaxgpu_tune.measure.tuning.trying import CommandRuns, How
 from jaxgpu_tune.measure.watched import Process, read_processes
 from tests.child import ROOT, clean_environ
 from tests.measure.tuning.test_space import space
@@ -26,7 +26,7 @@ FAST: Config = frozenset([atom("FAST=1", "env")])
 ASKED = Asked(seconds=0.3)
 
 
-def held(folder: Path, *command: str) -> Started:
+def held(folder: Path, *command: str) -> StartedRun:
     """A command that has come to its first device."""
     started = start(command or PROGRAM, folder, clean_environ(JAX_PLATFORMS="cpu"), request(ASKED), hold=True)
     until = time.monotonic() + 3000
@@ -76,12 +76,12 @@ def tried(early: Early, folder: Path, *seen: Process) -> bool:
     """Whether a run is started early after one in which these processes were seen."""
     begun: list[int] = []
 
-    def begin(_config: Config, number: int, hold: bool) -> Started:
+    def begin(_config: Config, number: int, hold: bool) -> StartedRun:
         begun.append(number)
         return start(("sleep", "60"), folder, os.environ, {}, hold=hold)
 
     if seen:
-        early.learn(Outcome("ok", "", ("x",), "", "", processes=seen))
+        early.learn(RunOutcome("ok", "", ("x",), "", "", processes=seen))
     early.prepare(2, NOTHING, begin)
     early.drop()
     return begun == [2]
@@ -113,7 +113,7 @@ exec(open({program!r}).read())
 def test_a_program_that_stands_no_other_beside_it_is_run_alone(tmp_path: Path) -> None:
     code = LOCKED.format(program=PROGRAM[1])
     how = How((sys.executable, "-c", code, str(tmp_path)), tmp_path / "runs", seconds=0.3)
-    run = Processes(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), how)
+    run = CommandRuns(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), how)
     steps = [Step(NOTHING, "start"), *[Step(FAST, "toggle"), Step(NOTHING, "check")] * 2]
     trials = [run(step, number, 60.0, ahead) for number, (step, ahead) in enumerate(pairwise(steps), 1)]
     run.close()
@@ -124,7 +124,7 @@ def test_a_program_that_stands_no_other_beside_it_is_run_alone(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="calls are not seen as they are made")
 def test_what_compiles_to_a_known_program_is_ended_before_it_is_measured(tmp_path: Path) -> None:
-    run = Processes(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), How(PROGRAM, tmp_path, 2.0))
+    run = CommandRuns(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), How(PROGRAM, tmp_path, 2.0))
     first = run(Step(NOTHING, "start"), 1, 60.0)
     assert first.program
     again = run(Step(FAST, "toggle", frozenset([first.program])), 2, 60.0)

@@ -12,7 +12,7 @@ import pytest
 from jaxgpu_tune import Migration
 from jaxgpu_tune.api import checked, migrator
 from jaxgpu_tune.knowledge import flags as known
-from jaxgpu_tune.planning.files.rewrite import Rewritten, kind_of, rewrite
+from jaxgpu_tune.planning.files.rewrite import Rewritten, file_kind, rewrite
 from jaxgpu_tune.planning.release.target import Target
 
 SAMPLES = Path(__file__).parent / "field"
@@ -32,7 +32,7 @@ def restating(release: str) -> Callable[[str], Migration]:
 def migrated(name: str, release: str) -> tuple[str, Rewritten]:
     """A file, and what became of it."""
     text = (SAMPLES / f"{name}.txt").read_text()
-    kind = kind_of(name, text)
+    kind = file_kind(name, text)
     assert kind, f"{name} is of no kind that is read"
     return text, rewrite(text, kind, restating(release))
 
@@ -58,7 +58,7 @@ def test_nothing_fatal_is_left_unnamed_and_migrated_again_it_stays(name: str, re
     told = " ".join(change.before for change in found.left)
     left = {flag for flags in fatal(found.text, release).values() for flag in flags}
     assert {flag for flag in left if flag not in told} == set()
-    again = rewrite(found.text, kind_of(name, text) or "", restating(release))
+    again = rewrite(found.text, file_kind(name, text) or "", restating(release))
     assert (again.text, again.changes) == (found.text, ())
 
 

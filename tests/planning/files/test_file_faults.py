@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from jaxgpu_tune.api import checked, migrator
-from jaxgpu_tune.planning.files.file_faults import faults
+from jaxgpu_tune.planning.files.file_faults import file_faults
 from tests.fleet import machine
 
 NEW = "0.11.2"
@@ -18,7 +18,7 @@ def found(text: str, kind: str = "shell") -> list[tuple[int, str, str]]:
     """(line, severity, code) of each fault, for jaxlib 0.11.2."""
     here = machine(jaxlib=NEW)
     check = lambda flags: checked(flags, NEW, here)[0].findings  # noqa: E731
-    reader = partial(faults, check=check, migrate=migrator(NEW))
+    reader = partial(file_faults, check=check, migrate=migrator(NEW))
     return [(one.line, one.finding.severity, one.finding.code) for one in reader(dedent(text), kind)]
 
 

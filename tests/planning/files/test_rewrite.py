@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxgpu_tune
-from jaxgpu_tune.planning.files.rewrite import KINDS, kind_of, rewrite
+from jaxgpu_tune.planning.files.rewrite import KINDS, file_kind, rewrite
 from jaxgpu_tune.render.patch import unified
 
 FILES = Path(__file__).parent / "samples"
@@ -136,7 +136,7 @@ def test_notebooks_stay_notebooks(flags: list[str], whole: bool, ascii_only: boo
 def test_a_patch_applies_and_is_needed_once(name: str, tmp_path: Path) -> None:
     """Both with patch and with git; what comes out needs no further change."""
     text = (FILES / f"{name}.txt").read_text(encoding="utf-8")
-    kind = kind_of(name, text)
+    kind = file_kind(name, text)
     assert kind is not None
     new = rewritten(text, kind)
     patch = unified(name, text, new)
@@ -184,7 +184,7 @@ def test_the_ends_of_lines_stay(ending: str, tmp_path: Path) -> None:
 def test_what_is_old_is_rewritten_or_named(name: str) -> None:
     """Outside comments no flag of another time is passed over in silence, and comments stay as they are."""
     text = (FILES / f"{name}.txt").read_text(encoding="utf-8")
-    kind = kind_of(name, text)
+    kind = file_kind(name, text)
     assert kind is not None
     found = rewrite(text, kind, migrate)
     told = {change.line for change in found.left}
@@ -296,7 +296,7 @@ def test_nothing_is_said_where_nothing_has_to_change(text: str) -> None:
 )
 def test_the_kind_of_a_file(name: str, first: str, kind: str | None) -> None:
     """By its name, else by its first line."""
-    assert kind_of(name, f"{first}\n") == kind
+    assert file_kind(name, f"{first}\n") == kind
 
 
 GOES = "--xla_gpu_enable_async_collectives=true"
@@ -316,7 +316,7 @@ TURNS = ("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
 def test_other_files_are_known_by_their_names(name: str, text: str) -> None:
     """A table's value, a module file's call, what a recipe hands to the shell."""
     old, new = TURNS
-    kind = kind_of(name, text)
+    kind = file_kind(name, text)
     assert kind and rewritten(text.format(old, old), kind) == text.format(new, new)
 
 
@@ -386,7 +386,7 @@ def test_each_ending_tells_a_kind_that_can_be_asked_for(kind: str, endings: str)
     """Whatever its case and folder; the same letters without the dot tell nothing."""
     assert kind in KINDS and KINDS[-1] == "text"
     for ending in endings.split():
-        assert kind_of(f"/a.b/x{ending}", "") == kind_of(f"C:\\a\\X{ending.upper()}", "") == kind
-        assert kind_of(f"x{ending[1:]}", "") is None
+        assert file_kind(f"/a.b/x{ending}", "") == file_kind(f"C:\\a\\X{ending.upper()}", "") == kind
+        assert file_kind(f"x{ending[1:]}", "") is None
     for whole in ("Makefile", "Dockerfile", "Containerfile.gpu", ".env.local"):
-        assert kind_of(whole, "") in KINDS
+        assert file_kind(whole, "") in KINDS

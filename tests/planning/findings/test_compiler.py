@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jaxgpu_tune import Machine, plan
-from jaxgpu_tune.host.cuda_folder import folder_findings
+from jaxgpu_tune.host.cuda_folder import cuda_folder_findings
 from jaxgpu_tune.host.surroundings import surroundings
 from jaxgpu_tune.planning.findings.compiler import slow_compiles
 from jaxgpu_tune.planning.findings.diagnose import diagnose
@@ -77,10 +77,14 @@ def test_a_folder_beside_the_wheels_is_overwritten_by_jax(origin: str) -> None:
 def test_a_folder_without_libdevice_is_told_where_it_counts(tmp_path: Path) -> None:
     """On this host, with GPUs, and without the wheels."""
     bare, wheels = of_driver("12.8", None), of_driver("12.8", "12.6.85")
-    assert [(f.code, f.severity) for f in folder_findings(str(tmp_path), bare)] == [("cuda-folder-empty", "warning")]
-    assert not [*folder_findings(str(tmp_path), wheels)] and not [*folder_findings(str(tmp_path), machine(count=0))]
+    assert [(f.code, f.severity) for f in cuda_folder_findings(str(tmp_path), bare)] == [
+        ("cuda-folder-empty", "warning")
+    ]
+    assert not [*cuda_folder_findings(str(tmp_path), wheels)] and not [
+        *cuda_folder_findings(str(tmp_path), machine(count=0))
+    ]
     (tmp_path / "nvvm" / "libdevice").mkdir(parents=True)
-    assert not [*folder_findings(str(tmp_path), bare)]
+    assert not [*cuda_folder_findings(str(tmp_path), bare)]
 
 
 def test_the_disk_of_this_host_says_nothing_of_another_machine() -> None:

@@ -14,7 +14,7 @@ import jaxgpu_tune
 from jaxgpu_tune import Finding, Machine, Report, plan
 from jaxgpu_tune.host.packages import installed_versions
 from jaxgpu_tune.knowledge import flags as known
-from jaxgpu_tune.knowledge.installs import FAULT, Fault, faults
+from jaxgpu_tune.knowledge.installs import FAULT, InstallFault, install_faults
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 from tests.child import clean_environ, told
 from tests.fleet import decision, machine
@@ -42,8 +42,8 @@ def told_of(report: Report) -> list[Finding]:
     return [finding for finding in report.findings if finding.code == CODE]
 
 
-@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.code)
-def test_a_fault_of_the_table_is_complete(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", install_faults(), ids=lambda fault: fault.code)
+def test_a_fault_of_the_table_is_complete(fault: InstallFault) -> None:
     """Conditions of the vocabulary, a public source, flags that its newest release has, each with where it was measured."""
     assert fault.code == fault.code.lower() and " " not in fault.code
     assert not when_problems(dict(fault.when)) and fault.message.endswith(".")

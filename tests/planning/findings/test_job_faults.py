@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxgpu_tune.knowledge.families import launchers
 from jaxgpu_tune.model import Finding, Machine, Observation, Processes
-from jaxgpu_tune.planning.findings.job_faults import LAYOUT, OPEN_MPI, OPEN_MPI_RANK, SLURM, check_layout
+from jaxgpu_tune.planning.findings.job_faults import OPEN_MPI, OPEN_MPI_RANK, SLURM, check_layout
 from jaxgpu_tune.planning.request import make_request
 from tests.fleet import machine
 
@@ -107,10 +108,10 @@ def test_a_gpu_for_one_user(mode: str | None, per_gpu: int) -> None:
     assert {one.severity for one in found.values()} <= {"error" if mode == "prohibited" else "warning"}
 
 
-@pytest.mark.parametrize("launcher", LAYOUT)
+@pytest.mark.parametrize("launcher", launchers())
 def test_a_number_of_processes_that_nobody_tells(launcher: str) -> None:
     """What is told wrong is shown with its variables; ``devices=`` makes it needless."""
-    ranks, counts = LAYOUT[launcher]
+    ranks, counts = launchers()[launcher].rank, launchers()[launcher].count
     here = machine()._replace(processes=Processes(launcher=launcher))
     silent = told(here)["processes-unknown"]
     assert "does not tell how many" in silent.message and "JAX_NUM_PROCESSES" in silent.hint

@@ -18,7 +18,7 @@ from jaxgpu_tune.planning.settings.pool_variables import (
     has_unified_memory,
     meant_fraction,
 )
-from jaxgpu_tune.planning.settings.variable_checks import check, name_finding
+from jaxgpu_tune.planning.settings.variable_checks import check_variable, name_finding
 
 JAXLIB = "0.11.2"
 SWITCH = "NCCL_NVLS_ENABLE"
@@ -26,7 +26,7 @@ SWITCH = "NCCL_NVLS_ENABLE"
 
 def checked(name: str, value: str | None, unified: bool = False) -> Checked:
     """What comes of a variable."""
-    return check(name, value, JAXLIB, unified)
+    return check_variable(name, value, JAXLIB, unified)
 
 
 def fine(name: str, value: str, unified: bool = False) -> bool:
@@ -106,7 +106,7 @@ def test_allocators(value: str, used: str, near: str | None) -> None:
     assert found.value == used and bool(found.problem) is (near is not None)
     assert bool(found.note) is (used != value)
     assert not near or f"Did you mean {near!r}?" in found.hint
-    assert check(ALLOCATOR, "vmm", "0.9.2", False).problem
+    assert check_variable(ALLOCATOR, "vmm", "0.9.2", False).problem
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""What is said in one way everywhere: values as text, text as values, the order of findings, the name that was probably meant."""
+
+from __future__ import annotations
+
+from .errors import BadSetting
+from .model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+__all__ = [
+    "SEVERITIES",
+    "by_severity",
+    "did_you_mean",
+    "is_true",
+    "nearest",
+    "number_of",
+    "rough_time",
+    "setting_text",
+    "typed_name",
+    "written",
+]
+
+SEVERITIES = ("error", "warning", "note")
+
+
+def bad_argument(message: str, hint: str = "") -> BadSetting:
+    """The error of one argument, or of one option of a command line, that is wrong."""
+    return BadSetting.of([Finding("bad-argument", "error", message, hint)])
+
+
+def by_severity(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors first, then warnings and notes; each kind in its own order."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def setting_text(value: Any) -> str:
+    """The text that XLA_FLAGS or an environment variable takes for a value; a list becomes comma-separated."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(map(setting_text, value))
+    return str(value)
+
+
+def typed_name(kind: str, name: str) -> str:
+    """The name of a setting as a person types it: a flag's with its dashes."""
+    return f"--{name}" if kind == "xla_flag" else name
+
+
+def written(kind: str, name: str, value: object) -> str:
+    """A setting as a person types it."""
+    return f"{typed_name(kind, name)}={value}"
+
+
+def is_true(text: str | None) -> bool:
+    """Whether a flag's or a variable's text means true to XLA; none does not."""
+    return (text or "").lower() in ("1", "true")
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text is; None for any other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def rough_time(seconds: float) -> str:
+    """Seconds for people: exact below 100, minutes above."""
+    return f"{max(seconds, 0):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known name that is most like ``name``; None where none is at least so much like it (0 to 1)."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, list(known), 1, likeness)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``Did you mean 'x'?`` for a near miss, otherwise empty."""
+    known = list(known)
+    near = nearest(name, known) or nearest(name.lower(), known)
+    return f"Did you mean {near!r}?" if near else ""

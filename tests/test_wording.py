@@ -1,0 +1,69 @@
+"""What is said in one way everywhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxgpu_tune.model import Finding
+from jaxgpu_tune.planning.xla_flags.grammar import scan
+from jaxgpu_tune.wording import (
+    by_severity,
+    did_you_mean,
+    is_true,
+    nearest,
+    number_of,
+    rough_time,
+    setting_text,
+    written,
+)
+
+
+@given(st.lists(st.sampled_from(["note", "error", "warning"])))
+def test_the_worst_comes_first_and_equals_keep_their_order(severities: list[str]) -> None:
+    findings = [Finding(f"f{number}", severity, "") for number, severity in enumerate(severities)]
+    found = by_severity(findings)
+    order = ["error", "warning", "note"]
+    keys = [(order.index(one.severity), int(one.code[1:])) for one in found]
+    assert keys == sorted(keys) and len(found) == len(findings)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(True, "true"), (False, "false"), (2, "2"), (0.5, "0.5"), ("x", "x"), ([1, True, "a"], "1,true,a"), ([], "")],
+)
+def test_a_value_as_xla_takes_it(value: object, text: str) -> None:
+    assert setting_text(value) == text
+
+
+@given(st.floats(allow_nan=False))
+def test_a_number_is_read_as_it_was_said(number: float) -> None:
+    assert number_of(setting_text(number)) == number
+
+
+@pytest.mark.parametrize("text", ["", "x", "1x", "--1"])
+def test_other_text_is_no_number(text: str) -> None:
+    assert number_of(text) is None
+
+
+@given(st.sampled_from(["xla_a", "xla_gpu_b"]), st.booleans() | st.integers())
+def test_a_flag_is_written_as_xla_reads_it(name: str, value: object) -> None:
+    (token,) = scan(written("xla_flag", name, setting_text(value))).tokens
+    assert (token.name, token.meant) == (name, setting_text(value))
+    assert written("env", name, "1") == f"{name}=1"
+
+
+def test_true_is_what_xla_takes_for_true() -> None:
+    assert [is_true(text) for text in ("1", "true", "TRUE", "True")] == [True] * 4
+    assert [is_true(text) for text in (None, "", "0", "false", "yes", "2")] == [False] * 6
+
+
+def test_the_nearest_name_is_near() -> None:
+    assert nearest("fdsp", ("fsdp", "decode")) == "fsdp" and nearest("zzz", ("fsdp",)) is None
+    assert nearest("fdsp", ("fsdp",), 0.9) is None
+    assert did_you_mean("FSDP", ("fsdp",)) == "Did you mean 'fsdp'?" and did_you_mean("zzz", ("fsdp",)) == ""
+
+
+def test_a_time_is_as_exact_as_people_need_it() -> None:
+    assert [rough_time(seconds) for seconds in (-1, 3.2, 99, 120)] == ["0 s", "3 s", "99 s", "2 min"]
