@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +59,7 @@ def test_a_wrong_argument_leaves_its_default() -> None:
     request = make_request("auto", {"prefer": "mine", "strict": True, "memory_fraction": "0.5", "devices": 0})
     assert (request.prefer, request.strict, request.memory_fraction, request.devices) == ("existing", True, None, None)
     assert len(request.problems) == 3
+    assert [make_request(given, {}).preset for given in (3, None, "", "x", Path("x"))] == ["", "", "", "x", "x"]
 
 
 def test_a_fraction_and_processes_that_share_exclude_each_other() -> None:

@@ -390,3 +390,17 @@ def test_each_ending_tells_a_kind_that_can_be_asked_for(kind: str, endings: str)
         assert file_kind(f"x{ending[1:]}", "") is None
     for whole in ("Makefile", "Dockerfile", "Containerfile.gpu", ".env.local"):
         assert file_kind(whole, "") in KINDS
+
+
+def test_a_value_in_single_quotes_of_yaml_may_go_over_lines() -> None:
+    """The end of a line is a blank there, so flags on two lines stay two."""
+    text = "env:\n  XLA_FLAGS: '--xla_gpu_graph_level=0\n    --xla_gpu_autotune_level=2'\n"
+    assert yaml.safe_load(rewritten(text, "yaml"))["env"]["XLA_FLAGS"].split() == [
+        "--xla_gpu_enable_command_buffer=",
+        "--xla_gpu_autotune_level=2",
+    ]
+    kept = "env:\n  XLA_FLAGS: '--xla_dump_to=a\n\n    --xla_gpu_graph_level=1'\n"
+    assert yaml.safe_load(rewritten(kept, "yaml"))["env"]["XLA_FLAGS"].split() == [
+        "--xla_dump_to=a",
+        "--xla_gpu_enable_command_buffer=FUSION",
+    ]
