@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxgpu_tune.arguments import Arguments
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.settings import from_arguments
@@ -189,3 +190,52 @@ def test_a_choice_names_the_nearest() -> None:
     assert "presett" in wrong.message and "existing" in wrong.message
     assert list(from_arguments.choice("prefer", "preset", ("existing", "preset"))) == []
     assert [len(list(from_arguments.booleans(a=value))) for value in (None, True, False, 1, "x")] == [0, 0, 0, 1, 1]
+
+
+def test_every_setting_says_which_argument_stands_for_it() -> None:
+    """By the argument's own name."""
+    given_settings = {
+        "flags": lambda problems: from_arguments.flag_settings({"xla_a": 1}, problems),
+        "env": lambda problems: from_arguments.env_settings({"A": "1", "XLA_FLAGS": "--xla_a=1"}, problems),
+        "jax_config": lambda problems: from_arguments.config_settings({"jax_enable_x64": True}, problems),
+        "preallocate": lambda problems: from_arguments.memory_settings(True, None, problems),
+        "allocator": lambda problems: from_arguments.memory_settings(None, "bfc", problems),
+        "transfer_guard": lambda problems: from_arguments.guard_settings("log", problems),
+        "compilation_cache": lambda problems: [
+            *from_arguments.cache_settings("/tmp/x", problems),
+            *from_arguments.cache_settings(False, problems),
+        ],
+        "cuda_graphs": lambda problems: from_arguments.graph_settings(True, problems),
+        "pgle": lambda problems: [
+            *(one for way in ("auto", "expect", "/p.pb") for one in from_arguments.pgle_settings(way, problems))
+        ],
+        "platform": lambda problems: from_arguments.platform_settings("cpu", problems),
+    }
+    for name, made in given_settings.items():
+        problems: list[Finding] = []
+        settings = list(made(problems))
+        assert settings and problems == [] and name in Arguments.__annotations__
+        assert {(one.argument, one.source) for one in settings} == {(name, f"argument {name}")}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("allocator", lambda problems: from_arguments.memory_settings(None, 3, problems)),
+        ("preallocate", lambda problems: from_arguments.memory_settings("yes", None, problems)),
+        ("transfer_guard", lambda problems: from_arguments.guard_settings("lock", problems)),
+        ("compilation_cache", lambda problems: from_arguments.cache_settings(True, problems)),
+        ("cuda_graphs", lambda problems: from_arguments.graph_settings("no", problems)),
+        ("pgle", lambda problems: from_arguments.pgle_settings(3, problems)),
+        ("platform", lambda problems: from_arguments.platform_settings("gpu", problems)),
+        ("jax_config['a']", lambda problems: from_arguments.config_settings({"a": "x\0"}, problems)),
+        ("flags['a']", lambda problems: from_arguments.flag_settings({"a": "x\0"}, problems)),
+        ("env['A']", lambda problems: from_arguments.env_settings({"A": "x\0"}, problems)),
+    ],
+)
+def test_what_is_wrong_is_told_by_the_arguments_name(name: str, wrong: Any) -> None:
+    problems: list[Finding] = []
+    list(wrong(problems))
+    (finding,) = problems
+    assert (finding.code, finding.severity) == ("bad-argument", "error")
+    assert finding.message.startswith(f"{name}=")
