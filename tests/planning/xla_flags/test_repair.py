@@ -300,3 +300,22 @@ class TestAgainstTheRealParser:
         assert all(answer.accepted for answer in meant) and [a.effect for a in given_answers] == [
             a.effect for a in meant
         ]
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected", "found"),
+    [
+        (f'"--{TO} " --{LHS}', [f"--{LHS}"], {"wrapped-in-quotes", "missing-value"}),
+        (f"'--{LEVEL} ' --{LHS}=true", [f"--{LHS}=true"], {"wrapped-in-quotes", "missing-value"}),
+        (f"--{TO} '--{LHS}=true'", [f"--{LHS}=true"], {"missing-value", "wrapped-in-quotes"}),
+        (f'"--{LEVEL} 2 --{TO} a"', [f"--{LEVEL}=2", f"--{TO}=a"], {"wrapped-in-quotes", "blank-before-value"}),
+        (f"--{LEVEL} '2' --{LHS}", [f"--{LEVEL}=2", f"--{LHS}"], {"blank-before-value"}),
+        (f"'--{TO}=a b' c", [f'--{TO}="a b"'], {"wrapped-in-quotes", "stray-word"}),
+    ],
+)
+def test_a_quote_behind_a_blank_is_a_value_or_one_around_flags(
+    given_text: str, expected: list[str], found: set[str]
+) -> None:
+    """It closes what an earlier one opened, or opens around the next flag: then the value is missing."""
+    result = read(given_text)
+    assert texts(result) == expected and set(codes(result)) == found
