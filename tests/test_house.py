@@ -31,7 +31,7 @@ LAYERS = (
     {"pgle"},
     {"asking", "flag_texts"},
     {"api"},
-    {"arms", "comparing", "decorator", "searching"},
+    {"arms", "comparing", "decorator", "in_process", "searching"},
     {"cli"},
     {"notebook", "__init__", "__main__"},
 )

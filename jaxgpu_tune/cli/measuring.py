@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from ..measure.tuning.trying import How
+    from ..measure.tuning.how import How
 
 
 __all__ = [
@@ -45,7 +45,7 @@ METRIC = (
 
 def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> How:
     """How a search runs and judges the program. Raises BadSetting for what cannot be meant."""
-    from ..measure.tuning.trying import How
+    from ..measure.tuning.how import How
 
     if not program[0]:
         raise bad_argument("The name of the command is empty.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..knowledge.candidates import Candidate
     from ..measure.tuning.drive import Standing
-    from ..measure.tuning.trying import How
+    from ..measure.tuning.how import How
     from ..measure.tuning.tune import Files
     from ..measure.tuning.tuned import Tuned
     from ..planning.request import Request

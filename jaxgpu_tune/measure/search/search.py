@@ -87,21 +87,24 @@ class Search:
             return
         if trial.failure == SAME:
             self._inert |= {move.config for move in self.moves if toggled(self.best, move) == trial.config}
+        elif trial.config == self.starts[0].config and trial.failure:
+            return  # what the program does as it is blames no setting
         elif trial.ms is None or trial.failure:
             self._failures = self._failures.learnt(trial.config, self.good)
         else:
             self._runs.append(Observed(trial.config, math.log(trial.ms)))
             self._estimate = None
 
-    def ask(self, left: float, new: float = 1.0, hang: float = 1.0) -> Step | None:
+    def ask(self, left: float, new: float = 1.0, hang: float = 1.0, width: int = 1) -> Step | None:
         """The next step; None: the search is over.
 
-        ``left``: so many runs of settings that ran before can be paid for; ``new``: what others cost, in such runs, and ``hang``: what a risky one may.
+        ``left``: so many runs of settings that ran before can be paid for; ``new``: what others cost, in such runs, and ``hang``: what a risky one may; ``width``: how many
+        can run at a time.
         """
         start = self._start()
         if start is not None or not self._runs:
             return start if left >= 1 else None
-        room = left - self._reserve(new) - SPARE
+        room = left - self._reserve(new, width) - SPARE
         if not self._closing and room >= new and (config := self._change(room, new, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
         if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + new + SPARE:
@@ -180,9 +183,9 @@ class Search:
         config = next(left, None)
         return None if config is None or self._closing else Step(config, "start")
 
-    def _reserve(self, new: float) -> float:
+    def _reserve(self, new: float, width: int) -> float:
         """Runs that the end needs: the check, and leaving out what is in doubt."""
-        return 2 * PAIRS + new * len(list(self._doubts(self.best)))
+        return 2 * PAIRS + new * math.ceil(len(list(self._doubts(self.best))) / width)
 
     def _change(self, room: float, new: float, hang: float) -> Config | None:
         """The most promising change of one thing from the best so far.

@@ -14,9 +14,10 @@ from ..runs import Asked, Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, verdict
+from .how import How, caches
 from .journal import NAME, Journal, config_json, own_folder, trial_json
+from .readout import detail_of, milliseconds, numbers_shown
 from .suspects import Suspects
-from .trying import How, caches, detail_of, milliseconds, numbers_shown
 
 __all__ = ["Bisected", "Symptom", "bisect_command"]
 

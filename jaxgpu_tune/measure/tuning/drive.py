@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from ...errors import JaxGpuTuneError
@@ -12,6 +13,7 @@ from ..search.search import Search
 from ..search.trials import Config, Risk, Step, Trial
 from .costs import costs_of
 from .journal import Journal
+from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
 from .trying import WRONG
 
@@ -35,6 +37,9 @@ class Runner(Protocol):
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it. ``ahead``: what comes next, probably."""
+
+    def places(self, first: Trial) -> Sequence[Place]:
+        """Where several can run at a time, after the program's first run; none where only one can."""
 
     def close(self) -> None:
         """Nothing more comes."""
@@ -95,16 +100,16 @@ def drive(
 
     Raises JaxGpuTuneError where the program fails as it is. What interrupts it comes through: the journal has all that was finished.
     """
-    driving = _Driving(space, run, journal, budget, tell, timeout)
+    course = _Course(space, run, journal, budget, tell, timeout)
     try:
-        while (step := _next(driving.search, driving.left(), run.keeps)) is not None:
-            driving.take(step)
+        while (step := course.next()) is not None:
+            course.take(step)
     finally:
         run.close()
-    return driving.search
+    return course.search
 
 
-class _Driving:
+class _Course:
     """A search under way."""
 
     def __init__(
@@ -116,43 +121,97 @@ class _Driving:
         tell: Callable[[Standing], None],
         timeout: float | None,
     ) -> None:
+        self.space, self.run, self.journal = space, run, journal
+        self.budget, self.tell, self.timeout = budget, tell, timeout
         self.search = resumed(space, run, journal)
-        self._space, self._run, self._journal = space, run, journal
-        self._budget, self._tell, self._timeout = budget, tell, timeout
+        self.width = len(self._places()) or 1 if is_disturbed(self.search.trials) is False else 1
+        self.as_it_is = Step(space.starts[0].config, "start")
 
+    @property
     def left(self) -> float:
-        """Seconds of the budget."""
-        return self._budget - sum(trial.seconds for trial in self.search.trials)
+        """Seconds."""
+        spent = sum(float(trial.detail.get("spent", trial.seconds)) for trial in self.search.trials)
+        return self.budget - spent
+
+    def next(self) -> Step | None:
+        """What comes now."""
+        return _next(self.search, self.left, self.run.keeps, self.width)
 
     def take(self, step: Step) -> None:
-        """One step; a result of wrong numbers is judged again, once it is known what the program gives as it is."""
+        """Run it, by itself or with those that come after it."""
+        places = self._places() if step.purpose in BESIDE else ()
+        self.width = len(places) or 1
+        steps = self._together(step, len(places))
+        if len(steps) > 1:
+            for trial in self._at_once(steps, places):
+                self._keep(trial)
+        else:
+            self._alone(step)
+
+    def _alone(self, step: Step) -> None:
         trial = self._tried(step)
         if not self.search.trials and (trial.ms is None or trial.failure):
             raise JaxGpuTuneError.of([_fails(trial)])
-        if trial.failure == WRONG and not self._run.sure:
-            self._keep(self._tried(Step(self._space.starts[0].config, "start")))
-            trial = self._run.judged(trial)
+        if trial.failure == WRONG and not self.run.sure:
+            self._keep(self._tried(self.as_it_is))
+            trial = self.run.judged(trial)
         self._keep(trial)
 
     def _tried(self, step: Step) -> Trial:
         begun = time.monotonic()
-        search, left = self.search, self.left()
-        ahead = _ahead(search, step, left, self._run.keeps)
-        trial = self._run(step, len(search.trials) + 1, _limit(search, step.config, left, self._timeout), ahead)
+        ahead = _ahead(self.search, step, self.left, self.run.keeps)
+        trial = self.run(step, len(self.search.trials) + 1, self._limit(step.config), ahead)
         agreed = trial.detail.get("agreed")  # the same in every process of a job, so that all search alike
         return trial if agreed else trial._replace(seconds=max(round(time.monotonic() - begun, 3), trial.seconds))
 
     def _keep(self, trial: Trial) -> None:
-        self._journal.add(trial)
-        self._run.learn(trial)
+        self.journal.add(trial)
+        self.run.learn(trial)
         if self.search.trials:
             self.search.tell(trial)
         else:
-            self.search = _told(self._space, self._run, self._journal)
-        self._tell(Standing(self.search, trial, len(self.search.trials), self.left()))
+            self.search = _told(self.space, self.run, self.journal)
+        self.tell(Standing(self.search, trial, len(self.search.trials), self.left))
+
+    def _places(self) -> Sequence[Place]:
+        """Where several can run now; the program as it is has been tried there first."""
+        places = self.run.places(self.search.trials[0])
+        if len(places) > 1 and is_disturbed(self.search.trials) is None:
+            trials = self._at_once([self.as_it_is] * len(places), places)
+            for trial in judged(trials, self.search.trials[0].ms):
+                self._keep(trial)
+        return () if is_disturbed(self.search.trials) else places
+
+    def _at_once(self, steps: Sequence[Step], places: Sequence[Place]) -> list[Trial]:
+        number = len(self.search.trials) + 1
+        return at_once(
+            [
+                partial(place, step, number + n, self._limit(step.config))
+                for n, (step, place) in enumerate(zip(steps, places, strict=False))
+            ]
+        )
+
+    def _together(self, step: Step, count: int) -> tuple[Step, ...]:
+        """This step and what can run beside it: nothing risky."""
+
+        def ahead(steps: tuple[Step, ...]) -> Step | None:
+            twin = self.search
+            for one in steps:
+                twin = twin.expecting(one)
+            found = _next(twin, self.left, self.run.keeps, count)
+            return None if found is None or self.search.risk(found.config) != "none" else found
+
+        return (step,) if self.search.risk(step.config) != "none" else steps_together(step, count, ahead)
+
+    def _limit(self, config: Config) -> float | None:
+        """Seconds after which a run hangs: by what the others took, less for what is known to hang."""
+        after = _hangs_after(self.search.trials, RISKY if self.search.risk(config) == "dies" else SLOWEST)
+        if after is None:
+            return self.timeout or max(self.left, 60.0)
+        return min(self.timeout or float("inf"), after)
 
 
-def _next(search: Search, left: float, keeps: bool) -> Step | None:
+def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
     """The next step with ``left`` seconds; where nothing is kept, the two of the check are compiled once more."""
     costs = costs_of(search.trials)
     if costs is None:
@@ -161,19 +220,13 @@ def _next(search: Search, left: float, keeps: bool) -> Step | None:
     checked = sum(trial.purpose == "check" for trial in search.trials)
     compiling = 0.0 if keeps else max(2 - checked, 0) * (new - costs.again)
     hang = _hangs_after(search.trials, RISKY) or 0.0
-    return search.ask((left - compiling) / costs.again, new / costs.again, hang / costs.again)
+    return search.ask((left - compiling) / costs.again, new / costs.again, hang / costs.again, width)
 
 
 def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
     """What comes after a step, if that takes the time that is expected of it."""
     costs = costs_of(search.trials)
     return None if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
-
-
-def _limit(search: Search, config: Config, left: float, timeout: float | None) -> float | None:
-    """Seconds after which a run hangs: by what the others took, less for what is known to hang."""
-    after = _hangs_after(search.trials, RISKY if search.risk(config) == "dies" else SLOWEST)
-    return timeout or max(left, 60.0) if after is None else min(timeout or float("inf"), after)
 
 
 def _hangs_after(trials: Sequence[Trial], limit: tuple[float, float]) -> float | None:

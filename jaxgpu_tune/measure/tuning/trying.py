@@ -4,68 +4,27 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from math import isfinite
+from functools import partial
 from pathlib import Path
-from statistics import median
-from typing import Any, Literal, NamedTuple
 
-from ...knowledge.candidates import autotuning
 from ...model import Finding
-from ..compare import CACHES, GPU_LOOK
-from ..endings import losses, numbers_in
+from ..compare import GPU_LOOK
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
 from ..search.trials import SAME, Config, Step, Trial
 from ..starting import StartedRun, start
 from ..watched import Process
 from .early import Early
+from .how import How, caches
+from .readout import detail_of, how_numbers_differ, milliseconds, numbers_apart, numbers_shown, program_fingerprint
+from .slots import Place, Slot, on_its_cores, slots_of
 from .space import Space
 
-__all__ = [
-    "WRONG",
-    "Clock",
-    "CommandRuns",
-    "How",
-    "caches",
-    "detail_of",
-    "how_numbers_differ",
-    "milliseconds",
-    "moments",
-    "numbers_shown",
-    "program_fingerprint",
-]
+__all__ = ["WRONG", "CommandRuns"]
 
-Clock = Literal["steps", "metric", "whole"]
 WRONG = "wrong-numbers"
-COMPARED = 10
-"""As many of the first numbers are compared."""
 OWN_SPREAD = 10.0
 """Numbers may differ by so many times what two runs of the program as it is differ by."""
-HEAD = 1_000_000
-"""As many of the first bytes of the output are read for them."""
-
-
-class How(NamedTuple):
-    """How a program is run and judged.
-
-    ``seconds``: of steady state to measure; ``clock``: "steps" (the program's own steps), "metric" (numbers in the output that ``metric`` finds) or
-    "whole" (all of the run); ``whole``: each run finishes; ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``cache``: compiled programs are kept for
-    the other runs of the search; ``early``: the next run may import and wait while one is measured.
-    """
-
-    command: tuple[str, ...]
-    folder: Path
-    seconds: float = 3.0
-    clock: Clock = "steps"
-    metric: str | None = None
-    higher_is_better: bool = False
-    numbers: str | None = None
-    tolerance: float = 0.01
-    timeout: float | None = None
-    cache: bool = True
-    early: bool = True
-    whole: bool = False
 
 
 class _SameError(Exception):
@@ -107,6 +66,34 @@ class CommandRuns:
             self._early.give_up()  # it may not stand another one beside it
             outcome = watch(self._started(step.config, number), asked, Limits(limit), self._look)
         self._early.learn(outcome)
+        return self.trial(step, outcome)
+
+    def places(self, first: Trial) -> tuple[Place, ...]:
+        """Where several can run at a time, after the program's first run."""
+        slots = self.how.slots or slots_of(self.space.observation.machine, first) if self.how.early else ()
+        return tuple(partial(self._beside, slot) for slot in slots)
+
+    def _beside(self, slot: Slot, step: Step, number: int, limit: float | None) -> Trial:
+        """What came of it, beside others that run now; called in a thread of its own."""
+        shutil.rmtree(self._folder(number), ignore_errors=True)
+        environ = {**self._environ(step.config), **slot.environ}
+
+        def look(processes: tuple[Process, ...]) -> None:
+            if (program := program_fingerprint(processes)) and program in step.known:
+                raise _SameError(program)
+
+        try:
+            with on_its_cores(slot):
+                outcome = run_watched(
+                    self.how.command,
+                    folder=self._folder(number),
+                    environ=environ,
+                    asked=self._asked(),
+                    limits=Limits(limit),
+                    seen=look,
+                )
+        except _SameError as same:
+            return Trial(step.config, step.purpose, None, SAME, program=same.program)
         return self.trial(step, outcome)
 
     def close(self) -> None:
@@ -160,8 +147,8 @@ class CommandRuns:
     def tolerance(self) -> float:
         """What is asked for, or ten times what the program's own runs differ by."""
         first, *others = self.references or [()]
-        apart = [_apart(a, b) for other in others for a, b in zip(first, other, strict=False)]
-        return max(self.how.tolerance, OWN_SPREAD * max(apart, default=0.0))
+        spreads = [numbers_apart(a, b) for other in others for a, b in zip(first, other, strict=False)]
+        return max(self.how.tolerance, OWN_SPREAD * max(spreads, default=0.0))
 
     ends = True
 
@@ -183,89 +170,3 @@ class CommandRuns:
     def _environ(self, config: Config) -> dict[str, str]:
         environ = self.space.environ(config)
         return {**caches(self.how.folder, config), **environ} if self.how.cache else environ
-
-
-def program_fingerprint(processes: Sequence[Process]) -> str:
-    """The fingerprint of what was compiled, of a program of one process; a job's processes may differ."""
-    seen = [one for one in processes if one.jax is not None]
-    return seen[0].program if len(seen) == 1 else ""
-
-
-def caches(folder: Path, config: Config) -> dict[str, str]:
-    """What is compiled and autotuned is kept for the other runs; what chooses kernels anew is not given the others' choices."""
-    anew = any(one.name in autotuning() for one in config)
-    own = {"JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none"} if anew else {}
-    return {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"), **own}
-
-
-def how_numbers_differ(found: Sequence[float], reference: Sequence[float], tolerance: float) -> str:
-    """Where numbers differ by more than the tolerance or are not finite: a sentence, empty where they do not."""
-    for place, (mine, other) in enumerate(zip(found, reference, strict=False), start=1):
-        if isfinite(other) and not _apart(mine, other) <= tolerance:
-            return f"number {place} is {mine:g} instead of {other:g}, which is more than {tolerance:.2%} away"
-    return ""
-
-
-def _apart(mine: float, other: float) -> float:
-    """How far two numbers are from each other, relative; infinite where only one is finite."""
-    if not (isfinite(mine) and isfinite(other)):
-        return 0.0 if isfinite(mine) == isfinite(other) else float("inf")
-    return abs(mine - other) / (max(abs(mine), abs(other)) or 1.0)
-
-
-def numbers_shown(outcome: RunOutcome, how: How) -> tuple[float, ...]:
-    """The first numbers of the program, to compare."""
-    if outcome.output is None or not Path(outcome.output).exists():
-        return ()
-    with Path(outcome.output).open("rb") as file:
-        text = file.read(HEAD).decode(errors="replace")
-    found = numbers_in(how.numbers, text) if how.numbers else losses(text)
-    return found[:COMPARED]
-
-
-def milliseconds(outcome: RunOutcome, how: How) -> float | None:
-    """What one step took, of the slowest process; a metric of which more is better is turned over."""
-    if how.clock == "whole":
-        return outcome.seconds * 1e3
-    if how.clock == "metric":
-        value = median(outcome.metric) if outcome.metric else 0.0
-        return (1e3 / value if how.higher_is_better else value) if value > 0 else None
-    leader = outcome.leader
-    if leader is None:
-        return None
-    alike = [one for one in outcome.processes if one.period and one.function == leader.function]
-    return 1e3 * max(one.period.seconds for one in alike if one.period)
-
-
-def detail_of(outcome: RunOutcome, found: Sequence[float], cause: str) -> Mapping[str, Any]:
-    """What else is kept of a run."""
-    leader = outcome.leader
-    return {
-        "numbers": list(found),
-        "cause": cause,
-        "status": outcome.status,
-        "exit_code": outcome.exit_code,
-        "compile_seconds": round(outcome.compile_seconds, 3),
-        "peak_bytes": outcome.peak_bytes,
-        "clock": leader.clock if leader else "",
-        "function": leader.function if leader else "",
-        "kinds": list(leader.kinds) if leader else [],
-        "error": leader.period.error if leader and leader.period else None,
-        "processes": len([one for one in outcome.processes if one.period]),
-        "moments": moments(leader, outcome.seconds) if leader else {},
-    }
-
-
-def moments(one: Process, seconds: float) -> dict[str, float | None]:
-    """Where a run's seconds went, each since its start: jax imported, its first and last compilation, the window of the measurement, its report, its end."""
-    compiles = sorted((found.at_s - found.seconds, found.at_s) for found in one.compilations)
-    told = {
-        "jax": one.jax_s,
-        "compiling": compiles[0][0] if compiles else None,
-        "compiled": max((end for _, end in compiles), default=None),
-        "measuring": one.window_s[0] if one.window_s else None,
-        "measured": one.window_s[-1] if one.window_s else None,
-        "reported": one.seconds,
-        "ended": seconds,
-    }
-    return {name: None if at is None else round(at, 2) for name, at in told.items()}

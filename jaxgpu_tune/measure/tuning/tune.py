@@ -15,9 +15,10 @@ from ...model import Finding, Observation
 from ...planning.request import Request
 from ...render.tuned import tuned_page
 from .drive import Runner, Standing, drive, resumed
+from .how import How
 from .journal import Journal, config_json
 from .space import Space, space_of
-from .trying import CommandRuns, How
+from .trying import CommandRuns
 from .tuned import Tuned, search_preset, tuned
 
 __all__ = [

@@ -21,9 +21,12 @@ from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
 from jaxgpu_tune.measure.search.trials import Config, Step, Trial, atom
 from jaxgpu_tune.measure.tuning.drive import drive
+from jaxgpu_tune.measure.tuning.how import How, caches
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
+from jaxgpu_tune.measure.tuning.readout import how_numbers_differ
+from jaxgpu_tune.measure.tuning.slots import Place
 from jaxgpu_tune.measure.tuning.space import Space, space_of
-from jaxgpu_tune.measure.tuning.trying import CommandRuns, How, caches, how_numbers_differ
+from jaxgpu_tune.measure.tuning.trying import CommandRuns
 from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write_files
 from jaxgpu_tune.measure.tuning.tuned import Tuned, search_preset
 from jaxgpu_tune.model import Machine
@@ -65,6 +68,10 @@ class Solver:
     sure = True
     keeps = ends = True
     findings = ()
+
+    def places(self, _first: Trial) -> tuple[Place, ...]:
+        """One at a time."""
+        return ()
 
     def close(self) -> None:
         """Nothing is left."""

@@ -16,7 +16,8 @@ from jaxgpu_tune.measure.search.trials import NOTHING, SAME, Config, Step, atom
 from jaxgpu_tune.measure.starting import StartedRun, discard, is_held, pause, release, start
 from jaxgpu_tune.measure.stopping import carriers
 from jaxgpu_tune.measure.tuning.early import Early
-from jaxgpu_tune.measure.tuning.trying import CommandRuns, How
+from jaxgpu_tune.measure.tuning.how import How
+from jaxgpu_tune.measure.tuning.trying import CommandRuns
 from jaxgpu_tune.measure.watched import Process, read_processes
 from tests.child import ROOT, clean_environ
 from tests.measure.tuning.test_space import space

@@ -1,0 +1,46 @@
+"""How a program is run and judged, by `tune` and by `bisect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ...knowledge.candidates import autotuning
+from ..compare import CACHES
+from ..search.trials import Config
+from .slots import Slot
+
+__all__ = ["Clock", "How", "caches"]
+
+Clock = Literal["steps", "metric", "whole"]
+
+
+class How(NamedTuple):
+    """How a program is run and judged.
+
+    ``seconds``: of steady state to measure; ``clock``: "steps" (the program's own steps), "metric" (numbers in the output that ``metric`` finds) or
+    "whole" (all of the run); ``whole``: each run finishes; ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``cache``: compiled programs are kept for
+    the other runs of the search; ``early``: the next run may import and wait while one is measured,
+    and candidates may run side by side; ``slots``: where, instead of on each of several GPUs.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    seconds: float = 3.0
+    clock: Clock = "steps"
+    metric: str | None = None
+    higher_is_better: bool = False
+    numbers: str | None = None
+    tolerance: float = 0.01
+    timeout: float | None = None
+    cache: bool = True
+    early: bool = True
+    whole: bool = False
+    slots: tuple[Slot, ...] = ()
+
+
+def caches(folder: Path, config: Config) -> dict[str, str]:
+    """What is compiled and autotuned is kept for the other runs; what chooses kernels anew is not given the others' choices."""
+    anew = any(one.name in autotuning() for one in config)
+    own = {"JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none"} if anew else {}
+    return {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"), **own}

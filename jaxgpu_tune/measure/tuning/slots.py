@@ -1,0 +1,105 @@
+"""Several candidates at a time, each on a GPU of its own: where they run, when that is allowed, and what runs together.
+
+Only the search does this: the proof runs alone. Before, the program runs as it is on all of them at once; only if each is as
+fast as it was alone, neighbours do not disturb, and the search goes on side by side.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from ...model import Machine
+from ..search.trials import Step, Trial
+
+__all__ = ["BESIDE", "Place", "Slot", "at_once", "is_disturbed", "judged", "on_its_cores", "slots_of", "steps_together"]
+
+Place = Callable[[Step, int, "float | None"], Trial]
+"""Runs a step, with its number and its limit in seconds, beside the other places."""
+BESIDE = ("toggle", "prune")
+"""What the search runs side by side."""
+DISTURBED, DISTURBS = 1.02, "disturbed"
+"""A run beside others may take this many times what it took alone; else it failed for this reason."""
+
+
+class Slot(NamedTuple):
+    """A place for one run: ``gpu`` as CUDA_VISIBLE_DEVICES takes it (None: no GPU is chosen), ``cores`` of the host (empty: any)."""
+
+    number: int
+    gpu: str | None
+    cores: frozenset[int] = frozenset()
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What its process sees."""
+        return {} if self.gpu is None else {"CUDA_VISIBLE_DEVICES": self.gpu}
+
+
+def slots_of(machine: Machine, first: Trial) -> tuple[Slot, ...]:
+    """One for each GPU, where the program's first run was one process that used one GPU of several; else none."""
+    gpus = machine.gpus or ()
+    alone = first.detail.get("processes") == 1 and first.detail.get("gpus_used") == 1
+    if len(gpus) < 2 or not alone:
+        return ()
+    names = [gpu.uuid or str(gpu.index) for gpu in gpus]
+    return tuple(Slot(n, name, cores) for n, (name, cores) in enumerate(zip(names, _shares(len(gpus)), strict=True)))
+
+
+def judged(trials: Sequence[Trial], alone: float | None) -> list[Trial]:
+    """The runs of the program as it is, beside each other: all of them fail where one was slower than alone."""
+    disturbed = any(trial.ms is None or alone is None or trial.ms > DISTURBED * alone for trial in trials)
+    return [trial._replace(failure=trial.failure or DISTURBS) if disturbed else trial for trial in trials]
+
+
+def is_disturbed(trials: Iterable[Trial]) -> bool | None:
+    """Whether the program as it is was slower beside others than alone; None: not tried yet."""
+    seen = [trial.failure for trial in trials if "slot" in trial.detail and trial.purpose == "start"]
+    return any(seen) if seen else None
+
+
+def steps_together(first: Step, count: int, ahead: Callable[[tuple[Step, ...]], Step | None]) -> tuple[Step, ...]:
+    """What to run at a time: what would come next if each led to what is expected of it. ``ahead``: the step after these."""
+    steps: tuple[Step, ...] = (first,)
+    while first.purpose in BESIDE and len(steps) < count:
+        step = ahead(steps)
+        if step is None or step.purpose != first.purpose or step.config in {one.config for one in steps}:
+            break
+        steps = (*steps, step)
+    return steps
+
+
+def at_once(runs: Sequence[Callable[[], Trial]]) -> list[Trial]:
+    """The trials of runs at the same time, in their order; the seconds that they took together are shared in the budget."""
+    begun = time.monotonic()
+    with ThreadPoolExecutor(len(runs)) as pool:
+        trials = [one.result() for one in [pool.submit(run) for run in runs]]
+    spent = round((time.monotonic() - begun) / len(runs), 3)
+    return [
+        trial._replace(detail={"spent": spent, **trial.detail, "slot": number}) for number, trial in enumerate(trials)
+    ]
+
+
+@contextmanager
+def on_its_cores(slot: Slot) -> Iterator[None]:
+    """What this thread starts meanwhile keeps to the slot's share of the cores (Linux)."""
+    before = os.sched_getaffinity(0) if slot.cores and hasattr(os, "sched_getaffinity") else None
+    if before is None:
+        yield
+        return
+    with suppress(OSError):
+        os.sched_setaffinity(0, slot.cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _shares(count: int) -> list[frozenset[int]]:
+    """The cores of this process in so many equal parts; all for each where there are too few."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    size = len(cores) // count
+    return [frozenset(cores[n * size : (n + 1) * size]) for n in range(count)]

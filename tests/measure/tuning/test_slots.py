@@ -1,0 +1,141 @@
+"""Candidates side by side: where, when, and what the search makes of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Barrier, get_ident
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxgpu_tune.measure.search.search import Search
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial
+from jaxgpu_tune.measure.tuning.drive import drive
+from jaxgpu_tune.measure.tuning.how import How
+from jaxgpu_tune.measure.tuning.journal import Journal
+from jaxgpu_tune.measure.tuning.slots import Place, Slot, at_once, is_disturbed, on_its_cores, slots_of
+from jaxgpu_tune.measure.tuning.trying import CommandRuns
+from jaxgpu_tune.model import Machine
+from tests.child import ROOT, clean_environ
+from tests.measure.tuning.test_drive import ABOUT, H200, Solver, space
+from tests.measure.tuning.test_space import space as space_here
+
+ALONE = Trial(NOTHING, "start", 10.0, "", 13.0, "", {"processes": 1, "gpus_used": 1})
+
+
+def test_there_is_a_slot_for_each_gpu_of_a_program_that_uses_one() -> None:
+    """Each with a share of the cores, as far as there are enough."""
+    several = Machine.from_dict({**H200, "gpus": [{"name": "NVIDIA H200", "compute_capability": "9.0", "count": 2}]})
+    slots = slots_of(several, ALONE)
+    assert [slot.environ for slot in slots] == [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]
+    cores = [slot.cores for slot in slots]
+    assert not cores[0] & cores[1]
+    for other in ({"gpus_used": 2}, {"gpus_used": None}, {"processes": 2}):
+        assert slots_of(several, ALONE._replace(detail={**ALONE.detail, **other})) == ()
+    assert slots_of(Machine.from_dict(H200), ALONE) == ()
+
+
+def test_runs_at_once_are_told_in_their_order_and_share_their_seconds() -> None:
+    meet = Barrier(3, timeout=30)
+    threads: set[int] = set()
+
+    def run(number: int) -> Trial:
+        meet.wait()
+        threads.add(get_ident())
+        return ALONE._replace(ms=float(number))
+
+    trials = at_once([partial(run, number) for number in range(3)])
+    assert [trial.ms for trial in trials] == [0.0, 1.0, 2.0]
+    assert [trial.detail["slot"] for trial in trials] == [0, 1, 2]
+    assert len({trial.detail["spent"] for trial in trials}) == 1
+    assert len(threads) == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux")
+def test_what_a_slot_starts_keeps_to_its_cores() -> None:
+    before = os.sched_getaffinity(0)
+    one = frozenset([min(before)])
+    with on_its_cores(Slot(0, None, one)):
+        seen = subprocess.run(
+            [sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert seen.stdout.strip() == str(set(one))
+    assert os.sched_getaffinity(0) == before
+
+
+class Several(Solver):
+    """The solver on several GPUs, by a clock of its own; ``neighbour``: how many times as long a step takes beside others."""
+
+    def __init__(self, count: int, neighbour: float = 1.0) -> None:
+        super().__init__(hangs=True)
+        self.count, self.neighbour = count, neighbour
+        self.known: set[Config] = set()
+
+    def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+        trial = super().__call__(step, number, limit, ahead)
+        new = step.config not in self.known
+        self.known.add(step.config)
+        detail = {"agreed": True, "compile_seconds": 4.0 if new else 0.0}
+        return trial._replace(seconds=13.0 if new else 11.0, detail=detail)
+
+    def places(self, _first: Trial) -> Sequence[Place]:  # type: ignore[override]
+        return [self.beside] * self.count
+
+    def beside(self, step: Step, number: int, limit: float | None) -> Trial:
+        trial = self(step, number, limit)
+        spent = trial.seconds / self.count
+        return trial._replace(ms=trial.ms and trial.ms * self.neighbour, detail={**trial.detail, "spent": spent})
+
+
+def searched(run: Several, budget: float) -> Search:
+    with TemporaryDirectory() as place:
+        journal = Journal(Path(place) / "j", ABOUT)
+        search = drive(space("loops", "small-kernels"), run, journal, budget)
+        assert Journal(Path(place) / "j", ABOUT).trials == search.trials
+        return search
+
+
+@given(st.integers(2, 8))
+@settings(max_examples=4, deadline=None)
+def test_side_by_side_a_budget_tries_more_and_the_proof_runs_alone(count: int) -> None:
+    one, several = (searched(Several(number), 260.0) for number in (1, count))
+    tried = [{trial.config for trial in search.trials if trial.purpose == "toggle"} for search in (one, several)]
+    assert len(tried[1]) > len(tried[0])
+    assert [contest.won for contest in several.contests] == [True]
+    assert not [trial for trial in several.trials if trial.purpose == "check" and "slot" in trial.detail]
+    assert is_disturbed(several.trials) is False
+    spent = sum(trial.detail.get("spent", trial.seconds) for trial in several.trials)
+    assert spent <= 260
+
+
+def test_where_neighbours_disturb_all_runs_alone_and_their_runs_teach_nothing() -> None:
+    search = searched(Several(4, neighbour=1.1), 260.0)
+    assert is_disturbed(search.trials) is True
+    beside = [trial for trial in search.trials if "slot" in trial.detail]
+    assert [(trial.purpose, trial.config, trial.failure) for trial in beside] == [("start", NOTHING, "disturbed")] * 4
+    assert [contest.won for contest in search.contests] == [True]
+
+
+@pytest.mark.slow
+def test_real_runs_side_by_side(tmp_path: Path) -> None:
+    """Two places without GPUs: the programs run at the same time, each in its own folder."""
+    program = (sys.executable, str(ROOT / "tests" / "measure" / "programs" / "tunable.py"), "100000")
+    how = How(program, tmp_path, 0.3, slots=(Slot(0, None), Slot(1, None)))
+    run = CommandRuns(space_here(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), how)
+    first = run(Step(NOTHING, "start"), 1, 60.0)
+    places = run.places(first)
+    trials = at_once([partial(place, Step(NOTHING, "start"), 2 + n, 60.0) for n, place in enumerate(places)])
+    assert [trial.failure for trial in trials] == ["", ""]
+    assert all(trial.ms is not None and trial.ms < 20 for trial in trials)
+    assert sum(trial.detail["spent"] for trial in trials) < 0.8 * sum(trial.seconds for trial in trials)
+    assert sorted(path.name for path in tmp_path.glob("0*")) == ["001", "002", "003"]
