@@ -7,10 +7,11 @@ import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from jaxgpu_tune.host import apply
+from jaxgpu_tune.host import apply, import_hook
 from jaxgpu_tune.model import Finding, Processes
 
 
@@ -56,6 +57,25 @@ def test_none_is_jaxs_own_default_and_an_unknown_option_is_left_alone(config: Co
     assert config.values == {"jax_enable_x64": False, "jax_debug_nans": False}
     apply.give_back({})
     assert config.values["jax_enable_x64"] is True
+
+
+def test_what_no_variable_carries_waits_for_the_import_of_jax(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest its import reads from the variables; a later call takes the place of what waits."""
+    waiting: list[tuple[str, Any]] = []
+    live = sys.modules["jax"]
+    monkeypatch.delitem(sys.modules, "jax")
+    monkeypatch.setattr(import_hook, "when_imported", lambda name, action: waiting.append((name, action)))
+    guard = "jax_transfer_guard_host_to_device"
+    apply._write_options({guard: "log", "jax_enable_x64": True}, "0.11.2")
+    ((name, action),) = waiting
+    assert name == "jax" and config.values == {"jax_enable_x64": False, "jax_debug_nans": False}
+    monkeypatch.setitem(sys.modules, "jax", live)
+    config.values[guard] = "allow"
+    action()
+    assert config.values == {"jax_enable_x64": False, "jax_debug_nans": False, guard: "log"}
+    monkeypatch.delitem(sys.modules, "jax")
+    apply._write_options({"jax_enable_x64": True}, "0.11.2")
+    assert len(waiting) == 1
 
 
 def test_variables_are_written_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:
