@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 
 from ..host.gpus import find_gpus
@@ -25,6 +26,9 @@ SLOWED = {
 }
 """NVML's nvmlClocksEventReasons that no program causes by itself; reaching the power cap (0x4) is usual and told apart."""
 POWER_CAP = 0x04
+PATIENCE, LOOK = 5.0, 0.05
+LITTLE = 64 * 2**20
+"""Bytes by which free memory may differ from what was free at first."""
 
 
 class GpuState:
@@ -34,6 +38,18 @@ class GpuState:
         self._nvml = nvml or nvml_library()
         self._handles = dict(self._open(environ)) if self._nvml else {}
         self._reasons: dict[int, int] = {}
+        self._free = self._memory()
+
+    def wait_for_memory(self, patience: float = PATIENCE) -> None:
+        """Until as much memory is free as at first, so that one run finds what the one before it had.
+
+        If it does not come back in ``patience`` seconds, somebody else has it, and what is free then counts from now on.
+        """
+        end = time.monotonic() + patience
+        while self._is_less() and time.monotonic() < end:
+            time.sleep(LOOK)
+        if self._is_less():
+            self._free = self._memory()
 
     def busy(self) -> tuple[Finding, ...]:
         """To be asked while nothing of ours runs."""
@@ -77,6 +93,15 @@ class GpuState:
             handle = self._ask("nvmlDeviceGetHandleByUUID", (gpu.uuid or "").encode())
             if handle is not None:
                 yield gpu.index, handle
+
+    def _memory(self) -> dict[int, int]:
+        """Bytes that are free, by GPU."""
+        told = {index: self._ask("nvmlDeviceGetMemoryInfo", handle) for index, handle in self._handles.items()}
+        return {index: int(one.free) for index, one in told.items() if one is not None}
+
+    def _is_less(self) -> bool:
+        now = self._memory()
+        return any(now.get(index, free) < free - LITTLE for index, free in self._free.items())
 
     def _used(self, handle: Any) -> int:
         rates = self._ask("nvmlDeviceGetUtilizationRates", handle)

@@ -58,3 +58,26 @@ def test_without_answers_nothing_is_seen() -> None:
         state = GpuState({}, nvml)
         state.look()
         assert state.busy() == state.findings() == () and not state.power_capped
+
+
+def test_a_run_waits_for_the_memory_of_the_one_before_it_but_not_for_ever() -> None:
+    """It comes back; or somebody else has it for good, who is waited for once."""
+    free = [8 << 30, 8 << 30]
+    nvml = Nvml((0, 0), (0, 0))
+    nvml.nvmlDeviceGetMemoryInfo = lambda handle: SimpleNamespace(free=free[handle])
+    asked: list[int] = []
+    state = GpuState({}, nvml)
+
+    def comes_back(handle: int) -> SimpleNamespace:
+        asked.append(handle)
+        return SimpleNamespace(free=(2 if len(asked) < 6 else 8) << 30)
+
+    nvml.nvmlDeviceGetMemoryInfo = comes_back
+    state.wait_for_memory(60.0)
+    assert 6 <= len(asked) <= 10
+    nvml.nvmlDeviceGetMemoryInfo = lambda handle: asked.append(handle) or SimpleNamespace(free=1 << 30)
+    state.wait_for_memory(0.2)
+    asked.clear()
+    state.wait_for_memory(60.0)
+    assert len(asked) <= 4
+    GpuState({}, Nvml((0, 0), (0, 0))).wait_for_memory(60.0)

@@ -50,6 +50,7 @@ class CommandRuns:
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs; ``ahead``: what comes next, probably."""
         asked = self._asked()
+        self._gpus.wait_for_memory()
         try:
             started = self._early.taken(number, step.config) or self._started(step.config, number)
         except OSError:  # told as the outcome that it is
