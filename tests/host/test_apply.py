@@ -59,6 +59,16 @@ def test_none_is_jaxs_own_default_and_an_unknown_option_is_left_alone(config: Co
     assert config.values["jax_enable_x64"] is True
 
 
+def test_what_options_were_is_told_as_long_as_they_are_ours(config: Config) -> None:
+    """What the program changed since is told as what it is now."""
+    apply._write_options({"jax_enable_x64": True, "jax_debug_nans": True}, "0.11.2")
+    assert apply.former_options() == {"jax_enable_x64": False, "jax_debug_nans": False}
+    assert apply.changed_options() == {}
+    config.update("jax_debug_nans", "else")
+    assert apply.former_options() == {"jax_enable_x64": False}
+    assert apply.changed_options() == {"jax_debug_nans": "else"}
+
+
 def test_what_no_variable_carries_waits_for_the_import_of_jax(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest its import reads from the variables; a later call takes the place of what waits."""
     waiting: list[tuple[str, Any]] = []
