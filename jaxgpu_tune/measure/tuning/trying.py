@@ -71,6 +71,7 @@ class CommandRuns:
 
     def places(self, first: Trial) -> tuple[Place, ...]:
         """Where several can run at a time, after the program's first run."""
+        self._gpus.wait_for_memory()
         slots = self.how.slots or slots_of(self.space.observation.machine, first) if self.how.early else ()
         return tuple(partial(self._beside, slot) for slot in slots)
 
