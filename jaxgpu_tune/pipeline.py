@@ -17,7 +17,7 @@ from .planning.composing import compose
 from .planning.draft import Draft, Sight, drafted
 from .planning.findings.unfit_installs import misfits, shadowed, shared_flags
 from .planning.findings.whole import of_settings, of_surroundings
-from .planning.in_force import InForce, in_force
+from .planning.in_force import InForce, Settled, in_force
 from .planning.merging.assemble import environ_changes, option_values
 from .planning.merging.inherit import unlisted_flags
 from .planning.release.target import Target, target_of
@@ -28,7 +28,6 @@ from .planning.settings.from_arguments import CACHE_OPTION, DATA_DIR
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .knowledge.installs import InstallFault
-    from .planning.base.wish import Wish
 
 
 __all__ = ["composed", "make_plan", "on_this_disk", "plan_here", "with_findings"]
@@ -152,7 +151,7 @@ def make_plan(
     request, preset = (request, preset) if preset else composed(request)
     sight = Sight(observation, preset, refused, accepted, looks_around)
     draft = drafted(_holding(request, InForce(cpu=request.platform == "cpu")), sight)
-    held = in_force(draft.wishes)
+    held = in_force(draft.settled)
     if held != draft.request.held:
         draft = drafted(_holding(request, held), sight)
     raise_problems(draft.problems)
@@ -183,15 +182,15 @@ def _reported(request: Request, observation: Observation, draft: Draft, findings
 
 def _found(draft: Draft, sight: Sight) -> Iterable[Finding]:
     """Everything that is to be said of the plan, and of the machine if that is looked at."""
-    request, wishes, facts, observation = draft.request, draft.wishes, draft.facts, sight.observation
+    request, found, facts, observation = draft.request, draft.settled, draft.facts, sight.observation
     yield from observation.notes
     yield from request.notes
     yield from _misfits(request, observation) if sight.looks_around else ()
-    yield from _avoided(draft.faults, wishes, draft.target, observation.machine)
+    yield from _avoided(draft.faults, found, draft.target, observation.machine)
     yield from draft.target.findings
     yield from draft.outcome.findings
-    yield from of_settings(wishes, facts, request, observation, draft.target)
-    yield from of_surroundings(wishes, observation, request) if sight.looks_around else ()
+    yield from of_settings(found, facts, request, observation, draft.target)
+    yield from of_surroundings(found, observation, request) if sight.looks_around else ()
     yield from shared_flags(observation, draft.flags)
     yield from advised(draft.preset, facts)
 
@@ -211,14 +210,12 @@ def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
     return (*misfits(machine, request.platform or ""), *shadowed(machine, observation.cuda_folders))
 
 
-def _avoided(
-    faults: tuple[InstallFault, ...], wishes: tuple[Wish, ...], target: Target, machine: Machine
-) -> Iterable[Finding]:
+def _avoided(faults: tuple[InstallFault, ...], found: Settled, target: Target, machine: Machine) -> Iterable[Finding]:
     """Whether what is in force avoids each of them."""
     if faults:
         from .planning.findings.faults import check_faults
 
-        yield from check_faults(faults, wishes, target, machine)
+        yield from check_faults(faults, found, target, machine)
 
 
 def _raise_strict(findings: Iterable[Finding]) -> None:

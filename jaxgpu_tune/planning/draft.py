@@ -6,6 +6,7 @@ from ..model import Decision, Machine, Observation, Preset, Setting
 from ..values import Value
 from .base.wish import Outcome, Problem, Repaired, Stated, Wish, together
 from .findings.option_needs import companions, refused_here
+from .in_force import Settled, settled
 from .merging.assemble import carried, flags_text, ordered
 from .merging.inherit import inherit, read_flags
 from .merging.merge import merge
@@ -46,6 +47,7 @@ class Draft(Value):
     faults: tuple[InstallFault, ...]
     outcome: Outcome
     flags: str
+    settled: Settled
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
@@ -77,7 +79,9 @@ def drafted(request: Request, sight: Sight) -> Draft:
     merged = merge(reaching.wishes, target, request.prefer)
     before = (one._replace(wishes=()) for one in (chosen.outcome, stated, sensible, reaching))
     flags = flags_text(merged.wishes, inherited, observation.environ.get("XLA_FLAGS", ""))
-    return Draft(request, sight.preset, facts, target, faults, together((*before, merged)), flags)
+    return Draft(
+        request, sight.preset, facts, target, faults, together((*before, merged)), flags, settled(merged.wishes)
+    )
 
 
 class Chosen(Value):

@@ -1,11 +1,11 @@
-"""What derived settings hang on, read off the plan itself: the "auto" fraction, whether JAX is for the CPU, unified memory. Pure.
+"""What will be in force, read off the plan itself, once; and what derived settings hang on: the "auto" fraction, whether JAX is for the CPU. Pure.
 
 Never from raw text: a flag may come from a preset, need a repair, or be written in another release's words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..knowledge.pool import registering_flags
 from ..values import Value
@@ -13,9 +13,39 @@ from ..wording import is_true
 from .base.wish import Wish
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
 
-__all__ = ["InForce", "in_force"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+__all__ = ["InForce", "Settled", "in_force", "settled"]
 
 PLATFORMS = "jax_platforms"
+
+
+class Settled(Value):
+    """Each setting that will be in force by its name: flags and variables as text, options typed. ``inherited``: those that are set already."""
+
+    flags: Mapping[str, str]
+    variables: Mapping[str, str]
+    options: Mapping[str, Any]
+    inherited: frozenset[str] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is."""
+        return not (self.flags or self.variables or self.options)
+
+
+def settled(wishes: Iterable[Wish]) -> Settled:
+    """The merged wishes by kind and name; of a flag that is given several times the last."""
+    held = [wish for wish in wishes if wish.value is not None]
+    return Settled(
+        flags={wish.name: str(wish.value) for wish in held if wish.kind == "xla_flag"},
+        variables={wish.name: str(wish.value) for wish in held if wish.kind == "env"},
+        options={wish.name: wish.value for wish in held if wish.kind == "jax_config"},
+        inherited=frozenset(wish.name for wish in held if wish.origin == "existing"),
+    )
 
 
 class InForce(Value):
@@ -30,18 +60,13 @@ class InForce(Value):
     collective_bytes: int = 0
 
 
-def in_force(wishes: Iterable[Wish]) -> InForce:
-    """As the merged wishes have it."""
-    flags: dict[str, str] = {}
-    others: dict[str, str] = {}
-    for wish in wishes:
-        if wish.value is not None:
-            (flags if wish.kind == "xla_flag" else others)[wish.name] = str(wish.value)
-    pool = others.get(COLLECTIVE_POOL, "").strip()
+def in_force(found: Settled) -> InForce:
+    """As the plan has it."""
+    pool = found.variables.get(COLLECTIVE_POOL, "").strip()
     return InForce(
-        cpu=_is_cpu(others.get(PLATFORMS) or others.get(PLATFORMS.upper()) or ""),
-        unified=has_unified_memory({UNIFIED: others.get(UNIFIED)}),
-        registers=any(is_true(flags.get(name)) for name in registering_flags()),
+        cpu=_is_cpu(str(found.options.get(PLATFORMS) or found.variables.get(PLATFORMS.upper()) or "")),
+        unified=has_unified_memory({UNIFIED: found.variables.get(UNIFIED)}),
+        registers=any(is_true(found.flags.get(name)) for name in registering_flags()),
         collective_bytes=int(pool) * 2**20 if pool.isascii() and pool.isdigit() else 0,
     )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...knowledge.versions import matches, numbers
 from ...model import Finding, Machine
 from ...wording import is_true
 from ..base.conditions import Facts
-from ..base.wish import Wish
+from ..in_force import Settled
 
 __all__ = ["check_buffers"]
 
@@ -21,9 +21,9 @@ NVLS_BUFFERS_SINCE, WINDOWS_SINCE = "2.19", "2.27"
 NVLS_CAPABILITY = (9, 0)
 
 
-def check_buffers(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterator[Finding]:
+def check_buffers(found: Settled, machine: Machine, facts: Facts) -> Iterator[Finding]:
     """What is missing for the buffers that are asked for, on several GPUs; what is unknown is not guessed at."""
-    values = {wish.name: str(wish.value) for wish in wishes if wish.value is not None}
+    values = {**found.flags, **found.variables}
     if not facts.devices or facts.devices < 2:
         return
     if is_true(values.get(USER)):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...knowledge import installs as known
 from ...model import Finding, Machine
-from ..base.wish import Wish
 from ..settings.from_arguments import DATA_DIR
 
 __all__ = ["from_wheels", "overwritten_folder", "ptxas_of_path", "slow_compiles"]
@@ -38,9 +37,8 @@ def ptxas_of_path(machine: Machine, folder: str | None) -> Iterator[Finding]:
         )
 
 
-def overwritten_folder(wishes: Iterable[Wish], machine: Machine) -> Iterator[Finding]:
+def overwritten_folder(folder: str | None, machine: Machine) -> Iterator[Finding]:
     """What a folder that is said has no effect on: with NVIDIA's wheels JAX names theirs at each compilation."""
-    folder = next((wish.value for wish in wishes if wish.name == DATA_DIR), None)
     wheel = from_wheels(machine) if folder else None
     if wheel:
         message = f"--{DATA_DIR}={folder} has no effect: JAX says the folder of {wheel} at each compilation."

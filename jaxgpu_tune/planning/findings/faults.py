@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...knowledge.installs import InstallFault, install_faults, newest_cuda_served
 from ...model import Finding, Machine, Setting
 from ..base.conditions import Facts, all_met
-from ..base.wish import Wish
+from ..in_force import Settled
 from ..release.target import Target, same
 from ..xla_flags.grammar import quote
 from .unfit_installs import PLUGIN
@@ -27,18 +27,15 @@ def faults_here(machine: Machine, facts: Facts, platforms: str) -> tuple[Install
     return tuple(fault for fault in install_faults() if all_met(fault.when, facts))
 
 
-def check_faults(
-    here: Iterable[InstallFault], wishes: Iterable[Wish], target: Target, machine: Machine
-) -> Iterator[Finding]:
+def check_faults(here: Iterable[InstallFault], found: Settled, target: Target, machine: Machine) -> Iterator[Finding]:
     """A warning for each fault that the flags in force avoid, an error for each that they do not, or that none does."""
-    values = {wish.name: wish.value for wish in wishes if wish.kind == "xla_flag"}
     for fault in here:
         flags = " ".join(quote(setting.name, setting.value) for setting in fault.settings)
         message = fault.message.format(nccl=machine.nccl)
         pip = fault.hint.format(wheel=_wheel(fault.library, machine)) if fault.library else fault.hint
         if not fault.settings:
             yield Finding(fault.code, "error", f"{message} (source: {fault.source})", pip)
-        elif all(_in_force(setting, values, target) for setting in fault.settings):
+        elif all(_in_force(setting, found.flags, target) for setting in fault.settings):
             message = f"{message} In XLA_FLAGS {flags} avoid that (source: {fault.source})"
             hint = f"{pip} makes them needless. They act on the whole process: compiler_options() leaves them out."
             yield Finding(fault.code, "warning", message, hint)
@@ -47,7 +44,7 @@ def check_faults(
             yield Finding(fault.code, "error", message, f"{pip}, or let XLA_FLAGS hold, as configure() does: {flags}")
 
 
-def _in_force(setting: Setting, values: dict[str, str], target: Target) -> bool:
+def _in_force(setting: Setting, values: Mapping[str, str], target: Target) -> bool:
     spec = target.flag(setting.name)
     if setting.name not in values:
         return target.is_default(setting.name, setting.value)

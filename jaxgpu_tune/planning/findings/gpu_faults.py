@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...knowledge import pool as known
 from ...model import Finding, Gpu, Machine, Observation
-from ..base.wish import Wish
 from ..fraction import strangers
+from ..in_force import Settled
 from ..request import Request
 from .pool_faults import Pool, pool_in
 
@@ -17,17 +17,14 @@ ROOM = 'preallocate=False or memory_fraction="auto" (at most half, then) leaves 
 CPU_SAYS = {"jax_platforms": "", "jax_platform_name": ", and starts them all the same"}
 
 
-def check_surroundings(wishes: Iterable[Wish], observation: Observation, request: Request) -> Iterator[Finding]:
+def check_surroundings(found: Settled, observation: Observation, request: Request) -> Iterator[Finding]:
     """Findings about the GPUs and the process that the pool is for."""
-    all_wishes = tuple(wishes)
-    in_force = {w.name: str(w.value) for w in all_wishes if w.value is not None}
-    yield from (
-        _on_cpu(w.name) for w in all_wishes if w.name in CPU_SAYS and w.value == "cpu" and w.origin == "existing"
-    )
-    if in_force.get("jax_platforms") == "cpu":
+    inherited = [name for name in found.options if name in CPU_SAYS and name in found.inherited]
+    yield from (_on_cpu(name) for name in inherited if found.options[name] == "cpu")
+    if found.options.get("jax_platforms") == "cpu":
         return
     machine = observation.machine
-    pool = pool_in(in_force, machine.jaxlib)
+    pool = pool_in(found.variables, machine.jaxlib)
     yield from check_gpus(pool, machine, request.processes_per_gpu or 1)
     if machine.gpus:
         yield from _neighbours(pool, observation)

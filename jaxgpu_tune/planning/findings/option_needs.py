@@ -10,7 +10,10 @@ from ...knowledge.families import acts
 from ...knowledge.versions import matches
 from ...model import Finding, Observation, Setting, Status
 from ...values import Value
+from ...wording import written
+from ..base.secrets import shown_value
 from ..base.wish import Outcome, Problem, Wish, together
+from ..in_force import Settled
 from ..merging.merge import RANKS, shown
 from ..settings.from_arguments import CACHE_OPTION, GUARD_OPTIONS
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
@@ -19,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ...model import SettingKind
     from ..base.conditions import Facts
 
 
@@ -177,11 +181,12 @@ def _in_force(wishes: Iterable[Wish], prefer: str) -> dict[str, Any]:
     return {wish.name: wish.value for wish in options}
 
 
-def check_options(wishes: Iterable[Wish]) -> Iterator[Finding]:
+def check_options(found: Settled) -> Iterator[Finding]:
     """Findings about the options that will be in force, and about every path."""
-    in_force = tuple(wishes)
-    values = {wish.name: wish.value for wish in in_force if wish.kind == "jax_config"}
-    yield from _unexpanded(in_force)
+    values = found.options
+    yield from _unexpanded("xla_flag", found.flags)
+    yield from _unexpanded("env", found.variables)
+    yield from _unexpanded("jax_config", values)
     yield from _strange_platforms(values)
     folder = values.get(CACHE_OPTION)
     if values.get(EXPECT) is True and not folder:
@@ -194,10 +199,11 @@ def check_options(wishes: Iterable[Wish]) -> Iterator[Finding]:
         yield Finding("cache-address", "warning", message, f'Set {XLA_CACHES} to "none" (jax 0.4.36 and newer).')
 
 
-def _unexpanded(wishes: Iterable[Wish]) -> Iterator[Finding]:
-    for wish in wishes:
-        if isinstance(wish.value, str) and "://" not in wish.value and re.search(UNEXPANDED, wish.value):
-            message = f"{shown(wish)} is taken as it stands: what reads it replaces neither ~ nor variables."
+def _unexpanded(kind: SettingKind, values: Mapping[str, Any]) -> Iterator[Finding]:
+    for name, value in values.items():
+        if isinstance(value, str) and "://" not in value and re.search(UNEXPANDED, value):
+            stated = written(kind, name, shown_value(name, value) if kind == "env" else value)
+            message = f"{stated} is taken as it stands: what reads it replaces neither ~ nor variables."
             yield Finding("unexpanded-path", "warning", message, "Write the whole path.")
 
 

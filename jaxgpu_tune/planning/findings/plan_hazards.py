@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from ...model import Finding, Setting
 from ..base.conditions import Facts, all_met
-from ..base.wish import Wish
-from ..merging.merge import text_of
+from ..in_force import Settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ...knowledge.hazards import Hazard
+    from ...model import SettingKind
 
 
 __all__ = ["hazard_findings", "withheld"]
 
 
-def hazard_findings(wishes: Iterable[Wish], facts: Facts) -> Iterator[Finding]:
+def hazard_findings(found: Settled, facts: Facts) -> Iterator[Finding]:
     """A finding for each known hazard whose settings are in force and whose conditions hold."""
-    in_force = {
-        (w.kind, w.name): text_of(w) if w.kind != "jax_config" else w.value for w in wishes if w.value is not None
-    }
-    if not in_force:
+    if found.is_empty:
         return
+    kinds: tuple[tuple[SettingKind, Mapping[str, Any]], ...] = (
+        ("xla_flag", found.flags),
+        ("env", found.variables),
+        ("jax_config", found.options),
+    )
+    in_force = {(kind, name): value for kind, values in kinds for name, value in values.items()}
     from ...knowledge.hazards import hazards
 
     for hazard in hazards():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ...knowledge import pool as known
 from ...model import Finding, Machine
 from ...values import Value
 from ...wording import is_true, number_of
 from ..base.conditions import Facts
-from ..base.wish import Wish
+from ..in_force import Settled
 from ..settings.from_arguments import CUDA_GRAPHS_FLAG
 from ..settings.pool_variables import (
     ALLOCATOR,
@@ -70,19 +70,16 @@ def pool_in(environ: Mapping[str, str], jaxlib: str | None) -> Pool:
     )
 
 
-def check_pool(wishes: Iterable[Wish], machine: Machine, facts: Facts) -> Iterator[Finding]:
+def check_pool(found: Settled, machine: Machine, facts: Facts) -> Iterator[Finding]:
     """Findings about the memory settings in force."""
-    in_force = {(w.kind, w.name): str(w.value) for w in wishes if w.value is not None}
-    environ = {name: value for (kind, name), value in in_force.items() if kind == "env"}
-    pool = pool_in(environ, machine.jaxlib)
-    flags = {name: value for (kind, name), value in in_force.items() if kind == "xla_flag"}
+    pool = pool_in(found.variables, machine.jaxlib)
     yield from _high_fraction(pool, machine)
     yield from _idle(pool, machine)
-    yield from _graphs(pool, machine, flags)
-    yield from _registered(pool, flags, facts)
+    yield from _graphs(pool, machine, found.flags)
+    yield from _registered(pool, found.flags, facts)
     yield from _collective_pool(pool, machine)
     yield from _old_release(pool, machine)
-    yield from check_unified(environ, machine)
+    yield from check_unified(found.variables, machine)
 
 
 def _high_fraction(pool: Pool, machine: Machine) -> Iterator[Finding]:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from ...model import Observation
 from ..base.conditions import Facts
-from ..base.wish import Wish
+from ..in_force import Settled
 from ..release.target import Target
 from ..request import Request
+from ..settings.from_arguments import DATA_DIR
 from .job_faults import check_layout
 from .option_needs import check_options
-from .plan_hazards import hazard_findings as check_hazards
+from .plan_hazards import hazard_findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,27 +22,27 @@ __all__ = ["of_settings", "of_surroundings"]
 
 
 def of_settings(
-    wishes: tuple[Wish, ...], facts: Facts, request: Request, observation: Observation, target: Target
+    found: Settled, facts: Facts, request: Request, observation: Observation, target: Target
 ) -> Iterator[Finding]:
     """What the plan's settings mean together, for this machine and this job, whoever set them."""
-    if wishes:
+    if not found.is_empty:
         from .buffers import check_buffers
         from .compiler import overwritten_folder
         from .deprecated import check_deprecated
         from .pool_faults import check_pool
 
-        yield from check_options(wishes)
-        yield from overwritten_folder(wishes, observation.machine)
-        yield from check_buffers(wishes, observation.machine, facts)
-        yield from check_hazards(wishes, facts)
-        yield from check_deprecated(wishes, target)
-        yield from check_pool(wishes, observation.machine, facts)
+        yield from check_options(found)
+        yield from overwritten_folder(found.flags.get(DATA_DIR), observation.machine)
+        yield from check_buffers(found, observation.machine, facts)
+        yield from hazard_findings(found, facts)
+        yield from check_deprecated(found, target)
+        yield from check_pool(found, observation.machine, facts)
     yield from check_layout(observation, request)
 
 
-def of_surroundings(wishes: tuple[Wish, ...], observation: Observation, request: Request) -> Iterator[Finding]:
+def of_surroundings(found: Settled, observation: Observation, request: Request) -> Iterator[Finding]:
     """What is wrong with the GPUs, and who else is there that needs their memory."""
     if observation.machine.gpus:
         from .gpu_faults import check_surroundings
 
-        yield from check_surroundings(wishes, observation, request)
+        yield from check_surroundings(found, observation, request)
