@@ -6,7 +6,7 @@ from ..model import Decision, Machine, Observation, Preset, Setting
 from ..values import Value
 from .base.wish import Outcome, Problem, Repaired, Stated, Wish, together
 from .findings.option_needs import companions, refused_here
-from .in_force import Settled, settled
+from .in_force import Settled
 from .merging.assemble import carried, flags_text, ordered
 from .merging.inherit import inherit, read_flags
 from .merging.merge import merge
@@ -80,7 +80,7 @@ def drafted(request: Request, sight: Sight) -> Draft:
     before = (one._replace(wishes=()) for one in (chosen.outcome, stated, sensible, reaching))
     flags = flags_text(merged.wishes, inherited, observation.environ.get("XLA_FLAGS", ""))
     return Draft(
-        request, sight.preset, facts, target, faults, together((*before, merged)), flags, settled(merged.wishes)
+        request, sight.preset, facts, target, faults, together((*before, merged)), flags, Settled.of(merged.wishes)
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["InForce", "Settled", "in_force", "settled"]
+__all__ = ["InForce", "Settled", "in_force"]
 
 PLATFORMS = "jax_platforms"
 
@@ -36,16 +36,16 @@ class Settled(Value):
         """Whether nothing is."""
         return not (self.flags or self.variables or self.options)
 
-
-def settled(wishes: Iterable[Wish]) -> Settled:
-    """The merged wishes by kind and name; of a flag that is given several times the last."""
-    held = [wish for wish in wishes if wish.value is not None]
-    return Settled(
-        flags={wish.name: str(wish.value) for wish in held if wish.kind == "xla_flag"},
-        variables={wish.name: str(wish.value) for wish in held if wish.kind == "env"},
-        options={wish.name: wish.value for wish in held if wish.kind == "jax_config"},
-        inherited=frozenset(wish.name for wish in held if wish.origin == "existing"),
-    )
+    @classmethod
+    def of(cls, wishes: Iterable[Wish]) -> Settled:
+        """The merged wishes by kind and name; of a flag that is given several times the last."""
+        held = [wish for wish in wishes if wish.value is not None]
+        return cls(
+            flags={wish.name: str(wish.value) for wish in held if wish.kind == "xla_flag"},
+            variables={wish.name: str(wish.value) for wish in held if wish.kind == "env"},
+            options={wish.name: wish.value for wish in held if wish.kind == "jax_config"},
+            inherited=frozenset(wish.name for wish in held if wish.origin == "existing"),
+        )
 
 
 class InForce(Value):

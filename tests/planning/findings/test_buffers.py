@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.base.wish import Wish
 from jaxgpu_tune.planning.findings.buffers import check_buffers
-from jaxgpu_tune.planning.in_force import settled
+from jaxgpu_tune.planning.in_force import Settled
 from tests.fleet import machine
 
 USER, NVLS = "xla_gpu_enable_nccl_user_buffers", "NCCL_NVLS_ENABLE"
@@ -25,7 +25,7 @@ def told(values: dict[str, Any], capability: str | None, devices: int | None, **
         Wish("xla_flag" if name[0] == "x" else "env", name, it, "argument", "", "") for name, it in values.items()
     ]
     facts = Facts(compute_capabilities=None if capability is None else (capability,), devices=devices)
-    found = list(check_buffers(settled(wishes), machine(**here), facts))
+    found = list(check_buffers(Settled.of(wishes), machine(**here), facts))
     assert all(one.severity == "warning" and one.hint for one in found)
     return {one.code: one.message for one in found}
 

@@ -12,7 +12,7 @@ from jaxgpu_tune.model import Observation, Setting
 from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.base.wish import Wish
 from jaxgpu_tune.planning.findings.option_needs import CLIENT_OPTIONS, check_options, companions, refused_here
-from jaxgpu_tune.planning.in_force import settled
+from jaxgpu_tune.planning.in_force import Settled
 from tests.fleet import machine
 
 PGLE, GUARD, CACHE = "jax_enable_pgle", "jax_transfer_guard_host_to_device", "jax_compilation_cache_dir"
@@ -122,7 +122,7 @@ def test_a_cache_keeps_short_compilations_and_at_an_address_no_files_of_xlas(fol
 def test_what_options_ask_of_each_other(folder: Any, expect: Any, caches: Any) -> None:
     """A profile run's cache has to be there; an address takes no files of XLA's; no path is a shell's."""
     given_as = {CACHE: folder, "jax_compilation_cache_expect_pgle": expect, "jax_persistent_cache_enable_xla_caches": caches}  # fmt: skip
-    found = {one.code: one.severity for one in check_options(settled(wish(*pair) for pair in given_as.items()))}
+    found = {one.code: one.severity for one in check_options(Settled.of(wish(*pair) for pair in given_as.items()))}
     expected = {"pgle-needs-cache": "error"} if expect and not folder else {}
     expected |= {"cache-address": "warning"} if "://" in (folder or "") and caches not in ("none", "") else {}
     expected |= {"unexpanded-path": "warning"} if folder in ("~/c", "~ann", "$HOME/c", "${X}") else {}
@@ -131,6 +131,6 @@ def test_what_options_ask_of_each_other(folder: Any, expect: Any, caches: Any) -
 
 @pytest.mark.parametrize(("value", "strange"), [("cuda,cpu", ""), ("gpx", "gpx"), ("cuda,foo", "foo"), ("", "")])
 def test_platforms_that_jax_does_not_know(value: str, strange: str) -> None:
-    found = list(check_options(settled([wish("jax_platforms", value)])))
+    found = list(check_options(Settled.of([wish("jax_platforms", value)])))
     assert [one.code for one in found] == ["unknown-platform"] * bool(strange)
     assert all(f"names {strange}, which" in one.message for one in found)

@@ -13,7 +13,7 @@ from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.base.wish import Wish
 from jaxgpu_tune.planning.findings.gpu_faults import check_gpus
 from jaxgpu_tune.planning.findings.pool_faults import check_pool, pool_in
-from jaxgpu_tune.planning.in_force import settled
+from jaxgpu_tune.planning.in_force import Settled
 from tests.fleet import machine
 
 NEW, OLD = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
@@ -28,7 +28,7 @@ def told(environ: dict[str, str], devices: int = 2, flags: dict[str, str] | None
     """Code -> finding, of the settings in force."""
     wishes = [Wish("env", name, value, "existing", "", "") for name, value in environ.items()]
     wishes += [Wish("xla_flag", name, value, "existing", "", "") for name, value in (flags or {}).items()]
-    return {one.code: one for one in check_pool(settled(wishes), machine(**here), Facts(devices=devices))}
+    return {one.code: one for one in check_pool(Settled.of(wishes), machine(**here), Facts(devices=devices))}
 
 
 @given(FRACTIONS, FRACTIONS, st.sampled_from([None, "false", "False", "0", "true"]), st.sampled_from([None, "platform", "cuda_async"]))  # fmt: skip
@@ -52,7 +52,7 @@ def test_a_high_fraction_leaves_too_little(text: str, name: str, size: int | Non
     here = machine(count=2)
     gpus = tuple(gpu._replace(memory_bytes=size and size * GIB) for gpu in here.gpus or ())
     wishes = [Wish("env", name, text, "existing", "", "")]
-    found = [one.code for one in check_pool(settled(wishes), here._replace(gpus=gpus), Facts(devices=2))]
+    found = [one.code for one in check_pool(Settled.of(wishes), here._replace(gpus=gpus), Facts(devices=2))]
     left = (size or 10**9) * (1 - float(text))
     assert ("memory-fraction-high" in found) is (float(text) > 0.95 or left < 1)
     assert "memory-fraction-high" not in told({})
@@ -64,7 +64,7 @@ def test_a_second_pool_is_a_multiple_of_512_mib_and_fits(size: int, jaxlib: str,
     found = [
         one
         for one in check_pool(
-            settled(
+            Settled.of(
                 [Wish("env", SECOND, str(size), "existing", "", ""), Wish("env", NEW, fraction, "existing", "", "")]
             ),
             machine(jaxlib=jaxlib),
