@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
+from jaxgpu_tune.host import looked_up
 from jaxgpu_tune.host.looked_up import named_by, named_by_layers, preset_files, written_out
 from jaxgpu_tune.model import Preset
 from jaxgpu_tune.state import Layer
@@ -126,3 +127,14 @@ def test_a_later_call_in_another_folder_finds_the_preset(tmp_path: Path, monkeyp
         report = jaxgpu_tune.plan(again, environ=first)
         assert report.xla_flags == "--xla_dump_to=/mine"
         assert "preset-displaced" not in [finding.code for finding in report.findings]
+
+
+def test_a_user_that_nobody_knows_stays_as_it_is_written() -> None:
+    """As a shell leaves it; so does a name of this host's users on another machine."""
+    assert (
+        looked_up._home("no-such-user-here", {}, described=False) == looked_up._home("root", {}, described=True) == ""
+    )
+    assert looked_up._path("~no-such-user-here/cache", {"HOME": "/h"}, described=False) == "~no-such-user-here/cache"
+    assert looked_up._path("~/cache", {"HOME": "/h/"}, described=True) == "/h/cache"
+    assert looked_up._path("~", {"HOME": "/h"}, described=True) == "/h"
+    assert looked_up._path("~/cache", {}, described=True) == "~/cache"

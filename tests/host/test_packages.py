@@ -160,3 +160,22 @@ def test_condas_jaxlib_has_its_cuda_inside(tmp_path: Path) -> None:
     assert installed_versions([path]).jaxlib == "0.6.2"
     (tmp_path / "conda-meta" / "jaxlib-0.6.2-cuda126py312h1b4f8f8_200.json").touch()
     assert installed_versions([path]).jaxlib == "0.6.2+cuda126"
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        *(
+            (name, True)
+            for name in ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "torch", "torch-xla")
+        ),
+        *((name, True) for name in ("cupy", "cupy-cuda12x", "nvidia-cudnn-cu12", "nvidia-nccl")),
+        *((name, False) for name in ("nvidia-ml-py", "torchvision", "tensorflow-io", "tf-keras", "cupyx", "jaxtyping")),
+        *((name, False) for name in ("numpy", "my-torch", "xcupy", "upy")),
+    ],
+)
+def test_what_uses_the_gpu_or_holds_an_xla_is_told(name: str, there: bool, tmp_path: Path) -> None:
+    """By its distribution's name, however its folder spells it."""
+    spelled = name.replace("-", "_")
+    path = site(tmp_path, f"{spelled}-1.2.dist-info")
+    assert installed_versions([path]).libraries == ({name: "1.2"} if there else {})
