@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from .api import plan
@@ -12,9 +14,9 @@ from .in_process import CallRuns
 from .knowledge.candidates import Candidate
 from .measure.checks import STEP, check_arguments, is_above_zero, lasting
 from .measure.tuning.drive import Standing, drive, resumed
-from .measure.tuning.space import candidate_of
+from .measure.tuning.space import Space, candidate_of
 from .measure.tuning.tune import SearchWanted, files_of, write_files
-from .measure.tuning.tuned import Tuned, tuned
+from .measure.tuning.tuned import Tuned, how_it_goes, tuned
 from .model import NOTHING as NO_FLAGS
 from .model import Setting, SettingKind
 from .wording import setting_text
@@ -69,7 +71,7 @@ def tune(
     files, about = files_of(out), calls.about(space)
     with calls.journal(files, about) as journal:
         try:
-            search = drive(space, calls, journal, limit, _tell)
+            search = drive(space, calls, journal, limit, partial(_tell, space))
         except KeyboardInterrupt:
             search = resumed(space, calls, journal)
     found = tuned(search, space, str(files.preset), about)
@@ -94,8 +96,13 @@ def candidates_of(**asked: Mapping[str, Any]) -> tuple[Candidate, ...]:
     return tuple(candidate_of(f"{one.name.removeprefix('--')}={one.value}", [one]) for one in settings)
 
 
-def _tell(standing: Standing) -> None:
-    """Nothing is printed: the answer shows itself."""
+def _tell(space: Space, standing: Standing) -> None:
+    """A line on a terminal; elsewhere nothing is printed, since the answer shows itself."""
+    from .render.waiting import is_watched
+
+    if is_watched():
+        sys.stderr.write(how_it_goes(standing, space) + "\n")
+        sys.stderr.flush()
 
 
 def _checked(step: Any, budget: Any, seconds: Any, tolerance: Any) -> float:

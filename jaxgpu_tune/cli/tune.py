@@ -129,13 +129,10 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _progress(space: Any) -> Any:
-    from ..measure.tuning.journal import trial_json
-    from ..render.tuned import trial_line
+    from ..measure.tuning.tuned import how_it_goes
 
     def tell(standing: Standing) -> None:
-        trials = standing.search.trials
-        told = {**trial_json(standing.trial), "name": space.name(standing.trial.config)}
-        say(trial_line(told, standing.number, trials[0].ms, standing.left), sys.stderr)
+        say(how_it_goes(standing, space), sys.stderr)
         sys.stderr.flush()
 
     return tell

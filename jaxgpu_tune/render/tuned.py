@@ -46,12 +46,13 @@ def tuned_text(told: Told, width: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def trial_line(told: Told, number: int, first: float | None, left: float) -> str:
-    """One run, for the screen: its number, what was changed, its time against the first, and what is left."""
+def trial_line(told: Told, number: int, first: float | None, left: float, best: str = "") -> str:
+    """One run, for the screen: its number, what was changed, its time against the first, what is left, and the ``best`` so far (empty: the first)."""
     ms = told["ms"]
     speed = f"{first / ms:.3f}" if first and ms else ""
     what = told["failure"] or f"{ms:.4g} ms"
-    return f"{number:3} {what:>16} {speed:>7}  {told['purpose']:<6} {told['name']}  ({_minutes(left)} left)"
+    rest = f"{_minutes(left)} left{f'; best so far: {best}' if best else ''}"
+    return f"{number:3} {what:>16} {speed:>7}  {told['purpose']:<6} {told['name']}  ({rest})"
 
 
 def tuned_html(told: Told) -> str:

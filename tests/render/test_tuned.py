@@ -60,5 +60,6 @@ def test_the_text_tells_the_answer_the_warnings_and_each_setting() -> None:
 
 def test_a_run_is_one_line() -> None:
     assert trial_line(TOLD["trials"][1], 2, 10.0, 75.4) == "  2           7.7 ms   1.299  check  a  (1:15 left)"
+    assert trial_line(TOLD["trials"][1], 2, 10.0, 75.4, "b").endswith("check  a  (1:15 left; best so far: b)")
     assert "hang" in trial_line(TOLD["trials"][2], 3, 10.0, 0)
     assert "0:00 left" in trial_line(TOLD["trials"][2], 3, None, -5)

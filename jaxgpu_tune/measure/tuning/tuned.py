@@ -14,10 +14,11 @@ from ..search.trials import NOTHING, Config, Move, Trial
 from ..statistics import PAIRS
 from ..toml_text import toml_table, toml_text
 from .costs import costs_of
+from .drive import Standing
 from .journal import config_json, trial_json
 from .space import CLEAN, Space
 
-__all__ = ["Did", "Tuned", "search_preset", "tuned"]
+__all__ = ["Did", "Tuned", "how_it_goes", "search_preset", "tuned"]
 
 KEYS = {"xla_flag": "flag", "env": "env", "jax_config": "config"}
 
@@ -120,6 +121,16 @@ def search_preset(report: Mapping[str, Any]) -> str:
             lines += ["", "[[set]]", f"{KEYS[kind]} = {toml_text(name)}", f"value = {written}"]
             lines += [f"reason = {toml_text(reason)}", f"when = {toml_table(where)}"]
     return "\n".join(lines) + "\n"
+
+
+def how_it_goes(standing: Standing, space: Space) -> str:
+    """One line after a run: what it was, its time, what is left, and the best so far, which a later run may take back."""
+    from ...render.tuned import trial_line
+
+    search, trial = standing.search, standing.trial
+    told = {**trial_json(trial), "name": space.name(trial.config)}
+    best = "" if search.best == space.starts[0].config or trial.purpose == "check" else space.name(search.best)
+    return trial_line(told, standing.number, search.trials[0].ms, standing.left, best)
 
 
 def _won(search: Search) -> Contest | None:
