@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ TERMINAL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
 
 def pytest_configure(config: pytest.Config) -> None:
     """In the process that was started: folders for all that it starts, of jaxlib's wheels and of what was compiled. In each: how much is tried."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell does that to what it starts in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in TERMINAL:
         os.environ.pop(name, None)
     if config.getoption("dist", "no") == "load":

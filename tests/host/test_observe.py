@@ -68,6 +68,7 @@ def test_a_process_that_is_yet_to_start_has_imported_nothing(monkeypatch: pytest
     values = {"jax_enable_x64": True}
     live = SimpleNamespace(config=SimpleNamespace(values=values), __version__="0.11.2")
     monkeypatch.setitem(sys.modules, "jax", live)
+    monkeypatch.delitem(sys.modules, "jax._src.xla_bridge", raising=False)  # other tests may have started it here
     here = observe.observe({}, Machine(jax="0.11.2"))
     there = observe.observe({}, Machine(jax="0.11.2"), live=False)
     assert (here.machine.phase, here.live, here.jax_config) == ("imported", True, values)

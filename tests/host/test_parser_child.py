@@ -15,7 +15,11 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.host import parser_child as child
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks, and reads ELF files")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks, and reads ELF files"),
+    pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning"),  # by jax, where other tests have imported it
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),  # by Python, for its threads
+]
 
 
 def parser(ends: str, stream: int = 2) -> child.Parse:
