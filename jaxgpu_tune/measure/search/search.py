@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
-from ..statistics import PAIRS, Verdict, verdict
+from ..statistics import PAIRS
+from .contest import Contest
 from .estimate import Estimate, Observed, estimated
 from .failures import Failures
 from .trials import NOTHING, SAME, Config, Move, Risk, Start, Step, Trial, toggled
@@ -31,31 +31,6 @@ DOUBT = 2.0
 
 SPARE = 1
 """Runs that are kept back, for those of the last check that take longer than usual."""
-
-
-class Contest(NamedTuple):
-    """The fresh pairs of one claim: times of the reference and of the challenger, in milliseconds a step."""
-
-    reference: Config
-    challenger: Config
-    pairs: tuple[tuple[float, float], ...] = ()
-    over: bool = False
-    failure: str = ""
-
-    @property
-    def ratios(self) -> tuple[float, ...]:
-        """How many times as fast the challenger was, pair by pair."""
-        return tuple(slow / fast for slow, fast in self.pairs)
-
-    @property
-    def verdict(self) -> Verdict:
-        """By the rule of ``compare``."""
-        return Verdict("failed") if self.failure else verdict(self.ratios)
-
-    @property
-    def won(self) -> bool:
-        """Whether the challenger is faster."""
-        return self.verdict.word == "faster"
 
 
 class Search:
@@ -158,7 +133,7 @@ class Search:
         found: list[Contest] = []
         told = [trial for trial in self.trials if trial.purpose == "check"]
         for reference, challenger in self._claims():
-            contest, told = _held(Contest(reference, challenger), told)
+            contest, told = Contest(reference, challenger).held(told)
             found.append(contest)
             if contest.won or not contest.over:
                 break
@@ -271,39 +246,12 @@ class Search:
         spare = SPARE if told else 0  # what was begun is finished, though it takes a little longer
         if left < 2 * PAIRS - told - spare:
             return None
-        return Step(_turn(contest, told), "check")
+        return Step(contest.turn(told), "check")
 
     def _told_of(self, contests: Sequence[Contest]) -> int:
         """Runs of the last contest so far."""
-        before = sum(_length(contest) for contest in contests[:-1])
+        before = sum(contest.length for contest in contests[:-1])
         return sum(trial.purpose == "check" for trial in self.trials) - before
-
-
-def _turn(contest: Contest, told: int) -> Config:
-    """Whose turn it is: A B B A A B B A, and so on."""
-    return contest.challenger if (told + 1) // 2 % 2 else contest.reference
-
-
-def _held(contest: Contest, told: list[Trial]) -> tuple[Contest, list[Trial]]:
-    """The contest with its runs, and the runs that came after it."""
-    first: float | None = None
-    for number, trial in enumerate(told):
-        if trial.ms is None or trial.failure:
-            return contest._replace(over=True, failure=trial.failure or "failed"), told[number + 1 :]
-        if first is None:
-            first = trial.ms
-            continue
-        swapped = trial.config == contest.reference
-        pair = (trial.ms, first) if swapped else (first, trial.ms)
-        contest, first = contest._replace(pairs=(*contest.pairs, pair)), None
-        if contest.ratios[-1] <= 1 or len(contest.pairs) == PAIRS:
-            return contest._replace(over=True), told[number + 1 :]
-    return contest, []
-
-
-def _length(contest: Contest) -> int:
-    """How many runs a contest that is over took."""
-    return 2 * len(contest.pairs) + (contest.failure != "")
 
 
 def _below(z: float) -> float:

@@ -1,0 +1,59 @@
+"""A claim, and the fresh pairs of runs that it is held to. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..statistics import PAIRS, Verdict, verdict
+from .trials import Config, Trial
+
+__all__ = ["Contest"]
+
+
+class Contest(NamedTuple):
+    """The fresh pairs of one claim: times of the reference and of the challenger, in milliseconds a step."""
+
+    reference: Config
+    challenger: Config
+    pairs: tuple[tuple[float, float], ...] = ()
+    over: bool = False
+    failure: str = ""
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """How many times as fast the challenger was, pair by pair."""
+        return tuple(slow / fast for slow, fast in self.pairs)
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the rule of ``compare``."""
+        return Verdict("failed") if self.failure else verdict(self.ratios)
+
+    @property
+    def won(self) -> bool:
+        """Whether the challenger is faster."""
+        return self.verdict.word == "faster"
+
+    @property
+    def length(self) -> int:
+        """How many runs it took, once it is over."""
+        return 2 * len(self.pairs) + (self.failure != "")
+
+    def turn(self, told: int) -> Config:
+        """Whose turn it is after so many runs: A B B A A B B A, and so on."""
+        return self.challenger if (told + 1) // 2 % 2 else self.reference
+
+    def held(self, told: list[Trial]) -> tuple[Contest, list[Trial]]:
+        """The contest with its runs, and the runs that came after it."""
+        contest, first = self, None
+        for number, trial in enumerate(told):
+            if trial.ms is None or trial.failure:
+                return contest._replace(over=True, failure=trial.failure or "failed"), told[number + 1 :]
+            if first is None:
+                first = trial.ms
+                continue
+            pair = (trial.ms, first) if trial.config == self.reference else (first, trial.ms)
+            contest, first = contest._replace(pairs=(*contest.pairs, pair)), None
+            if contest.ratios[-1] <= 1 or len(contest.pairs) == PAIRS:
+                return contest._replace(over=True), told[number + 1 :]
+        return contest, []
