@@ -199,6 +199,16 @@ def test_the_exceptions_are_needed() -> None:
     assert set(EXCEPTIONS) <= found
 
 
+NOWHERE = r"\bR\d\d\b|[Ss]emantics \d|\bDESIGN\b"
+"""Numbers of reports and names of papers that are not in the repository."""
+
+
+def test_every_reference_leads_somewhere() -> None:
+    """A fact is said with the address of its source, or in a sentence; only the tests of reports go by numbers."""
+    texts = [*modules(), *(ROOT / "tools").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    assert [path.name for path in texts if re.search(NOWHERE, path.read_text(encoding="utf-8"))] == []
+
+
 FOR_THE_SAME = {"cli": "its command", "render": "its rendering"}
 """Folders whose modules are called as what they are for: beside that one, no other module has the name."""
 

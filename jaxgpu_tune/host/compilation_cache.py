@@ -21,7 +21,7 @@ OPTIONS = (FOLDER, "jax_enable_compilation_cache")
 
 
 def look_anew() -> None:
-    """Make a jax that has compiled already read the options of its cache again; it settles them with its first compile (R81)."""
+    """Make a jax that has compiled already read the options of its cache again; it settles them with its first compile."""
     cache: Any = sys.modules.get(MODULE)
     if cache is not None and cache.is_initialized():
         cache.reset_cache()

@@ -54,7 +54,7 @@ def machine_file(environ: Mapping[str, str]) -> str | None:
 
 
 def _is_wsl() -> bool | None:
-    """By the kernel, which Microsoft builds and names (R38); None where there is no such name."""
+    """By the kernel, which Microsoft builds and names; None where there is no such name."""
     uname = getattr(os, "uname", None)
     return None if uname is None else "microsoft" in uname().release.lower()
 

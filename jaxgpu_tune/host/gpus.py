@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NvmlAnswer", "find_gpus", "has_device_node"]
 
 NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
-"""One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's (R51)."""
+"""One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's."""
 
 
 def has_device_node() -> bool:

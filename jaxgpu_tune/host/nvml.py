@@ -21,9 +21,9 @@ TWIN = "#"
 """Between the UUID that several GPUs give and the number that tells them apart here."""
 MOST_BYTES = 1 << 50
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
-"""NVML's nvmlComputeMode_t; several processes on a GPU need the first (R86)."""
+"""NVML's nvmlComputeMode_t; several processes on a GPU need the first."""
 VGPU = 2
-"""NVML's nvmlGpuVirtualizationMode_t inside a virtual machine with a vGPU; 1, a whole GPU passed through, is none (R39)."""
+"""NVML's nvmlGpuVirtualizationMode_t inside a virtual machine with a vGPU; 1, a whole GPU passed through, is none."""
 Bus = tuple[int, int, int]
 _FAILED = object()
 SECONDS = 30.0

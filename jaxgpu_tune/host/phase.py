@@ -33,7 +33,7 @@ def phase() -> Phase:
     """Whether jax is imported, and whether a backend is up.
 
     ``xla_bridge._backends`` is there in every jax from 0.4.16 on; ``backends_are_initialized()`` would take a lock that
-    another thread may hold for as long as it starts a backend (semantics 3.3).
+    another thread may hold for as long as it starts a backend.
     """
     bridge = sys.modules.get(BRIDGE)
     if getattr(bridge, "_backends", None) or _is_held(getattr(bridge, "_backend_lock", None)):
@@ -97,7 +97,7 @@ def _is_changed(value: Any, default: Any) -> bool:
 
 
 def users_of_jax() -> tuple[str, ...]:
-    """The packages loaded here that hold jax at the top of a module: one of them may have made an array when imported (R26)."""
+    """The packages loaded here that hold jax at the top of a module: one of them may have made an array when imported."""
     held = [sys.modules[name] for name in ("jax", "jax.numpy") if name in sys.modules]
     found: set[str] = set()
     for name, module in list(sys.modules.items()):

@@ -136,10 +136,10 @@ def own_devices(processes: Processes, visible: int | None, environ: Environ) -> 
     """This process's own GPUs among the ``visible``; None where no launcher tells, or what it tells leaves it open.
 
     As ``jax.distributed.initialize(local_device_ids=…)`` takes them: JAX numbers the GPUs that CUDA_VISIBLE_DEVICES leaves,
-    from 0 (semantics 2.4): never the numbers in that variable.
+    from 0: never the numbers in that variable.
 
     What JAX_LOCAL_DEVICE_IDS says holds. Otherwise the processes of a host either have GPUs of their own each
-    (srun --gpus-per-task) or all see the same, which they share out in equal parts (R83).
+    (srun --gpus-per-task) or all see the same, which they share out in equal parts.
     """
     said = _said(environ.get(LOCAL_IDS, ""))
     if said or not visible or processes.launcher is None:

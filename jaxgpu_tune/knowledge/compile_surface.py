@@ -62,7 +62,7 @@ JAX_SETS = {
     "xla_gpu_kernel_cache_file": "jax_persistent_cache_enable_xla_caches",
     "xla_gpu_per_fusion_autotune_cache_dir": "jax_persistent_cache_enable_xla_caches",
 }
-"""Flags whose value jax replaces in every compile, and the option (or else) by which it does: jax/_src/compiler.py, semantics 4.1."""
+"""Flags whose value jax replaces in every compile, and the option (or else) by which it does: jax/_src/compiler.py."""
 
 JAXLIB_SETS = frozenset({"xla_cpu_enable_fast_min_max", "xla_gpu_enable_fast_min_max"})
 """Flags that jaxlib itself sets to false in every new CompileOptions: jaxlib/xla_compiler.cc."""

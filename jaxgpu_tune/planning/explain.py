@@ -114,7 +114,7 @@ def _where(setting: Setting, facts: Facts) -> str:
 
 
 def numbered_gpus(gpus: Iterable[Gpu]) -> Iterator[str]:
-    """Which GPU each of JAX's numbers is, since they count from 0 whatever CUDA_VISIBLE_DEVICES names (R56)."""
+    """Which GPU each of JAX's numbers is, since they count from 0 whatever CUDA_VISIBLE_DEVICES names."""
     for gpu in gpus:
         if gpu.uuid:
             yield f"JAX's GPU {gpu.index} is {gpu.uuid} ({gpu.name or 'unknown GPU'})"

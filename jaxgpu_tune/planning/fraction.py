@@ -1,6 +1,6 @@
 """The fraction of the GPU's memory as a call or a preset asks for it; "auto": computed, with the arithmetic as its reason.
 
-Only what every process of a job sees alike counts: the total memory, never what is free at the moment (R34, R72).
+Only what every process of a job sees alike counts: the total memory, never what is free at the moment.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Request(Value):
 
     @property
     def visible(self) -> str | None:
-        """The CUDA_VISIBLE_DEVICES that is asked for: the GPUs to plan for, unless one is set already (R48)."""
+        """The CUDA_VISIBLE_DEVICES that is asked for: the GPUs to plan for, unless one is set already."""
         return {s.name: s.value for s in self.settings}.get("CUDA_VISIBLE_DEVICES")
 
 

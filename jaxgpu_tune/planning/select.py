@@ -64,7 +64,7 @@ def job_devices(machine: Machine, request: Request) -> int | None:
 
 
 def job_processes(machine: Machine, request: Request) -> int | None:
-    """As the launcher tells, or as the devices of the job ask for. Without a launcher it is one process (R72: the same on each)."""
+    """As the launcher tells, or as the devices of the job ask for. Without a launcher it is one process (the same on each)."""
     if machine.processes.count:
         return machine.processes.count
     own = _own_gpus(machine)

@@ -142,7 +142,7 @@ def _is_for_gpus(machine: Machine) -> bool:
 
 
 def _on_cpu(machine: Machine) -> Finding:
-    """The failure that no one sees: JAX has skipped the GPUs and computes on the CPU (R31)."""
+    """The failure that no one sees: JAX has skipped the GPUs and computes on the CPU."""
     there = f"{len(machine.gpus)} GPUs are here" if machine.gpus else "it is meant to run on GPUs"
     message = f"JAX runs on the CPU although {there}: the CUDA plugin failed to start, or is not installed."
     hint = (

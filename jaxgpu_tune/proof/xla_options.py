@@ -1,6 +1,6 @@
 """The options that XLA really compiles with, by the names of their fields: read from the running process.
 
-jaxlib and the CUDA plugin each parse XLA_FLAGS into options of their own, once (semantics 1.5). jaxlib's go into every compile, after jax
+jaxlib and the CUDA plugin each parse XLA_FLAGS into options of their own, once. jaxlib's go into every compile, after jax
 has edited them; the plugin's decide what lasts as long as the process. Field names come from the descriptor that every
 jaxlib carries, so nothing here depends on a release.
 """

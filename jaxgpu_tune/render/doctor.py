@@ -25,7 +25,7 @@ def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
         or ["nothing that JAX reads is set"],
         "Presets": [
             f"{told['preset']} sets here: {', '.join(told['sets']) or 'nothing'}",
-            f"all: {', '.join(told['presets'])}",
+            "all of them: jaxgpu-tune presets",
         ],
     }
     lines = [*hanging(_verdict(findings), columns), *findings_lines(findings, columns)]

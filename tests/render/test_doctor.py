@@ -42,4 +42,4 @@ def test_the_screen(severities: list[str], start: Any, mended: list[str], enviro
     assert lines[place + 1 : lines.index("Presets")] == (
         [f"  {name}=1" for name in environ] or ["  nothing that JAX reads is set"]
     )
-    assert lines[-2:] == [f"  auto sets here: {', '.join(sets) or 'nothing'}", "  all: fsdp, debug"]
+    assert lines[-2:] == [f"  auto sets here: {', '.join(sets) or 'nothing'}", "  all of them: jaxgpu-tune presets"]

@@ -66,7 +66,7 @@ def nccl(demand: str, facts: Facts) -> ConditionAnswer:
 
 
 def compute_capability(demand: str, facts: Facts) -> ConditionAnswer:
-    """Judge whether every GPU's compute capability lies in the range; GPUs that differ are judged by the least able (R54)."""
+    """Judge whether every GPU's compute capability lies in the range; GPUs that differ are judged by the least able."""
     found = facts.compute_capabilities
     if found is None:
         return _unknown("compute_capability", demand, "the GPUs' compute capability")

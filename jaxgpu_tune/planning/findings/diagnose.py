@@ -134,7 +134,7 @@ def _around(machine: Machine, around: Surroundings | None) -> Iterator[Finding]:
 
 
 def _compiler(machine: Machine, environ: Mapping[str, str], around: Surroundings | None) -> Iterator[Finding]:
-    """R60: where pip brought no CUDA, XLA finds one in /usr/local/cuda alone."""
+    """Where pip brought no CUDA, XLA finds one in /usr/local/cuda alone."""
     folder = around.compiler_folder if around else None
     if (
         folder is None

@@ -31,13 +31,13 @@ def check_surroundings(found: Settled, observation: Observation, request: Reques
 
 
 def _on_cpu(option: str) -> Finding:
-    """R52: inherited, it may be news to whoever asks for a preset for GPUs."""
+    """Inherited, it may be news to whoever asks for a preset for GPUs."""
     message = f"{option.upper()}=cpu is set already: JAX computes on the CPU although GPUs are here{CPU_SAYS[option]}."
     return Finding("platform-is-cpu", "note", message, "Unset it to use the GPUs; JAX_PLATFORMS=cpu leaves them alone.")
 
 
 def _neighbours(pool: Pool, observation: Observation) -> Iterator[Finding]:
-    """Other libraries that need GPU memory in this process (R41, R42): a warning where they use the GPU, else a note."""
+    """Other libraries that need GPU memory in this process: a warning where they use the GPU, else a note."""
     if pool.share <= known.most("neighbours"):
         return
     for one in strangers(observation):
@@ -126,7 +126,7 @@ def _is_full(gpu: Gpu) -> bool:
 
 
 def _integrated(pool: Pool, gpus: tuple[Gpu, ...], processes_per_gpu: int) -> Iterator[Finding]:
-    """R45."""
+    """A GPU that shares the memory of the host."""
     own = [gpu.name or "the GPU" for gpu in gpus if known.is_integrated(gpu.compute_capability)]
     share = pool.share * processes_per_gpu
     if own and share > known.most("integrated"):

@@ -42,7 +42,7 @@ def check_layout(observation: Observation, request: Request) -> Iterator[Finding
 
 
 def _said(text: str, machine: Machine) -> Iterator[Finding]:
-    """JAX_LOCAL_DEVICE_IDS as jax reads it: whole numbers joined by commas (R84)."""
+    """JAX_LOCAL_DEVICE_IDS as jax reads it: whole numbers joined by commas."""
     visible = None if machine.gpus is None else len(machine.gpus)
     allowed = "" if not visible else f" Allowed here: {_csv(range(visible))}."
     try:
@@ -96,13 +96,13 @@ def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> 
 
 
 def _unshared(per_gpu: int) -> Finding:
-    """R86: each process reserves three quarters of what it finds, so that the second has too little."""
+    """Each process reserves three quarters of what it finds, so that the second has too little."""
     message = f"{per_gpu} processes are to use each GPU, and each would reserve 75 % of its memory."
     return Finding("gpu-shared", "warning", message, f"Pass processes_per_gpu={per_gpu}, or preallocate=False.")
 
 
 def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:
-    """R86: the first process has the GPU, the others do not see it."""
+    """The first process has the GPU, the others do not see it."""
     for gpu in machine.gpus or ():
         name = f"GPU {gpu.index} ({gpu.name or 'unknown'})"
         if gpu.compute_mode == "prohibited":

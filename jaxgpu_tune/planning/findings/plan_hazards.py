@@ -46,7 +46,7 @@ def withheld(setting: Setting, facts: Facts) -> str | None:
 
 
 def _holds(hazard: Hazard, facts: Facts) -> bool:
-    """Whether it can strike here: of GPUs that differ, one is enough (R54)."""
+    """Whether it can strike here: of GPUs that differ, one is enough."""
     kinds = sorted(set(facts.compute_capabilities or ()))
     each = (facts._replace(compute_capabilities=(one,)) for one in kinds) if kinds else (facts,)
     return any(all_met(hazard.when, one) for one in each)

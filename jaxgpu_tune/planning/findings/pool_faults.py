@@ -83,7 +83,7 @@ def check_pool(found: Settled, machine: Machine, facts: Facts) -> Iterator[Findi
 
 
 def _high_fraction(pool: Pool, machine: Machine) -> Iterator[Finding]:
-    """R31, R47; and R43: what is left is to be a size, not a share."""
+    """What is left is to be a size, not a share."""
     stated = any(name in pool.stated for name in FRACTION_NAMES)
     if pool.per_array or pool.unified or not stated:
         return
@@ -97,7 +97,7 @@ def _high_fraction(pool: Pool, machine: Machine) -> Iterator[Finding]:
 
 
 def _idle(pool: Pool, machine: Machine) -> Iterator[Finding]:
-    """R37: which of the three is in force."""
+    """Which of the three is in force."""
     others = [f"{name}={pool.stated[name]}" for name in (PREALLOCATE, *FRACTION_NAMES) if name in pool.stated]
     shown = f"{ALLOCATOR}={pool.stated.get(ALLOCATOR)}"
     if pool.per_array and others:
@@ -116,7 +116,7 @@ def _idle(pool: Pool, machine: Machine) -> Iterator[Finding]:
 
 
 def _graphs(pool: Pool, machine: Machine, flags: Mapping[str, str]) -> Iterator[Finding]:
-    """R40."""
+    """An array asked of the driver inside a graph that is captured."""
     if pool.per_array and known.differs("platform_graphs", machine.jaxlib) and not _without_graphs(flags):
         message = f"{ALLOCATOR}={pool.stated[ALLOCATOR]} with CUDA graphs, which are on, ended programs of jaxlib {machine.jaxlib} with a segmentation fault (jax-ml/jax#18663)."
         yield Finding("platform-with-graphs", "warning", message, 'Pass allocator="cuda_async", or cuda_graphs=False.')
@@ -127,7 +127,7 @@ def _without_graphs(flags: Mapping[str, str]) -> bool:
 
 
 def _registered(pool: Pool, flags: Mapping[str, str], facts: Facts) -> Iterator[Finding]:
-    """R44: what is registered with NCCL lies in a pool of its own."""
+    """What is registered with NCCL lies in a pool of its own."""
     causes = [f"--{name}" for name in known.registering_flags() if is_true(flags.get(name))]
     causes += [f"{COLLECTIVE_POOL}={pool.collective_mib}"] if pool.collective_mib else []
     if not causes or facts.devices == 1 or pool.per_array or pool.fraction < known.most("with_registered_buffers"):
@@ -155,7 +155,7 @@ def _collective_pool(pool: Pool, machine: Machine) -> Iterator[Finding]:
 
 
 def _old_release(pool: Pool, machine: Machine) -> Iterator[Finding]:
-    """R34."""
+    """Releases that took the fraction of what is free."""
     if known.differs("free_memory", machine.jaxlib) and any(name in pool.stated for name in FRACTION_NAMES):
         message = f"jaxlib {machine.jaxlib} takes the fraction of the memory that is free when it starts: of several processes each gets less than the one before (jax-ml/jax#4310)."
         yield Finding("fraction-of-free-memory", "warning", message, "Update jaxlib to 0.4.0 or newer.")

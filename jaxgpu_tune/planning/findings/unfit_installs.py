@@ -1,4 +1,4 @@
-"""Installed pieces that do not fit, before JAX segfaults, refuses to start or runs on the CPU over them (R57, R58, R61)."""
+"""Installed pieces that do not fit, before JAX segfaults, refuses to start or runs on the CPU over them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
 """NVIDIA's wheel that brings ptxas and libdevice, by the CUDA of the plugin."""
 ROCM = "jax-rocm"
 CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
-"""From which jaxlib on a plugin without a GPU leaves JAX to the CPU (R50: jax-ml/jax#22703)."""
+"""From which jaxlib on a plugin without a GPU leaves JAX to the CPU (jax-ml/jax#22703)."""
 OTHER_XLA = {
     "tensorflow": "tensorflow",
     "tensorflow-cpu": "tensorflow",
@@ -200,7 +200,7 @@ def _older_gpu(machine: Machine, least: str) -> str:
 
 
 def shadowed(machine: Machine, folders: tuple[str, ...]) -> Iterator[Finding]:
-    """R59: ``folders`` of LD_LIBRARY_PATH hold CUDA, and pip's CUDA is installed too. Too late to change for this process."""
+    """``folders`` of LD_LIBRARY_PATH hold CUDA, and pip's CUDA is installed too. Too late to change for this process."""
     if folders and machine.plugins and any(name.startswith("nvidia-") for name in machine.libraries or {}):
         message = f"LD_LIBRARY_PATH names {', '.join(folders)}, whose CUDA libraries come before those that pip installed with JAX."
         hint = "Start without LD_LIBRARY_PATH, or import jax before tensorflow (jax-ml/jax#17497)."
@@ -208,7 +208,7 @@ def shadowed(machine: Machine, folders: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def shared_flags(observation: Observation, flags: str) -> Iterator[Finding]:
-    """R11: every XLA of this process and its children reads XLA_FLAGS, and ends the process on a flag that it lacks."""
+    """Every XLA of this process and its children reads XLA_FLAGS, and ends the process on a flag that it lacks."""
     installed = {OTHER_XLA[n]: f"{n} {v}" for n, v in (observation.machine.libraries or {}).items() if n in OTHER_XLA}
     for name in sorted({*installed, *observation.modules} & set(OTHER_XLA.values())) if flags else ():
         here = "is imported here" if name in observation.modules else "is installed"

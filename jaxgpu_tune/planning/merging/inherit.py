@@ -35,7 +35,7 @@ TOLD = (
     "TF_DETERMINISTIC_OPS",
     "TF_CUDNN_DETERMINISTIC",
 )
-"""The variables that are told as inherited whether or not anything is decided about them (R21), and that hazards see."""
+"""The variables that are told as inherited whether or not anything is decided about them, and that hazards see."""
 
 
 FAMILIES = ("CUDA_", "TF_", "JAXGPU_")

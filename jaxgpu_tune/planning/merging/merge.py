@@ -27,7 +27,7 @@ RANKS = {
 GIVEN = ("existing", "request")
 KINDS = ("xla_flag", "env", "jax_config")
 SCHEDULERS = "CUDA_VISIBLE_DEVICES"
-"""Which GPUs are this process's own is never ours to overwrite (R48)."""
+"""Which GPUs are this process's own is never ours to overwrite."""
 UMBRELLA = "jax_transfer_guard"
 
 

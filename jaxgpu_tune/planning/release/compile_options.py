@@ -1,6 +1,6 @@
 """A plan's settings in the language of ``jax.jit(compiler_options=)``: other names, typed values, lists that replace.
 
-Facts: semantics 4; XLA's ``pjrt_executable.cc`` sets DebugOptions fields by their exact names, takes
+XLA's ``pjrt_executable.cc`` sets DebugOptions fields by their exact names, takes
 Python bools and ints as they are, enum members by their full proto names (since 0.6.0), and refuses a float that is not
 positive unless it comes as text.
 """

@@ -168,7 +168,7 @@ def _guess(name: str, version: str, found: Resolved) -> Finding:
 
 
 def _skew(builds: dict[str, str]) -> tuple[Finding, ...]:
-    """R57: a segmentation fault at the first array."""
+    """A segmentation fault at the first array."""
     jaxlib = builds["jaxlib"].partition("+")[0]
     others = {name: version for name, version in builds.items() if version.partition("+")[0] != jaxlib}
     if not others:

@@ -1,6 +1,6 @@
 """The variables of the GPU memory pool: what the CUDA plugin would refuse never leaves, since JAX then runs on the CPU in silence.
 
-Facts: jaxlib/xla_client.py reads them when the backend starts (``knowledge/data/memory.toml``); reports R31 to R47.
+Facts: jaxlib/xla_client.py reads them when the backend starts (``knowledge/data/memory.toml``).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def meant_fraction(value: str) -> str:
 
 
 def has_unified_memory(environ: Mapping[str, str | None]) -> bool:
-    """Whether TensorFlow's variable, which the plugin reads, asks for memory that may exceed the GPU's (R36)."""
+    """Whether TensorFlow's variable, which the plugin reads, asks for memory that may exceed the GPU's."""
     return is_true(environ.get(UNIFIED))
 
 
