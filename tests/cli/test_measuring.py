@@ -6,8 +6,17 @@ import math
 
 import pytest
 
-from jaxgpu_tune.cli.measuring import check_regex, duration, share
+from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, share
 from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.measure.protocol import Protocol
+from jaxgpu_tune.measure.statistics import PAIRS
+
+
+def test_what_is_measured_by_default() -> None:
+    """A command and a call of the function measure alike."""
+    asked = Protocol()
+    assert (asked.seconds, asked.pairs, asked.caches) == (duration(SECONDS.default, "--seconds"), PAIRS, "cold")
+    assert asked.stop_when_futile and not asked.whole and not asked.higher_is_better
 
 
 def test_durations() -> None:

@@ -18,7 +18,8 @@ from tools.mutate.faults import faults_of
 from tools.mutate.reach import Place, Seen, able
 
 SOURCE = '''"""Docstring."""
-from typing import Any
+from typing import Any, Literal
+Word = Literal["one", "two"]
 __all__ = ["f"]
 LIMIT: int = 3
 def f(x: "int", y: Any = "word") -> "int":

@@ -90,8 +90,10 @@ class _Places:
 
 
 def _left_alone(tree: ast.Module) -> Iterator[ast.AST]:
-    """What has no behaviour: annotations, docstrings, imports, ``__all__``, blocks for type checkers."""
+    """What has no behaviour: annotations, docstrings, imports, ``__all__``, blocks and types for type checkers."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":
+            yield node
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.JoinedStr)):
             yield node
         if isinstance(node, ast.arg) and node.annotation:

@@ -119,7 +119,7 @@ def test_a_cuda_graph_is_one_thing_or_spans_its_kernels() -> None:
     graphs = [(one.start / 1e6, one.end / 1e6, one.op) for one in found if one.kind == "graph"]
     assert graphs == [(1, 5, "CUDA graph 9"), (7, 9, "CUDA graph 9")]
     assert [one.op for one in found] == ["CUDA graph 9", "a", "c", "b", "CUDA graph 9", "a"]
-    assert not any(one.whole for one in found)
+    assert not any(one.whole or one.turns or one.product for one in found)
 
 
 def test_a_kernel_in_a_graph_goes_by_its_own_name() -> None:
