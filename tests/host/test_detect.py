@@ -90,7 +90,7 @@ def test_a_machine_has_the_parts_that_were_found(monkeypatch: pytest.MonkeyPatch
     versions = Installed(jax="1", jaxlib="2", plugins={"p": "3"}, nccl="4", libraries={"l": "5"})
     monkeypatch.setattr(detect, "find_gpus", lambda _: cards)
     monkeypatch.setattr(detect, "installed_versions", lambda: versions)
-    monkeypatch.setattr(detect, "joined", lambda: Joined(1, 2, None))
+    monkeypatch.setattr(detect, "joined_job", lambda: Joined(1, 2, None))
     environ = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
     found = detect_machine({**environ, "OMPI_COMM_WORLD_SIZE": "4"})
     assert (found.gpus, found.driver, found.cuda_driver) == (cards.gpus, "580.1", "13.0")

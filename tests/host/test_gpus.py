@@ -171,7 +171,7 @@ def test_a_driver_that_hangs_is_unknown_and_does_not_keep_the_process(tmp_path: 
         class Hanging:
             def nvmlInit(self):
                 time.sleep(3600)
-        nvml.SECONDS, nvml._library, gpus.NODES = 0.2, Hanging, ("/dev/null",)
+        nvml.SECONDS, nvml.nvml_library, gpus.NODES = 0.2, Hanging, ("/dev/null",)
         reports = [plan("fsdp", environ={}) for _ in range(3)]
         told = [[f.severity for f in report.findings if f.code == "gpus-unknown"] for report in reports]
         tell([told, [report.machine.gpus for report in reports], len(nvml._hung)])
