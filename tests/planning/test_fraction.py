@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import Report, plan
+from jaxgpu_tune.planning import fraction
 from jaxgpu_tune.planning.settings.pool_variables import COLLECTIVE_POOL, NEW_FRACTION
 from tests.fleet import GIB, decision, machine
 
@@ -109,3 +110,8 @@ def test_a_preset_may_ask_for_it(tmp_path: Any) -> None:
     assert share(report) == share(auto(count=1)) and str(path) in decision(report, NEW_FRACTION).source
     path.write_text("memory_fraction = 0.6\n")
     assert share(plan(str(path), machine=machine(count=1), environ={})) == 0.6
+
+
+@pytest.mark.parametrize(("names", "told"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
+def test_what_memory_is_left_to_is_listed(names: list[str], told: str) -> None:
+    assert fraction._listed(names) == told

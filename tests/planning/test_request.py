@@ -29,6 +29,8 @@ def test_a_count_is_from_one_to_its_most(name: str, number: int) -> None:
 
 @pytest.mark.parametrize("name", MOST)
 def test_the_bounds_of_a_count(name: str) -> None:
+    """A layer of 1 TiB, a hundred processes on a GPU, a million GPUs."""
+    assert MOST == {"layer_bytes": 1_099_511_627_776, "processes_per_gpu": 100, "devices": 1_048_576}
     assert not problems(**{name: 1}) and not problems(**{name: MOST[name]})
     assert all(problems(**{name: wrong}) for wrong in (0, MOST[name] + 1, 1.0, True, "8"))
 

@@ -149,3 +149,11 @@ def test_memory_that_is_the_hosts_own(fraction: str, processes: int, integrated:
     gpus = tuple(gpu._replace(compute_capability=capability) for gpu in here.gpus or ())
     found = of_gpus(here._replace(gpus=gpus), {NEW: fraction}, processes)
     assert ("host-memory-taken" in found) is (integrated and float(fraction) * processes > 0.5)
+
+
+@pytest.mark.parametrize(("mib", "told"), [(20480, False), (20992, True)])
+def test_a_second_pool_may_take_all_that_the_first_leaves(mib: int, told: bool) -> None:
+    """A quarter of 80 GiB beside three quarters, and no more."""
+    wishes = [Wish("env", SECOND, str(mib), "existing", "", "")]
+    found = check_pool(Settled.of(wishes), machine(jaxlib="0.10.2"), Facts(devices=2))
+    assert ("collective-pool-size" in {one.code for one in found}) is told

@@ -59,8 +59,9 @@ ASKED: list[tuple[dict[str, str], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("environ", "asked"), ASKED)
 def test_as_an_argument_it_is_refused_there_and_taken_elsewhere(environ: dict[str, str], asked: dict[str, Any]) -> None:
-    with pytest.raises(BadSetting, match="more memory than the GPU has"):
+    with pytest.raises(BadSetting, match="more memory than the GPU has") as raised:
         plan("auto", machine=CANNOT[0], environ=environ, **asked)
+    assert {(one.code, one.severity) for one in raised.value.findings} == {("bad-variable", "error")}
     plan("auto", machine=CAN[1], environ=environ, **asked)
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.errors import BadFlagValue, BadSetting, UnknownFlag
 from jaxgpu_tune.knowledge import flags as known
-from jaxgpu_tune.model import Setting
+from jaxgpu_tune.model import Preset, Setting
 from jaxgpu_tune.planning.base.wish import Outcome
-from jaxgpu_tune.planning.release.adapt import adapt
+from jaxgpu_tune.planning.release.adapt import adapt, mistakes
 from jaxgpu_tune.planning.release.target import Target, target_of
 from tests.fleet import machine
 
@@ -169,3 +169,19 @@ def test_the_variable_of_an_option_is_the_option(origin: str) -> None:
     guards = adapted("jax_config", "jax_transfer_guard", "log", origin).wishes
     assert len(guards) == (1 if origin == "existing" else 3)
     assert {guard.value for guard in guards} == {"log"}
+
+
+def test_mistakes_of_a_users_preset_are_told_though_its_settings_do_not_hold_here() -> None:
+    """What no release takes; what this one alone lacks is none, nor is anything of a preset of ours."""
+    unmet = [
+        Setting("xla_flag", "xla_gpu_no_such", "1", "because", "preset mine"),
+        Setting("xla_flag", "xla_gpu_graph_level", "1", "because", "preset mine"),
+        Setting("xla_flag", "xla_gpu_autotune_level", "many", "because", "preset mine"),
+        Setting("jax_config", "jax_no_such", "1", "because", "preset mine"),
+    ]
+    here = target_of(machine())
+    found = mistakes(Preset("mine", "For me.", "user"), unmet, here)
+    assert [one.code for one in found.findings] == ["unknown-flag", "bad-flag-value", "unknown-option"]
+    assert {one.severity for one in found.findings} == {"warning"} and found == Outcome(findings=found.findings)
+    assert all("preset mine" in f"{one.message} {one.hint}" for one in found.findings)
+    assert mistakes(Preset("ours", "For all.", "maintained"), unmet, here) == Outcome()

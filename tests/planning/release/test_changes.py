@@ -75,3 +75,12 @@ def test_new_flags_are_counted_and_those_that_are_set_come_first() -> None:
     assert "Of the flags that are set here:" in (second, third)
     assert "Appeared" not in text and text.endswith("The new flags: --all")
     assert "Appeared" in changes_text(found, ("0.7.0", "0.7.2"), 100)
+
+
+def test_what_takes_the_place_of_a_flag_that_vanished_is_told_for_each_value() -> None:
+    """Where the value goes over as it is, a dot tells so; no brace of the tables is shown."""
+    changes = [change for change in flag_changes("0.4.30", "0.11.2") if change.change == "vanished"]
+    told = [text for change in changes for text in change.notes]
+    assert told and not any("{" in text for text in told)
+    assert any("=…" in text for text in told) and any(": write --" in text for text in told)
+    assert any("take it out" in text for text in told)
