@@ -118,3 +118,27 @@ def test_powershell_is_quoted_as_its_tokenizer_reads(value: str, code: str) -> N
     """In single quotes every quote, typographic ones too, is doubled; what is not printable stays on one line."""
     assert render_environ({"V": value}, "powershell") == f"$env:V = {code}"
     assert render_environ({"V": None}, "powershell") == "Remove-Item Env:V -ErrorAction Ignore"
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "why"),
+    [
+        ("dotenv", "a ${B}", "readers of such files replace ${…}, in quotes too"),
+        ("dotenv", "a b\\", "a backslash at its end would hide the closing quote"),
+        ("dotenv", "a\rb", "readers of such files take a carriage return for the end of a line"),
+        ("docker", "a\nb", "docker ends a value at the end of the line, quotes or not"),
+        ("docker", "a\r", "docker takes a carriage return off the end of a line"),
+        ("docker", "a" * 65001, "docker reads lines of at most 65535 bytes"),
+    ],
+)
+def test_what_a_form_cannot_carry_is_refused_with_the_reason(form: str, value: str, why: str) -> None:
+    """Rather than said as something else."""
+    with pytest.raises(BadSetting) as raised:
+        render_environ({"V": value, "W": "fine"}, form)
+    (finding,) = raised.value.findings
+    assert "V" in finding.message and why in finding.message
+
+
+def test_a_form_that_there_is_not() -> None:
+    with pytest.raises(KeyError, match="csh"):
+        render_environ({}, "csh")
