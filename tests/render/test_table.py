@@ -61,3 +61,4 @@ def test_the_widest_column_gives_way_and_the_last_takes_what_is_left() -> None:
 def test_no_column_is_narrower_than_the_narrowest(narrowest: int, first: int) -> None:
     lines = table([("a" * 40, "b" * 40)], 20, narrowest=narrowest)
     assert lines[0] == f"{'a' * first}  {'b' * narrowest}"
+    assert table([("a" * 40, "b" * 40)], 20)[0] == f"{'a' * 12}  {'b' * 12}"
