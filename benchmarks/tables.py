@@ -15,6 +15,7 @@ from pathlib import Path
 
 import jaxgpu_tune
 from benchmarks import plots, steps
+from benchmarks.memory_of_settings import costs_text
 from benchmarks.outcome import Outcome, Row, outcomes
 from benchmarks.page import page, pairs_told, speed_told
 from benchmarks.tried import DEFAULT
@@ -33,7 +34,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="folder of README.md and docs")
     given = parser.parse_args()
     measured, traced = outcomes(given.results), steps.read(given.results)
-    stale = stale_texts(given.root, measured, traced)
+    stale = stale_texts(given.root, measured, traced, costs_text(given.results))
     drawings = plots.stale(given.root / "docs" / "images", measured, traced)
     for name in (*stale, *drawings):
         print(f"{'not up to date' if given.check else 'written'}: {name}")
@@ -47,10 +48,13 @@ def main() -> int:
     return 0
 
 
-def stale_texts(root: Path, measured: list[Outcome], traced: Iterable[steps.Traced] = ()) -> dict[Path, str]:
-    """Each file whose text is not as it should be, with the text."""
-    gains = root / "jaxgpu_tune" / "knowledge" / "data" / "gains.json"
-    wanted = {root / "docs" / "measured.md": page(measured, list(traced)), gains: gains_text(measured)}
+def stale_texts(
+    root: Path, measured: list[Outcome], traced: Iterable[steps.Traced] = (), costs: str = "[]\n"
+) -> dict[Path, str]:
+    """Each file whose text is not as it should be, with the text. ``costs``: what presets cost in memory."""
+    data = root / "jaxgpu_tune" / "knowledge" / "data"
+    wanted = {root / "docs" / "measured.md": page(measured, list(traced))}
+    wanted |= {data / "gains.json": gains_text(measured), data / "memory_costs.json": costs}
     readme = root / "README.md"
     before = readme.read_text("utf-8") if readme.exists() else ""
     if START in before and END in before:

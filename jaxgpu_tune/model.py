@@ -152,7 +152,7 @@ class Explanation(Value):
 
     ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
     ``values`` and ``compile_option`` are those of this build's flag; ``presets``: who sets it to what, and whether that was measured.
-    Of a preset: when to use it, what it ``sets`` and where, the ``evidence``, and ``advice`` beyond settings that holds here.
+    ``memory``: what it cost where that was measured. Of a preset: when to use it, what it ``sets`` and where, the ``evidence``, and ``advice`` beyond settings that holds here.
     """
 
     kind: SettingKind | Literal["preset", "argument"]
@@ -170,6 +170,7 @@ class Explanation(Value):
     presets: tuple[str, ...] = ()
     translations: tuple[str, ...] = ()
     hazards: tuple[str, ...] = ()
+    memory: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()

@@ -46,6 +46,7 @@ class Place:
         self.alone = alone
         self.silent = alone or self.count == 1
         self.mesh = Mesh(np.array(devices[: 1 if alone else None]), (AXIS,))
+        self.absent = devices[0].platform not in {device.platform for device in jax.devices()}
 
     def sharding(self, *spec: str | None) -> NamedSharding:
         """How an array lies on the devices; alone there is nothing to cut."""
@@ -63,7 +64,12 @@ class Place:
         return tuple(size // cut if number == axis else size for number, size in enumerate(whole))
 
     def normal(self, shapes: Shapes, dtype: Any = jnp.float32) -> dict[str, jax.Array]:
-        """Normal numbers of variance 1 / (second last dimension), made where they lie; the same for any number of devices."""
+        """Normal numbers of variance 1 / (second last dimension), made where they lie; the same for any number of devices.
+
+        Of devices that are absent, which can be compiled for alone, only their shapes.
+        """
+        if self.absent:
+            return {name: self._shaped(self.shape(*one), dtype, one[1]) for name, one in shapes.items()}
 
         @cache
         def maker(whole: tuple[int, ...], axis: int | None) -> Callable[[jax.Array], jax.Array]:
@@ -79,8 +85,13 @@ class Place:
 
     def put(self, array: np.ndarray[Any, Any], axis: int | None) -> jax.Array:
         """An array of the host, cut over the devices; alone, its first share."""
+        if self.absent:
+            return self._shaped(self.shape(array.shape, axis), array.dtype, axis)
         whole = tuple(slice(size) for size in self.shape(array.shape, axis))
         return jax.device_put(array[whole], self.sharding(*_spec(axis)))
+
+    def _shaped(self, shape: Sequence[int], dtype: Any, axis: int | None) -> Any:
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding(*_spec(axis)))
 
     def kept(self, x: jax.Array, *spec: str | None) -> jax.Array:
         """The array, told to lie so (GSPMD adds the communication)."""
@@ -138,4 +149,10 @@ def trained(loss: Callable[[Tree, Tree], jax.Array], params: Tree, batch: Tree, 
         value, grads = jax.value_and_grad(loss)(state["params"], batch)
         return adam(state, grads, rate, eps=1e-6), value
 
+    if isinstance(jax.tree.leaves(params)[0], jax.ShapeDtypeStruct):
+        shapes = jax.eval_shape(start, params)
+        state = jax.tree.map(
+            lambda one, place: jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=place), shapes, lies
+        )
+        return Built(step, state, batch)
     return Built(step, jax.jit(start, out_shardings=lies, donate_argnums=0)(params), batch)

@@ -8,6 +8,7 @@ from ..arguments import Arguments
 from ..knowledge import flags as known
 from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
+from ..knowledge.memory_costs import memory_costs
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, preset_names
 from ..knowledge.translations import rules, translate
@@ -61,6 +62,7 @@ def explain(
         presets=tuple(f"{preset}: {_text(setting.value)} ({_measured(setting, facts)})" for preset, setting in stated),
         translations=tuple(_rule_text(rule) for rule in rules(kind, plain)),
         hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
+        memory=_memory(plain),
         **_build_facts(kind, plain, target),
     )
 
@@ -93,10 +95,15 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
         does=preset.summary,
         use_when=preset.use_when,
         source=f"{preset.source} (revision {preset.revision})" if preset.revision else preset.source,
+        memory=_memory(preset.name),
         sets=tuple(f"{_stated(setting)}, {_where(setting, facts)}" for setting in preset.settings),
         evidence=preset.evidence,
         advice=tuple(finding.message for finding in advised(preset, facts)),
     )
+
+
+def _memory(name: str) -> tuple[str, ...]:
+    return tuple(cost.sentence for cost in memory_costs(name))
 
 
 def _stated(setting: Setting) -> str:

@@ -24,6 +24,7 @@ def explanation_text(told: Explanation) -> str:
         ("presets", "; ".join(told.presets)),
         ("elsewhere", "; ".join(told.translations)),
         ("hazards", " ".join(told.hazards)),
+        *(("memory", one) for one in told.memory),
         *(("sets", one) for one in told.sets),
         *(("advice", one) for one in told.advice),
         *(("evidence", one) for one in told.evidence),
