@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from jaxgpu_tune.measure.profile import HostTimes, Profile
+from jaxgpu_tune.model import Finding
+from jaxgpu_tune.proof.verification import Verification, Verified
 from jaxgpu_tune.render.comparison import comparison_html, comparison_text
 from jaxgpu_tune.render.profile import profile_text
 from jaxgpu_tune.render.profile_html import profile_html, profile_page
 from jaxgpu_tune.render.tuned import tuned_html, tuned_page, tuned_text
+from jaxgpu_tune.render.verification import render_verification, render_verification_html
 from tests.render import comparisons, profiles
 from tests.render.test_tuned import TOLD, trial
 
@@ -41,6 +44,16 @@ SEARCHED: dict[str, Any] = {
     "trials": [*TOLD["trials"], trial("slow", 40.0, "prune"), trial("fast", 5.0, "toggle")],
 }
 UNPROVED = {**TOLD, "path": None, "hazards": [], "findings": [], "did": TOLD["did"][:1], "settings": [], "contests": []}
+READ_BACK = Verification(
+    (
+        Verified("xla_flag", "xla_a", "1", "effective", "XLA's options hold it", "1"),
+        Verified("env", "NCCL_ALGO", None, "overwritten", "set to 'Ring' after configure()"),
+        Verified("jax_config", "jax_enable_x64", "true", "ignored", "too <late>", "false"),
+    ),
+    (Finding("setting-ignored", "warning", "jax_enable_x64 (ignored): too <late>.", "Call configure() first."),),
+    "gpu",
+    8,
+)
 SHOWN: dict[str, Callable[[], str]] = {
     "profile.txt": lambda: profile_text(profiles.WHOLE, 100),
     "profile-narrow.txt": lambda: profile_text(profiles.WHOLE, 72),
@@ -56,6 +69,8 @@ SHOWN: dict[str, Callable[[], str]] = {
     "comparison-equal.txt": lambda: comparison_text(comparisons.EQUAL, 100),
     "comparison.html": lambda: comparison_html(comparisons.WHOLE),
     "comparison-equal.html": lambda: comparison_html(comparisons.EQUAL),
+    "verification.txt": lambda: render_verification(READ_BACK, 100),
+    "verification.html": lambda: render_verification_html(READ_BACK),
     "tuned.txt": lambda: tuned_text(SEARCHED, 100),
     "tuned-unproved.txt": lambda: tuned_text(UNPROVED, 100),
     "tuned.html": lambda: tuned_page(SEARCHED),
