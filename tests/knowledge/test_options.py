@@ -261,6 +261,15 @@ def test_what_a_starting_backend_refuses_we_refuse(name: str, value: Any) -> Non
         assert not refused
 
 
+@pytest.mark.parametrize("kind", ["bool", "int", "float", "enum", "string", "object"])
+def test_what_is_of_no_type_that_a_text_could_say_is_refused(kind: str) -> None:
+    """Whatever else Python would make of it."""
+    found = options.OptionSpec("jax_some", kind, ("a",))  # type: ignore[arg-type]
+    for value in ([1], {"a"}, b"1", object(), 1j, *([True] if kind != "bool" else [])):
+        with pytest.raises(ValueError, match=r"^jax_some takes "):
+            options.parse(found, value)
+
+
 def test_none_has_no_text() -> None:
     with pytest.raises(ValueError, match="has to be unset"):
         options.env_text(spec("jax_platforms"), None)
