@@ -44,9 +44,10 @@ def in_fork(root: Path, work: Callable[..., int], *arguments: Any, patience: flo
     process.start()
     process.join(patience)
     status = process.exitcode
+    assert process.pid
     for end in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError):
-            end(process.pid or 0, signal.SIGKILL)
+            end(process.pid, signal.SIGKILL)
     process.join()
     return status
 
