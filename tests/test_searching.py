@@ -16,7 +16,6 @@ import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.in_process import CallRuns
-from jaxgpu_tune.measure.observer.program_kind import kinds_of
 from jaxgpu_tune.measure.search.trials import Step
 from jaxgpu_tune.measure.tuning.space import space_of
 from jaxgpu_tune.measure.tuning.tune import files_of
@@ -66,15 +65,6 @@ def test_what_is_wrong_is_told_all_at_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="xla_gpu_autotune_level"):
         jaxgpu_tune.tune(step, jnp.ones((4, 4)), out=tmp_path / "t.toml", flags={"xla_gpu_autotune_leve": 1})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_kind_of_program_is_told_from_what_it_compiles_to() -> None:
-    text = step.lower(jnp.ones((64, 64))).compile().as_text()
-    assert "loops" in kinds_of(text)
-    assert kinds_of("ROOT all-gather-start.3 = all-gather-start(x)") == ("collectives",)
-    assert kinds_of('custom-call(), custom_call_target="__cudnn$convForward"') == ("convolutions",)
-    assert kinds_of("fusion(" * 60) == ("small-kernels",)
-    assert kinds_of("") == ()
 
 
 JOB = """

@@ -28,12 +28,3 @@ def test_a_listener_gets_one_mark_at_each_end_of_a_step(monkeypatch: pytest.Monk
     assert list(items) == ["b"] and len(heard_marks.stamps) == 2
     jaxgpu_tune.step()
     assert len(heard_marks.stamps) == 3 and heard_marks.stamps == sorted(heard_marks.stamps)
-
-
-def test_stamps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that marks for days keeps the first, which tells the time to the first step, and the newest."""
-    monkeypatch.setattr(heard_marks, "stamps", [])
-    monkeypatch.setattr(heard_marks, "MOST", 10)
-    for _ in range(100):
-        heard_marks.mark()
-    assert len(heard_marks.stamps) <= 10 and heard_marks.stamps == sorted(heard_marks.stamps)

@@ -22,7 +22,7 @@ def read_request(folder: str) -> dict[str, Any]:
     try:
         with open(os.path.join(folder, "request.json"), encoding="utf-8") as file:
             return dict(json.load(file))
-    except (OSError, ValueError):
+    except (OSError, TypeError, ValueError):
         return {}
 
 
