@@ -83,7 +83,8 @@ def _line(trial: Trial, said: str) -> None:
 def _symptom(given: dict[str, Any]) -> Symptom:
     from ..measure.tuning.bisect import Symptom
 
-    asked = [name for name in ("fails", "nan", "slower", "exit_with", "output") if given[name] not in (None, False)]
+    symptoms = ("fails", "nan", "slower", "exit_with", "output")
+    asked = [name for name in symptoms if given[name] is not None and given[name] is not False]  # --exit 0 is one
     if len(asked) > 1:
         raise bad_argument("Several symptoms are named.", "Give one of --fails, --nan, --slower, --exit and --output.")
     if given["slower"] is not None:

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from jaxgpu_tune.cli.group import group
+from tests.cli.typed import call
 
 
 @pytest.fixture(autouse=True)
@@ -21,10 +20,6 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(json.dumps({"gpus": [], "jax": "0.11.2", "jaxlib": "0.11.2"}))
     monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
     monkeypatch.setenv("COLUMNS", "300")
-
-
-def call(*words: str) -> Result:
-    return CliRunner().invoke(group, words, prog_name="jaxgpu-tune")
 
 
 WRONG = {
@@ -100,3 +95,24 @@ def test_a_file_without_its_option_is_told(command: str, tmp_path: Path) -> None
     file.write_text("--xla_gpu_autotune_level=2\n")
     hint = f"jaxgpu-tune {command} --file {file}"
     assert hint in call(command, str(file)).stderr and hint not in call(command, "--xla_dump_to=x").stderr
+
+
+def test_check_names_what_is_wrong_and_ends_with_1() -> None:
+    """A text that begins with dashes is the text, not an option."""
+    result = call("check", "--xla_gpu_autotune_levle=2", "--jaxlib", "0.11.2")
+    assert "xla_gpu_autotune_levle" in result.output
+    assert result.exit_code == (1 if "error" in result.output else 0)
+
+
+def test_check_warns_of_a_text_that_xla_reads_in_part() -> None:
+    """Of several changes to a list it applies the first, and the process lives: no 1."""
+    result = call("check", "--xla_gpu_enable_command_buffer=+WHILE,-FUSION", "--jaxlib", "0.6.2")
+    assert result.exit_code == 0 and "warning (flag-half-read)" in result.output
+    assert call("check", "--xla_gpu_ftz=1", "--jaxlib", "0.4.19").exit_code == 1
+
+
+def test_check_finds_nothing_wrong_in_a_good_text() -> None:
+    """Given, or in the environment."""
+    result = call("check", "--xla_gpu_autotune_level=2 --xla_dump_to=/tmp/x")
+    assert (result.exit_code, result.output) == (0, "Nothing is wrong.\n")
+    assert json.loads(call("check", "--json", "--xla_gpu_autotune_level=2").output) == []

@@ -1,0 +1,55 @@
+"""``pgle record`` on a machine without a GPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.pgle.examples import LOOP, pgle
+from tests.cli.typed import call
+
+
+@pytest.mark.slow
+def test_recording_where_nothing_runs_on_a_gpu(tmp_path: Path) -> None:
+    """The program runs, is traced and ended; both ways say what is wrong, and nothing counts as recorded."""
+    target, store = tmp_path / "p.pb", tmp_path / "store"
+    done = pgle(
+        "record", "--to", str(target), "--", sys.executable, "-c", LOOP.format(steps=20000), JAX_PLATFORMS="cpu"
+    )
+    assert done.returncode and "no plane of a GPU" in done.stderr and not target.exists()
+    again = pgle("record", "--store", str(store), "--", sys.executable, "-c", LOOP.format(steps=9), JAX_PLATFORMS="cpu")
+    assert again.returncode == 1 and "pgle-empty-trace" in again.stderr
+    used = pgle("use", "--store", str(store), "--", sys.executable, "-c", LOOP.format(steps=9), JAX_PLATFORMS="cpu")
+    assert used.returncode == 1 and "Nothing was recorded of this command" in used.stderr
+
+
+def test_recording_a_program_that_fails_says_only_that(tmp_path: Path) -> None:
+    done = pgle("record", "--store", str(tmp_path / "store"), "--", "sh", "-c", "exit 3", JAX_PLATFORMS="cpu")
+    assert done.returncode == 3
+    assert "exit code 3, so nothing counts as recorded" in done.stderr
+    assert "pgle-not-used" not in done.stderr
+
+
+@pytest.mark.usefixtures("this_jaxlib")
+@pytest.mark.parametrize(
+    ("words", "environ", "told"),
+    [
+        (("--to", "model.txt", "--", "true"), {}, "no name for a profile"),
+        (("--to", "m.pb", "--", "true"), {"NSYS_X": "1"}, "NSYS_X tells of a tool"),
+        (("--", "true"), {"NSYS_X": "1"}, "jax_enable_pgle cannot be set"),
+        (("--to", "m.pb", "--", "no-such-command"), {}, "no-such-command: No such file"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(
+    words: tuple[str, ...], environ: dict[str, str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything runs, and nothing is left behind."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name, value in {**environ, "XDG_CACHE_HOME": str(tmp_path / "here" / "cache")}.items():
+        monkeypatch.setenv(name, value)
+    done = call("pgle", "record", *words)
+    assert done.exit_code in (1, 2) and told in " ".join(done.stderr.split())
+    assert [one.name for one in (tmp_path / "here").rglob("*") if one.is_file()] == []

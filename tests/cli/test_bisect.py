@@ -1,0 +1,104 @@
+"""``bisect`` over real programs, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.cli.bisect import _symptom
+from jaxgpu_tune.measure.tuning.bisect import Symptom
+from tests.cli.typed import call, measured, tunable
+
+
+def preset(folder: Path, *names: str) -> str:
+    """A preset of variables that the program reads, and of some that it does not."""
+    tables = [f'[[set]]\nenv = "{name}"\nvalue = "1"\n' for name in names]
+    (folder / "suspects.toml").write_text("\n".join(tables))
+    return "suspects.toml"
+
+
+def bisected(folder: Path, *words: str, status: int = 0) -> tuple[list[list[str]], int, str]:
+    """The names of each guilty set, how many runs it took, and the answer."""
+    ended = measured(folder, "bisect", "--seconds", "0.3", "--json", *words, *tunable())
+    assert ended.status == status, ended.stderr
+    told = json.loads(ended.stdout)
+    return [[name for _, name, _ in one] for one in told["guilty"]], len(told["trials"]), told["answer"]
+
+
+@pytest.mark.slow
+def test_bisect_finds_one_that_crashes_and_a_pair_that_hangs(tmp_path: Path) -> None:
+    names = [f"JAXTEST_{letter}" for letter in "ABCDE"]
+    file = preset(tmp_path, *names, "CRASH")
+    found, runs, answer = bisected(tmp_path, "--preset", file)
+    assert found == [["CRASH"]]
+    assert runs <= 12
+    assert "confirmed by fresh runs" in answer
+    assert bisected(tmp_path, "--preset", file)[1] == runs
+    file = preset(tmp_path, *names[:2], "CLASH", "FAST")
+    found, _, answer = bisected(tmp_path, "--preset", file, "--timeout", "9s", "--folder", "pair")
+    assert found == [["CLASH", "FAST"]]
+    assert "together" in answer
+
+
+@pytest.mark.slow
+def test_bisect_finds_what_is_slower_and_what_makes_it_nan(tmp_path: Path) -> None:
+    file = preset(tmp_path, "JAXTEST_A", "SLOW", "JAXTEST_B", "JAXTEST_C")
+    found, _, answer = bisected(tmp_path, "--preset", file, "--slower", "20%")
+    assert found == [["SLOW"]]
+    assert "slower" in answer and "confirmed" in answer
+    file = preset(tmp_path, "JAXTEST_A", "NAN")
+    found, _, _ = bisected(tmp_path, "--preset", file, "--nan", "--folder", "nan")
+    assert found == [["NAN"]]
+
+
+@pytest.mark.slow
+def test_bisect_of_flags_takes_them_as_they_are_written(tmp_path: Path) -> None:
+    """One that this build does not know ends the process; without a fault nothing is found."""
+    flags = "--xla_cpu_multi_thread_eigen=true --xla_no_such_flag=1"
+    found, runs, answer = bisected(tmp_path, "--flags", flags)
+    assert found == [["xla_no_such_flag"]]
+    assert runs <= 7
+    assert "xla_no_such_flag" in answer
+    none, _, answer = bisected(tmp_path, "--flags", flags, "--nan", "--folder", "none", status=1)
+    assert none == []
+    assert "do not show it" in answer
+
+
+NOT_GIVEN = {"fails": False, "nan": False, "slower": None, "exit_with": None, "output": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "symptom"),
+    [
+        ({}, Symptom("fails")),
+        ({"nan": True}, Symptom("nan")),
+        ({"slower": "5%"}, Symptom("slower", 0.05)),
+        ({"exit_with": 0}, Symptom("exit", 0)),
+        ({"output": "loss (\\d+)"}, Symptom("output", "loss (\\d+)")),
+    ],
+)
+def test_the_symptom_that_is_looked_for(given: dict[str, object], symptom: Symptom) -> None:
+    assert _symptom({**NOT_GIVEN, **given}) == symptom
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--nan", "--exit", "3"), "Several symptoms are named."),
+        (("--exit", "0", "--output", "x"), "Several symptoms are named."),
+        (("--slower", "much"), "--slower 'much'"),
+        (("--slower", "0"), "--slower '0'"),
+        (("--output", "("), "--output '(' is not a regular expression"),
+        (("--flags", "--xla_a=1", "--preset", "fsdp"), "Several kinds of suspects are named."),
+        (("--from-jaxlib", "9.9.9"), "jaxlib 9.9.9 is in no table."),
+        ((), "no flags are set"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_runs(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    done = call("bisect", *words, "--folder", str(runs), "--", "true")
+    assert done.exit_code == 2 and told in done.stderr
+    assert not runs.exists()

@@ -1,0 +1,25 @@
+"""The commands in click: their help, and a name that is none of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxgpu_tune.cli.group import COMMANDS
+from tests.cli.typed import call
+
+pytestmark = pytest.mark.usefixtures("machine")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_help(name: str) -> None:
+    """And shows in the list of all."""
+    assert call(name, "--help").exit_code == 0
+    assert f"\n  {name} " in call("--help").output
+
+
+def test_a_misspelt_command_is_told_with_the_nearest_of_its_group() -> None:
+    for line, near in ((("plam", "fsdp"), "'plan'"), (("pgle", "reccord"), "'record'")):
+        told = call(*line)
+        assert told.exit_code == 2
+        assert f"Did you mean {near}?" in told.output
+        assert "allowed: " in told.output

@@ -1,0 +1,58 @@
+"""``run``: the command in place of this one."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.child import ROOT
+from tests.cli.typed import program
+
+pytestmark = pytest.mark.usefixtures("machine")
+
+
+@pytest.mark.usefixtures("this_jaxlib")
+def test_run_is_the_program_itself() -> None:
+    """Its arguments, output and exit code; its environment holds the flags."""
+    code = "import os, sys; print(sys.argv[1:], os.environ['XLA_FLAGS'], os.getpid()); sys.exit(7)"
+    command = [sys.executable, "-m", "jaxgpu_tune", "run", "fsdp", "--", sys.executable, "-c", code, "a b", "--c"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        told = process.communicate(timeout=600)[0]
+    assert process.returncode == 7
+    assert told.startswith("['a b', '--c'] ") and "double_buffering=true" in told
+    assert told.split()[-1] == str(process.pid)
+
+
+def running(code: str, *options: str) -> tuple[str, ...]:
+    """The command line that runs a Python program with fsdp."""
+    return ("run", "fsdp", *options, "--", sys.executable, "-c", code, "a b", "--c")
+
+
+def test_run_passes_signals_on() -> None:
+    """The program dies of its own signal."""
+    code = f"import os; os.kill(os.getpid(), {int(signal.SIGTERM)})"
+    assert program(*running(code)).returncode == -signal.SIGTERM
+
+
+def test_run_tells_the_plan_as_json_on_stderr() -> None:
+    """So that stdout is the program's own."""
+    done = program(*running("print('mine')", "--json"))
+    assert done.stdout == "mine\n" and json.loads(done.stderr)["preset"] == "fsdp"
+
+
+@pytest.mark.parametrize(("command", "code"), [("no-such-command", 127), ("/", 126)])
+def test_run_ends_as_shells_do_where_nothing_can_be_run(command: str, code: int) -> None:
+    """127: not found, 126: not executable."""
+    done = program("run", "fsdp", "--", command)
+    assert done.returncode == code and command in done.stderr
+
+
+def test_run_without_a_preset_is_told_to_name_one_first() -> None:
+    told = program("run", "--", "sh", "train script.sh")
+    assert told.returncode == 2
+    assert "Name a preset first: jaxgpu-tune run auto -- sh 'train script.sh'" in told.stderr
+    assert "There is no preset" in program("run", "fsddp", "--", "true").stderr
