@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from operator import mul
+from functools import cache
+from operator import mul, sub
 from typing import NamedTuple
 
 from .trials import Atom, Config
@@ -43,7 +44,10 @@ class Observed(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What the runs tell: ``noise`` of one run, ``scales`` of the settings with large effects; ``mean`` and ``difference`` of any sets."""
+    """What the runs tell: ``noise`` of one run, ``scales`` of the settings with large effects; ``mean`` and ``difference`` of any sets.
+
+    ``fits``: what was computed on the way, for the estimate after the next run. ``rows``: what sets that were asked about share with the runs.
+    """
 
     runs: tuple[Observed, ...]
     scales: Scales
@@ -51,125 +55,177 @@ class Estimate(NamedTuple):
     centre: float
     lower: Rows
     weights: list[float]
+    fits: tuple[_Fit, ...]
+    rows: dict[Config, list[float]]
 
     def mean(self, config: Config) -> float:
         """The expected logarithm of the time, free of drift."""
-        shared = [_kernel(config, run.config, self.scales) for run in self.runs]
-        return self.centre + float(sum(map(mul, shared, self.weights)))
+        return self.centre + float(sum(map(mul, self._row(config), self.weights)))
 
     def difference(self, config: Config, other: Config) -> tuple[float, float]:
         """Mean and standard deviation of ``config``'s logarithm less ``other``'s."""
         scales = self.scales
-        shared = [_kernel(config, run.config, scales) - _kernel(other, run.config, scales) for run in self.runs]
+        shared = list(map(sub, self._row(config), self._row(other)))
         own = _kernel(config, config, scales) + _kernel(other, other, scales) - 2 * _kernel(config, other, scales)
-        known = sum(one * one for one in _forward(self.lower, shared))
-        return float(sum(map(mul, shared, self.weights))), math.sqrt(max(own - known, 0.0))
+        white = _forward(self.lower, shared, ())
+        return float(sum(map(mul, shared, self.weights))), math.sqrt(max(own - sum(map(mul, white, white)), 0.0))
+
+    def _row(self, config: Config) -> list[float]:
+        if config not in self.rows:
+            self.rows[config] = _row(config, self.runs, self.scales)
+        return self.rows[config]
+
+
+class _Factor(NamedTuple):
+    """Under one noise of all runs: the triangle, and the values in its terms."""
+
+    noise: float
+    lower: Rows
+    white: list[float]
+    chance: float
+    """The logarithm of the values' probability, but for a constant."""
+
+    def grown(self, same: int, shared: Rows, values: Sequence[float]) -> _Factor:
+        """Of more runs, of which the first ``same`` are those of this one."""
+        lower = _cholesky(shared, [self.noise] * len(values), self.lower[:same])
+        white = _forward(lower, values, self.white[:same])
+        usual = math.log(self.noise / USUAL) ** 2 / 2
+        chance = -sum(map(mul, white, white)) / 2 - sum(math.log(row[-1]) for row in lower) - usual
+        return _Factor(self.noise, lower, white, chance)
 
 
 class _Fit(NamedTuple):
-    """The likeliest noise under some scales, and how likely all is then."""
+    """Under some scales: what the runs share, and a factor for each noise."""
 
-    chance: float
-    noise: float
-    shared: Rows
     scales: Scales
+    runs: tuple[Observed, ...]
+    shared: Rows
+    factors: tuple[_Factor, ...]
+
+    @property
+    def best(self) -> _Factor:
+        """That of the likeliest noise."""
+        return max(self.factors, key=lambda one: (one.chance, one.noise))
+
+    def grown(self, runs: tuple[Observed, ...], values: Sequence[float]) -> _Fit:
+        """Of other runs; what concerns those that both begin with is not computed again."""
+        same = next(
+            (place for place, (one, other) in enumerate(zip(self.runs, runs, strict=False)) if one != other),
+            min(len(self.runs), len(runs)),
+        )
+        shared = self.shared[:same]
+        for place in range(same, len(runs)):
+            row = _row(runs[place].config, runs[: place + 1], self.scales)
+            shared.append([one + DRIFT**2 * number for number, one in enumerate(row, 1)])
+        return _Fit(self.scales, runs, shared, tuple(one.grown(same, shared, values) for one in self.factors))
 
 
-def estimated(runs: Sequence[Observed], large: Collection[Atom] = ()) -> Estimate:
-    """The estimate from at least one run, in the order in which they were made. ``large``: settings known for large effects."""
-    most = runs[0].log_ms + WORST
+class _Fits:
+    """The fits of some runs, each made once."""
+
+    def __init__(self, runs: tuple[Observed, ...], values: Sequence[float], before: Sequence[_Fit]) -> None:
+        self.runs, self.values, self.before = runs, values, before
+        self.made: list[_Fit] = []
+
+    def under(self, scales: Scales) -> _Fit:
+        """The fit under these scales."""
+        new = _Fit(scales, (), [], tuple(_Factor(noise, [], [], 0.0) for noise in NOISES))
+        known = next((one for one in self.before if one.scales == scales), new)
+        self.made.append(known.grown(self.runs, self.values))
+        return self.made[-1]
+
+
+def estimated(runs: Sequence[Observed], large: Collection[Atom] = (), before: Estimate | None = None) -> Estimate:
+    """The estimate from at least one run, in the order in which they were made.
+
+    ``large``: settings known for large effects. ``before``: the estimate of some of the runs, whose work is gone on with; the result is the same.
+    """
+    most, centre = (
+        runs[0].log_ms + WORST,
+        runs[0].log_ms,
+    )  # not the centre of all: most may have what changed everything
     clipped = tuple(Observed(run.config, min(run.log_ms, most)) for run in runs)
-    centre = runs[0].log_ms  # not of all: most may have what changed everything
     values = [run.log_ms - centre for run in clipped]
-    fit = _fitted(clipped, values, dict.fromkeys(large, KNOWN))
-    spreads = [fit.noise] * len(values)
-    lower, weights = _solved(fit.shared, values, spreads)
+    fits = _Fits(clipped, values, before.fits if before else ())
+    fit = _fitted(fits, dict.fromkeys(large, KNOWN))
+    noise, lower, white, _ = fit.best
+    spreads, weights = [noise] * len(values), _backward(lower, white)
     for _ in range(ROUNDS):
         left = [weight * spread**2 for weight, spread in zip(weights, spreads, strict=True)]
-        spreads = [fit.noise * math.sqrt(max(1.0, abs(one) / (FAR * fit.noise))) for one in left]
-        lower, weights = _solved(fit.shared, values, spreads)
-    return Estimate(clipped, fit.scales, fit.noise, centre, lower, weights)
+        spreads = [noise * math.sqrt(max(1.0, abs(one) / (FAR * noise))) for one in left]
+        lower = _cholesky(fit.shared, spreads, [])
+        weights = _backward(lower, _forward(lower, values, ()))
+    return Estimate(clipped, fit.scales, noise, centre, lower, weights, tuple(fits.made), {})
 
 
-def _fitted(runs: Sequence[Observed], values: list[float], known: Scales) -> _Fit:
-    """Noise and scales: first all settings but those ``known`` have small effects, then one after the other that strains this is given a large one."""
-    fit = _fit(runs, values, known)
+def _fitted(fits: _Fits, known: Scales) -> _Fit:
+    """First all settings but those ``known`` have small effects, then one after the other that strains this is given a large one."""
+    fit = fits.under(known)
     for _ in range(FEW):
-        strained = _most_strained(fit, runs, values)
+        strained = _most_strained(fit)
         if strained is None:
             return fit
-        wider = max(
-            (_fit(runs, values, {**fit.scales, strained: large}) for large in LARGE), key=lambda one: one.chance
-        )
-        if wider.chance < fit.chance + EVIDENCE:
+        wider = max((fits.under({**fit.scales, strained: large}) for large in LARGE), key=lambda one: one.best.chance)
+        if wider.best.chance < fit.best.chance + EVIDENCE:
             return fit
         fit = wider
     return fit
 
 
-def _most_strained(fit: _Fit, runs: Sequence[Observed], values: list[float]) -> Atom | None:
+def _most_strained(fit: _Fit) -> Atom | None:
     """The setting of small effect whose estimate is the furthest from nothing."""
-    _, weights = _solved(fit.shared, values, [fit.noise] * len(values))
+    weights = _backward(fit.best.lower, fit.best.white)
     found: dict[Atom, float] = {}
-    for run, weight in zip(runs, weights, strict=True):
+    for run, weight in zip(fit.runs, weights, strict=True):
         for one in run.config - fit.scales.keys():
             found[one] = found.get(one, 0.0) + weight
     return max(sorted(found), key=lambda one: abs(found[one]), default=None)
 
 
-def _fit(runs: Sequence[Observed], values: list[float], scales: Scales) -> _Fit:
-    shared = [
-        [_kernel(a.config, b.config, scales) + DRIFT**2 * (place + 1) for place, b in enumerate(runs[: number + 1])]
-        for number, a in enumerate(runs)
-    ]
-    chance, noise = max((_likelihood(shared, values, noise), noise) for noise in NOISES)
-    return _Fit(chance, noise, shared, scales)
+def _row(config: Config, runs: Sequence[Observed], scales: Scales) -> list[float]:
+    """How much a set's time varies together with each run's."""
+    return [_kernel(config, run.config, scales) for run in runs]
 
 
 def _kernel(a: Config, b: Config, scales: Scales) -> float:
     """How much two sets' times vary together."""
     common = a & b
-    count = len(common)
-    large = sum(scales[one] ** 2 - EFFECT**2 for one in common & scales.keys()) if scales else 0.0
-    own = OWN**2 if a == b else 0.0
-    return float(LEVEL**2 + EFFECT**2 * count + large + PAIR**2 * count * (count - 1) / 2 + own)
+    found = _small(len(common))
+    if common and scales:
+        for one, scale in scales.items():
+            if one in common:
+                found += scale * scale - EFFECT**2
+    return found + OWN**2 if a == b else found
 
 
-def _solved(shared: Rows, values: list[float], spreads: list[float]) -> tuple[Rows, list[float]]:
-    lower = _cholesky(shared, spreads)
-    return lower, _backward(lower, _forward(lower, values))
+@cache
+def _small(count: int) -> float:
+    """What two sets share by the level and ``count`` common settings, if all effects are small."""
+    return float(LEVEL**2 + EFFECT**2 * count + PAIR**2 * count * (count - 1) / 2)
 
 
-def _likelihood(shared: Rows, values: list[float], noise: float) -> float:
-    """The logarithm of the values' probability, but for a constant."""
-    lower = _cholesky(shared, [noise] * len(values))
-    white = _forward(lower, values)
-    usual = math.log(noise / USUAL) ** 2 / 2
-    return -sum(one * one for one in white) / 2 - sum(math.log(row[-1]) for row in lower) - usual
-
-
-def _cholesky(shared: Rows, spreads: list[float]) -> Rows:
-    """The lower triangle whose product with its own transpose is ``shared`` and the squares of ``spreads`` on the diagonal."""
-    lower: Rows = []
-    for i, row in enumerate(shared):
-        made: list[float] = []
-        for j in range(i):
-            above = lower[j]
-            made.append((row[j] - sum(map(mul, made, above))) / above[j])
-        made.append(math.sqrt(row[i] + spreads[i] ** 2 - sum(one * one for one in made)))
+def _cholesky(shared: Rows, spreads: Sequence[float], begun: Rows) -> Rows:
+    """The lower triangle whose product with its own transpose is ``shared`` and the squares of ``spreads`` on the diagonal; ``begun``: its first rows."""
+    lower = list(begun)
+    for row, spread in zip(shared[len(begun) :], spreads[len(begun) :], strict=True):
+        made = _forward(lower, row[:-1], [])
+        made.append(math.sqrt(row[-1] + spread**2 - sum(map(mul, made, made))))
         lower.append(made)
     return lower
 
 
-def _forward(lower: Rows, values: Sequence[float]) -> list[float]:
-    found: list[float] = []
-    for row, value in zip(lower, values, strict=True):
+def _forward(lower: Rows, values: Sequence[float], begun: Sequence[float]) -> list[float]:
+    """What the triangle makes the values of; ``begun``: the first of it."""
+    found = list(begun)
+    for row, value in zip(lower[len(begun) :], values[len(begun) :], strict=True):
         found.append((value - sum(map(mul, row, found))) / row[-1])
     return found
 
 
 def _backward(lower: Rows, values: Sequence[float]) -> list[float]:
-    found = list(values)
-    for i in reversed(range(len(found))):
-        found[i] = (found[i] - sum(lower[k][i] * found[k] for k in range(i + 1, len(found)))) / lower[i][i]
-    return found
+    """What the transposed triangle makes the values of."""
+    left, found = list(values), []
+    for row in reversed(lower):
+        found.append(left[-1] / row[-1])
+        left = [value - one * found[-1] for value, one in zip(left[:-1], row[:-1], strict=True)]
+    return found[::-1]

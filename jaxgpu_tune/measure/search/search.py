@@ -68,7 +68,6 @@ class Search:
             self._failures = self._failures.learnt(trial.config, self.good)
         else:
             self._runs.append(Observed(trial.config, math.log(trial.ms)))
-            self._estimate = None
 
     def ask(self, left: float, new: float = 1.0, hang: float = 1.0, width: int = 1) -> Step | None:
         """The next step; None: the search is over.
@@ -92,6 +91,7 @@ class Search:
         """Another search that was told what is expected of a step; to look ahead. Needs a run that ended well."""
         other = Search(self.starts, self.moves, self.risk)
         ms = math.exp(self.estimate.mean(step.config))
+        other._estimate = self.estimate
         for trial in (*self.trials, Trial(step.config, step.purpose, ms, "", seconds)):
             other.tell(trial)
         return other
@@ -99,8 +99,8 @@ class Search:
     @property
     def estimate(self) -> Estimate:
         """Of the search's own runs. Raises ValueError before any ended well."""
-        if self._estimate is None:
-            self._estimate = estimated(self._runs, self._large)
+        if self._estimate is None or len(self._estimate.runs) < len(self._runs):
+            self._estimate = estimated(self._runs, self._large, self._estimate)
         return self._estimate
 
     @property

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.search_worlds import ATOMS
-from jaxgpu_tune.measure.search.estimate import Observed, estimated
-from jaxgpu_tune.measure.search.trials import NOTHING
+from jaxgpu_tune.measure.search.estimate import (
+    DRIFT,
+    EFFECT,
+    FAR,
+    KNOWN,
+    LEVEL,
+    NOISES,
+    OWN,
+    PAIR,
+    ROUNDS,
+    USUAL,
+    Estimate,
+    Observed,
+    estimated,
+)
+from jaxgpu_tune.measure.search.trials import NOTHING, Config
+from tests.effort import examples
 
 ONE, TWO = frozenset(ATOMS[:1]), frozenset(ATOMS[1:2])
 
@@ -49,3 +65,73 @@ def test_noise_is_learnt_from_the_runs() -> None:
     wild = estimated(runs(*[(NOTHING, 100.0), (NOTHING, 106.0), (NOTHING, 97.0)] * 4))
     assert calm.noise < 0.003
     assert wild.noise > 0.01
+
+
+tried = st.builds(
+    Observed, st.sets(st.sampled_from(ATOMS[:6])).map(frozenset), st.floats(-0.5, 0.5).map(lambda one: 2.0 + one)
+)
+several = st.lists(tried, min_size=1, max_size=25)
+
+
+def kernel(a: Config, b: Config, scales: dict[object, float]) -> float:
+    """By its definition: a level, an effect of each common setting, a smaller one of each pair, and what is the set's own."""
+    each = sum(scales.get(one, EFFECT) ** 2 for one in a & b)
+    pairs = sum(1 for one in a & b for other in a & b if str(one) < str(other))
+    return LEVEL**2 + each + PAIR**2 * pairs + OWN**2 * (a == b)
+
+
+class Dense:
+    """The same estimate as textbooks write it: whole matrices, nothing kept."""
+
+    def __init__(self, found: Estimate) -> None:
+        self.found, self.configs = found, [run.config for run in found.runs]
+        self.values = np.array([run.log_ms for run in found.runs]) - found.centre
+        places = np.arange(1, len(self.configs) + 1)
+        self.shared = np.array([self.row(one) for one in self.configs]) + DRIFT**2 * np.minimum.outer(places, places)
+        spreads = np.full(len(places), found.noise)
+        for _ in range(ROUNDS):
+            left = np.abs(self.inverse(spreads) @ self.values) * spreads**2
+            spreads = found.noise * np.sqrt(np.maximum(1.0, left / (FAR * found.noise)))
+        self.inverted = self.inverse(spreads)
+
+    def row(self, config: Config) -> list[float]:
+        return [kernel(config, one, dict(self.found.scales)) for one in self.configs]
+
+    def inverse(self, spreads: np.ndarray) -> np.ndarray:
+        return np.linalg.inv(self.shared + np.diag(spreads**2))
+
+    def chance(self, noise: float) -> float:
+        inverse = self.inverse(np.full(len(self.values), noise))
+        fit = self.values @ inverse @ self.values - np.linalg.slogdet(inverse)[1]
+        return float(-fit / 2 - math.log(noise / USUAL) ** 2 / 2)
+
+    def difference(self, a: Config, b: Config) -> tuple[float, float]:
+        scales, shared = dict(self.found.scales), np.array(self.row(a)) - self.row(b)
+        own = kernel(a, a, scales) + kernel(b, b, scales) - 2 * kernel(a, b, scales)
+        return float(shared @ self.inverted @ self.values), math.sqrt(max(own - shared @ self.inverted @ shared, 0.0))
+
+
+@given(several, st.sampled_from([(), ATOMS[:1]]))
+@settings(max_examples=examples(50))
+def test_the_estimate_is_that_of_whole_matrices(told: list[Observed], large: tuple[object, ...]) -> None:
+    found = estimated(told, large)  # type: ignore[arg-type]
+    dense = Dense(found)
+    assert all(found.scales[one] == KNOWN for one in large)  # type: ignore[index]
+    assert dense.chance(found.noise) == pytest.approx(max(map(dense.chance, NOISES)), rel=1e-9, abs=1e-9)
+    for one in (NOTHING, ONE, ONE | TWO):
+        assert found.difference(one, TWO) == pytest.approx(dense.difference(one, TWO), abs=1e-7)
+
+
+@given(several, several, several)
+@settings(max_examples=examples(50))
+def test_going_on_with_the_work_of_other_runs_changes_nothing(
+    both: list[Observed], before: list[Observed], after: list[Observed]
+) -> None:
+    """Of runs that begin alike, as a search that looks ahead and then goes another way."""
+    once = estimated([*both, *after])
+    again = estimated([*both, *after], (), estimated([*both, *before], (), estimated(both)))
+    assert again.runs == once.runs
+    assert (again.noise, again.scales) == (once.noise, once.scales)
+    for one in (NOTHING, ONE, ONE | TWO):
+        assert again.mean(one) == pytest.approx(once.mean(one), abs=1e-9)
+        assert again.difference(one, TWO) == pytest.approx(once.difference(one, TWO), abs=1e-9)
