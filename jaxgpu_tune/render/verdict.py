@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..knowledge.gains import Gain, gains_of
 from ..model import Machine, Report
+from ..planning.merging.told import YIELDS
 from ..planning.request import is_off
 from .parts import by_owner
 
@@ -42,6 +43,8 @@ def headline(report: Report) -> str:
     ]
     if not parts or _preset_is_unmet(report):
         parts.append(_nothing(report, alone=not parts))
+    if kept := sum(finding.code == YIELDS for finding in report.findings):
+        parts.append(f"{kept} of yours kept, which the preset would set otherwise")
     return f"{report.preset}: {_state(report)}; {', '.join(parts)}."
 
 

@@ -16,6 +16,7 @@ from jaxgpu_tune.render.environ import FORMATS, PARSED, render_environ
 from jaxgpu_tune.render.html import render_html
 from jaxgpu_tune.render.parts import machine_line
 from jaxgpu_tune.render.text import findings_text, render_details, render_text
+from tests.fleet import machine
 
 MACHINES = Path(__file__).resolve().parent.parent / "machines"
 LONG = "--xla_gpu_enable_latency_hiding_scheduler"
@@ -149,6 +150,17 @@ def test_text_of_an_empty_plan_is_short() -> None:
     first, second = render_text(EMPTY, 80).split("\n")
     assert first == "fsdp: planned, not applied; nothing is set."
     assert second.endswith("jaxgpu-tune plan fsdp -v")
+
+
+def test_what_is_set_already_and_wins_over_the_preset_is_said_at_once() -> None:
+    """The value of a container image, for example."""
+    set_already = {"XLA_FLAGS": "--xla_gpu_command_buffer_scheduling_mode=SERIALIZE"}
+    first = render_text(
+        jaxgpu_tune.plan("simulation", machine=machine("H200", 1), environ=set_already), 200
+    ).splitlines()[0]
+    assert first == (
+        "simulation: planned, not applied; nothing is set, 1 of yours kept, which the preset would set otherwise."
+    )
 
 
 def test_the_machine_is_one_line() -> None:

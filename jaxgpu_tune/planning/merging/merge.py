@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ...model import Decision, Finding
-from ...wording import written
 from ..base.wish import Outcome, Wish, together
-from ..release.target import Target, same
+from ..release.target import Target
 from ..settings.from_arguments import GUARD_OPTIONS
 from ..settings.pool_variables import FRACTION_NAMES
 from ..xla_flags.grammar import quote
+from .told import equal, list_steps, overruled, repeats, shown, text_of, yielding
 
 __all__ = ["RANKS", "merge", "shown", "text_of"]
 
@@ -92,7 +92,7 @@ def _winner(group: list[Wish], rank: dict[str, int]) -> Wish:
 
 
 def _assigned(group: list[Wish], winner: Wish, target: Target) -> tuple[Finding, ...]:
-    if all(_equal(wish, winner, target) for wish in group):
+    if all(equal(wish, winner, target) for wish in group):
         return ()
     message = f"{shown(winner)} is the scheduler's assignment and is never overwritten."
     return (Finding("scheduler-assigned", "warning", message),)
@@ -175,21 +175,8 @@ def _remove(group: list[Wish], winner: Wish) -> Outcome:
         decisions.append(winner._replace(name=name).decided(None, "removed", reason))
         if former and winner.kind != "xla_flag":
             gone.append(winner._replace(name=name))
-    told = _overruled([w for w in group if w.origin == "request"], winner)
+    told = overruled([w for w in group if w.origin == "request"], winner)
     return Outcome(tuple(gone), tuple(decisions), tuple(told))
-
-
-def _overruled(losers: Iterable[Wish], winner: Wish) -> Iterator[Finding]:
-    """What was set or asked for before and gives way is told; what an earlier call gave way to was told then."""
-    for loser in {(w.name, w.origin): w for w in losers if w.value is not None}.values():
-        if loser.origin == "existing":
-            message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
-            code = "request-holds" if winner.origin == "request" else "overruled"
-            yield Finding(code, "warning", message, "Set it in one place only.")
-        elif loser.origin == "request" and winner.origin == "argument":
-            what = "it is removed" if winner.value is None else f"{shown(winner)} ({winner.source}) takes its place"
-            message = f"{shown(loser)} was {loser.reason}; {what}."
-            yield Finding("overruled", "warning", message, "Ask for it in one place only.")
 
 
 def _adds_up(group: list[Wish], target: Target) -> bool:
@@ -201,7 +188,7 @@ def _adds_up(group: list[Wish], target: Target) -> bool:
 
 def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
     existing = [w for w in group if w.origin == "existing"]
-    return bool(existing) and all(w.name == winner.name for w in existing) and _equal(existing[-1], winner, target)
+    return bool(existing) and all(w.name == winner.name for w in existing) and equal(existing[-1], winner, target)
 
 
 def _keep(group: list[Wish], winner: Wish, target: Target) -> Outcome:
@@ -210,11 +197,11 @@ def _keep(group: list[Wish], winner: Wish, target: Target) -> Outcome:
     in_steps = any(w.given is not None for w in last.values())
     beside = [w for w in group if w.name not in last]
     unmet = _outdone(beside, existing[-1]) if beside else Outcome()
-    overruled = _overruled((w for w in group if w.origin == "request" and not _equal(w, winner, target)), winner)
+    losing = overruled((w for w in group if w.origin == "request" and not equal(w, winner, target)), winner)
     return Outcome(
         (*(w for w in existing if in_steps or last[w.name] is w), *unmet.wishes),
         (*(_kept(wish, group, target, in_steps=in_steps) for wish in last.values()), *unmet.decisions),
-        (*overruled, *(_steps(existing) if in_steps else _repeats(existing, last))),
+        (*losing, *yielding(group, winner, target), *(list_steps(existing) if in_steps else repeats(existing, last))),
     )
 
 
@@ -229,33 +216,18 @@ def _outdone(beside: list[Wish], by: Wish) -> Outcome:
 
 
 def _kept(wish: Wish, group: list[Wish], target: Target, *, in_steps: bool) -> Decision:
-    losers = [w for w in group if w.origin != "existing" and not _equal(w, wish, target)]
+    losers = [w for w in group if w.origin != "existing" and not equal(w, wish, target)]
     reason = (wish.reason if wish.translated else "set already") + _named(losers)
     said = (w.given or text_of(w) or "" for w in group if w.origin == "existing" and w.name == wish.name)
     return wish.decided(" ".join(said) if in_steps else text_of(wish), "kept", reason)
 
 
-def _repeats(existing: list[Wish], last: dict[str, Wish]) -> Iterator[Finding]:
-    for wish in existing:
-        winner = last[wish.name]
-        if winner is not wish and winner.value != wish.value:
-            message = f"{shown(wish)} is given again: XLA has {shown(winner)} in the end, which alone is kept."
-            yield Finding("repeated-flag", "note", message)
-
-
-def _steps(existing: list[Wish]) -> Iterator[Finding]:
-    for wish in existing:
-        if wish.given is not None and not wish.translated:
-            message = f"{shown(wish)} changes the list that stands before it: all are kept as they are."
-            yield Finding("repeated-flag", "note", message)
-
-
 def _set(group: list[Wish], winner: Wish, target: Target) -> Outcome:
     built_on = {winner.name} if winner.given is not None else set()
     beside = [w for w in group if w is not winner and not (w.origin in GIVEN and w.name in built_on)]
-    others = [w for w in beside if not _equal(w, winner, target)]
+    others = [w for w in beside if not equal(w, winner, target)]
     beaten = {w.name: w for w in group if w.name != winner.name}
-    told, gone = tuple(_overruled(others, winner)), _unset(winner, beaten)
+    told, gone = tuple(overruled(others, winner)), _unset(winner, beaten)
     reason = f"{shown(winner)} ({winner.source}) decides the same thing and wins"
     dropped = tuple(w.decided(None, "dropped", reason) for w in beaten.values())
     if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
@@ -270,29 +242,5 @@ def _unset(winner: Wish, names: Iterable[str]) -> tuple[Wish, ...]:
     return tuple(winner._replace(name=name, value=None) for name in names) if winner.kind == "env" else ()
 
 
-def _equal(left: Wish, right: Wish, target: Target) -> bool:
-    if left.name != right.name or left.value is None or right.value is None:
-        return left.name == right.name and left.value == right.value
-    spec = target.flag(left.name) if left.kind == "xla_flag" else None
-    return same(spec, left.value, right.value) if spec is not None else bool(left.value == right.value)
-
-
 def _named(losers: list[Wish]) -> str:
     return "; wins over " + ", ".join(f"{shown(w)} ({w.source})" for w in losers) if losers else ""
-
-
-def shown(wish: Wish) -> str:
-    """A wish as a person would write it."""
-    from ..base.secrets import shown_value
-
-    text = shown_value(wish.name, text_of(wish)) if wish.kind == "env" else wish.given or text_of(wish)
-    return written(wish.kind, wish.name, text)
-
-
-def text_of(wish: Wish) -> str | None:
-    """The text that is emitted for a wish's value."""
-    if wish.value is None or isinstance(wish.value, str):
-        return wish.value
-    if isinstance(wish.value, bool):
-        return "true" if wish.value else "false"
-    return str(wish.value)

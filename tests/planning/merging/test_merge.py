@@ -102,7 +102,7 @@ OVERRULED, HOLDS = [("overruled", "warning")], [("request-holds", "warning")]
         ("existing:a argument:b", "existing", "b", "set", OVERRULED),
         ("existing:a argument:a", "existing", "a", "kept", []),
         ("existing:a request:b", "existing", "b", "set", HOLDS),
-        ("existing:a preset:b", "existing", "a", "kept", []),
+        ("existing:a preset:b", "existing", "a", "kept", [("preset-yields", "note")]),
         ("existing:a preset:b", "preset", "b", "set", OVERRULED),
         ("request:a argument:b", "existing", "b", "set", OVERRULED),
         ("request:a argument:a", "existing", "a", "set", []),
@@ -114,7 +114,7 @@ OVERRULED, HOLDS = [("overruled", "warning")], [("request-holds", "warning")]
     ],
 )
 def test_who_wins_and_who_is_told(group: str, prefer: Any, value: str | None, status: str, told: list[Any]) -> None:
-    """Arguments, then what earlier calls asked for, then what is set and the preset, in either order; presets give way silently."""
+    """Arguments, then what earlier calls asked for, then what is set and the preset, in either order; that a preset gives way is a note."""
     wishes = [
         wish(origin, None if text == "-" else text) for origin, _, text in (one.partition(":") for one in group.split())
     ]
