@@ -228,6 +228,10 @@ GRAPHS = "--xla_gpu_graph_level=0"
         ),
         ("python", "flags = [\n    # one\n    'GRAPHS',\n]\nenv_vars['XLA_FLAGS'] += ' '.join(flags)\n"),
         ("python", "job(env={'XLA_FLAGS': 'GRAPHS'}, XLA_FLAGS='GRAPHS')\n"),
+        ("python", "import os\nos.environ['XLA_FLAGS'] = ' '.join(base + ['GRAPHS'])\n"),
+        ("python", "import os\nos.environ['XLA_FLAGS'] = ' '.join(['GRAPHS', *more] + base)\n"),
+        ("python", "import os\nos.environ['XLA_FLAGS'] = mine or 'GRAPHS'\n"),
+        ("python", "import os\nall = []\nall.append('GRAPHS')\nos.environ['XLA_FLAGS'] = ' '.join(all)\n"),
         ("python", "monkeypatch.setenv('XLA_FLAGS', 'GRAPHS' if a else f'{b} GRAPHS')\n"),
         ("shell", 'out=$(XLA_FLAGS="GRAPHS" python x.py | grep y)\n'),
         (
