@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
+from jaxgpu_tune.planning.in_force import InForce, Settled, in_force
 from tests.fleet import decision
 
 H100 = {
@@ -69,3 +70,7 @@ def test_a_preset_may_allow_more_than_the_gpu_has(tmp_path: Path) -> None:
     assert decision(report, "XLA_CLIENT_MEM_FRACTION").value == "2"
     with pytest.raises(jaxgpu_tune.BadSetting, match="whole GPU"):
         jaxgpu_tune.plan(machine=H100, environ={"TF_FORCE_UNIFIED_MEMORY": "0"}, memory_fraction=2.0)
+
+
+def test_nothing_is_in_force_by_itself() -> None:
+    assert in_force(Settled.of(())) == InForce() == InForce(False, False, False, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jaxgpu_tune
 from jaxgpu_tune.arguments import Arguments
-from jaxgpu_tune.errors import BadSetting, UnknownPreset
+from jaxgpu_tune.errors import BadSetting, UnknownArgument, UnknownPreset
 from jaxgpu_tune.planning.request import MOST, Request, check_switch, chosen_preset, is_off, make_request
 
 
@@ -127,3 +127,19 @@ def test_what_lasts_is_what_is_not_of_one_call_alone(given_as: dict[str, str]) -
     assert {*request.lasting} == {*given_as} - {"prefer", "strict", "probe", "late", "machine"}
     assert make_request("fsdp", given_as).lasting == {"preset": "fsdp", **request.lasting}
     assert "machine" not in Request(arguments={"machine": "a", "late": "warn", "preset": "auto"}).lasting
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("devicez", "Did you mean devices=?"),
+        ("Preallocate", "Did you mean preallocate=?"),
+        ("qqq", "The arguments are: "),
+    ],
+)
+def test_an_argument_that_there_is_not_is_told_with_the_nearest(name: str, hint: str) -> None:
+    with pytest.raises(UnknownArgument) as raised:
+        jaxgpu_tune.plan(**{name: 1})  # type: ignore[arg-type]
+    (finding,) = raised.value.findings
+    assert (finding.code, finding.severity) == ("unknown-argument", "error")
+    assert finding.message == f"There is no argument {name!r}." and finding.hint.startswith(hint)

@@ -191,6 +191,20 @@ def test_the_optimization_level(jaxlib: str, expected: dict[str, Any]) -> None:
     assert options(jaxlib=jaxlib, jax_config={"jax_optimization_level": "O1"}) == expected
 
 
+def test_each_level_and_effort_goes_by_its_own_name() -> None:
+    """What is not stated is not said."""
+    both = {"jax_optimization_level": "O2", "jax_memory_fitting_level": "O3"}
+    assert options(jax_config=both) == {"optimization_level": "O2", "memory_fitting_level": "O3"}
+    assert options(jaxlib="0.11.0", jax_config=both) == {"optimization_level": 29, "memory_fitting_level": 39}
+    fitting = {"jax_memory_fitting_level": "O0"}
+    assert options(jaxlib="0.11.0", jax_config=fitting) == {"memory_fitting_level": 9}
+    efforts = {"jax_exec_time_optimization_effort": 0.5, "jax_memory_fitting_effort": 0.25}
+    assert options(jaxlib="0.5.1", jax_config=efforts) == {
+        "exec_time_optimization_effort": 0.5,
+        "memory_fitting_effort": 0.25,
+    }
+
+
 def test_variables_and_other_options_are_left_out() -> None:
     found = options(
         preset="debug", memory_fraction=0.5, env={"NCCL_DEBUG": "INFO"}, jax_config={"jax_enable_x64": True}

@@ -11,6 +11,7 @@ from jaxgpu_tune.planning.settings.pool_variables import (
     NEW_FRACTION,
     OLD_FRACTION,
     PREALLOCATE,
+    _check_preallocate,
     fraction_name,
 )
 from tests.fleet import codes, decision, machine
@@ -128,3 +129,24 @@ def test_r35_the_name_of_the_fraction_that_is_asked_for(jaxlib: str | None, ther
         report = plan("auto", machine=machine(count=1, jaxlib=jaxlib), environ=environ, memory_fraction=0.7)
         final = {**environ, **report.environ}
         assert {one: final.get(one) for one in FRACTION_NAMES if final.get(one)} == {name: "0.7"}
+
+
+@pytest.mark.parametrize(
+    ("text", "used", "hint"),
+    [
+        ("false", "false", ""),
+        ("0", "0", ""),
+        ("true", "true", ""),
+        ("FALSE", "false", ""),
+        (" off ", "false", ""),
+        ("no", "false", ""),
+        ("flase", "flase", "Did you mean false?"),
+        ("ture", "ture", "Did you mean true?"),
+        ("zzz", "zzz", "Write true or false."),
+    ],
+)
+def test_a_word_for_preallocation_is_what_jaxlib_takes_it_for(text: str, used: str, hint: str) -> None:
+    """What was meant is used where it is plain; else the nearest word is named."""
+    found = _check_preallocate(text)
+    assert (found.value, found.hint) == (used, hint)
+    assert bool(found.note) is (text not in ("false", "0", "true"))
