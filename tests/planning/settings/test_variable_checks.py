@@ -218,3 +218,14 @@ def test_a_slip_in_a_name_of_our_own_names_the_right_one(name: str, place: int) 
     assert found is not None and found.code == "unknown-variable" and found.hint == f"Did you mean {name}?"
     other = name_finding("JAXGPU_TUNE_QQQQQQQQQQ", JAXLIB)
     assert other is not None and other.hint.startswith("Its variables are JAXGPU_TUNE, JAXGPU_TUNE_PRESET and")
+
+
+@pytest.mark.parametrize(("words", "number"), [("true yes on y t", "1"), ("false no off n f", "0")])
+def test_a_word_where_a_number_is_read_is_the_number_that_is_meant(words: str, number: str) -> None:
+    """Its reader would take every word for 0, or for nothing."""
+    for word in words.split():
+        for text in (word, word.upper(), f" {word} "):
+            found = checked(SWITCH, text)
+            assert (found.value, found.problem) == (number, "") and f"{number} is used" in found.note
+    for other in ("ff", "rue", "es", "maybe"):
+        assert checked(SWITCH, other).problem

@@ -319,3 +319,15 @@ def test_a_quote_behind_a_blank_is_a_value_or_one_around_flags(
     """It closes what an earlier one opened, or opens around the next flag: then the value is missing."""
     result = read(given_text)
     assert texts(result) == expected and set(codes(result)) == found
+
+
+SPEAKS_FOR_ITSELF = {"backslash-newline", "blank-in-list", "flag-name", "lone-dashes", "missing-dashes", "odd-blank"}
+SPEAKS_FOR_ITSELF |= {"quote-within", "separator", "text-behind-quote", "unclosed-quote", "variable-in-value"}
+SPEAKS_FOR_ITSELF |= {"wrapped-in-quotes", "wrong-dashes"}
+
+
+@pytest.mark.parametrize(("code", "given_text", "_"), DAMAGE)
+def test_what_does_not_speak_for_itself_says_what_to_do(code: str, given_text: str, _: list[str]) -> None:
+    """In a sentence."""
+    for finding in read(given_text).findings:
+        assert bool(finding.hint) is (code not in SPEAKS_FOR_ITSELF) and finding.hint[-1:] in ("", ".", '"')
