@@ -23,6 +23,15 @@ import yaml
 START = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "GONE": "x"}
 PRINT = f"{sys.executable} -c 'import json, os; print(json.dumps(dict(os.environ)))'"
 
+PIECES = "ab01 =-_,:.#'\"`$\\!%&*()[]{}<>|;~?^@\n\r\t\x01\x1b\x7f\x85é–‘’“„\u2028\ufeff😀"
+PIECES_OF_WORDS = ["$HOME", "${HOME}", "$(HOME)", "$$", "$(id)", "`id`", "\\'", "''", " #", "%HOME%", "--xla_a=1"]
+"""What shells, containers and readers of files take for something else."""
+CARRIED = {
+    "C0": "--xla_gpu_autotune_level=2 --xla_dump_to='/tmp/a b'",
+    "C1": '{"XLA_FLAGS":[null,"--xla_b=\\"x y\\""]}',
+    "C2": "--xla_gpu_enable_command_buffer= --xla_a=b",
+}
+"""What this library really emits; flags, JSON, an empty member of a list; every format carries it."""
 Variables = dict[str, str]
 
 

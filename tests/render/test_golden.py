@@ -22,7 +22,11 @@ from tests.render import comparisons, profiles
 from tests.render.test_tuned import TOLD, trial
 
 GOLDEN = Path(__file__).with_name("golden")
+
+
 BARE = Profile()
+
+
 ONE = profiles.WHOLE._replace(
     gpus=profiles.WHOLE.gpus[:1],
     ranks=(),
@@ -38,12 +42,18 @@ ONE = profiles.WHOLE._replace(
     error=None,
     advice=(),
 )
+
+
 SEARCHED: dict[str, Any] = {
     **TOLD,
     "settings": [["env", "X", "<x>"], ["xla_flag", "xla_a", "1"]],
     "trials": [*TOLD["trials"], trial("slow", 40.0, "prune"), trial("fast", 5.0, "toggle")],
 }
+
+
 UNPROVED = {**TOLD, "path": None, "hazards": [], "findings": [], "did": TOLD["did"][:1], "settings": [], "contests": []}
+
+
 READ_BACK = Verification(
     (
         Verified("xla_flag", "xla_a", "1", "effective", "XLA's options hold it", "1"),
@@ -54,6 +64,8 @@ READ_BACK = Verification(
     "gpu",
     8,
 )
+
+
 SHOWN: dict[str, Callable[[], str]] = {
     "profile.txt": lambda: profile_text(profiles.WHOLE, 100),
     "profile-narrow.txt": lambda: profile_text(profiles.WHOLE, 72),
@@ -87,15 +99,6 @@ def test_what_is_shown(name: str) -> None:
         GOLDEN.mkdir(exist_ok=True)
         (GOLDEN / name).write_text(text, encoding="utf-8")
     assert text == (GOLDEN / name).read_text(encoding="utf-8")
-
-
-def test_the_page_is_whole() -> None:
-    """What its template asks for is put in, and every block of the timeline can be read back."""
-    page = profile_page(profiles.WHOLE)
-    assert not any(mark in page for mark in ("@DATA@", "@BODY@", "@TITLE@"))
-    assert "<title>python train.py &lt;x&gt;</title>" in page
-    assert "<details>" not in page and page.count("<details open>") == 2
-    assert "<title>step</title>" in profile_page(BARE._replace(function="step"))
 
 
 def test_every_golden_file_is_shown() -> None:

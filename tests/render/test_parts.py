@@ -18,9 +18,14 @@ from jaxgpu_tune.render.parts import (
     machine_line,
     size_text,
 )
+from tests.render.written import FULL
 
 STATUSES = ("set", "kept", "merged", "default", "absent", "unmet", "translated", "dropped", "removed", "late")
+
+
 ORIGINS = {"preset fsdp": "preset", "argument flags": "argument", "XLA_FLAGS": "existing"}
+
+
 DECISIONS = st.lists(
     st.builds(
         Decision,
@@ -119,3 +124,11 @@ def test_a_process_among_others(processes: Processes, text: str | None) -> None:
     """One alone is not worth a word, nor GPUs that are all that are there."""
     found = machine_facts(Machine(gpus=tuple(map(Gpu, range(4))), processes=processes))
     assert found[3:] == ([] if text is None else [text])
+
+
+def test_the_machine_is_one_line() -> None:
+    """Equal GPUs are counted; the process is named only where there are several."""
+    assert machine_line(FULL.machine) == (
+        "2 x NVIDIA H100 (cc 9.0, 80 GiB), jax unknown, jaxlib 0.5.1, jax-cuda12-pjrt 0.5.1, process 1 of 2 (slurm)"
+    )
+    assert machine_line(Machine(gpus=())).startswith("no GPU, ")

@@ -1,0 +1,97 @@
+"""The first lines of a report: what was done, and what it is worth here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jaxgpu_tune
+from jaxgpu_tune.knowledge.gains import Gain
+from jaxgpu_tune.model import Decision, Machine, Report
+from jaxgpu_tune.render.text import render_text
+from jaxgpu_tune.render.verdict import _listed, headline, worth
+from tests.fleet import machine
+from tests.render.written import EMPTY
+
+MACHINES = Path(__file__).resolve().parent.parent / "machines"
+
+
+@pytest.mark.parametrize(
+    ("place", "told"), [("no_gpu", "there is no NVIDIA GPU here, so the preset sets nothing."), ("b200x8", "1 set, the preset sets nothing.")]
+)  # fmt: skip
+def test_what_is_asked_for_does_not_hide_that_the_preset_sets_nothing(place: str, told: str) -> None:
+    """The first line says both."""
+    report = jaxgpu_tune.plan("fsdp", environ={}, machine=MACHINES / f"{place}.json", flags={"xla_dump_to": "x"})
+    assert " ".join(render_text(report, 200).split()).partition(" Asked")[0].partition(" warning")[0].endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("preset", "place", "jaxlib", "told"),
+    [
+        ("fsdp", "h200x2_captured", "0.11.2", "Measured on 2 x H200, jaxlib 0.11.2: "),
+        ("fsdp", "h200x2_captured", "0.11.0", "Not measured on 2 x H200, jaxlib 0.11.0. On 2 x H200, jaxlib 0.11.2: "),
+        ("fsdp", "h100x8", "0.11.2", "Not measured on 8 x H100 80GB HBM3, jaxlib 0.11.2. On 2 x H200"),
+        ("jax-nccl", "h100x8", "0.5.1", "Not measured on 8 x H100"),
+        ("auto", "h100x8", "0.11.2", "nothing is set"),
+    ],
+)
+def test_the_verdict_says_what_it_is_worth_here(preset: str, place: str, jaxlib: str, told: str) -> None:
+    """Only a measurement on as many such GPUs and on this jaxlib counts as made here."""
+    report = jaxgpu_tune.plan(preset, environ={}, machine=MACHINES / f"{place}.json", jaxlib=jaxlib)
+    assert told in " ".join(render_text(report, 200).split())
+
+
+def test_what_is_set_already_and_wins_over_the_preset_is_said_at_once() -> None:
+    """The value of a container image, for example."""
+    set_already = {"XLA_FLAGS": "--xla_gpu_command_buffer_scheduling_mode=SERIALIZE"}
+    made = jaxgpu_tune.plan("simulation", machine=machine("H200", 1), environ=set_already)
+    assert headline(made) == (
+        "simulation: planned, not applied; nothing is set, 1 of yours kept, which the preset would set otherwise."
+    )
+
+
+def report(*statuses: str, origin: str = "preset", **more: Any) -> Report:
+    """With a decision of each status."""
+    decisions = [Decision("xla_flag", f"xla_{n}", "1", s, "", "preset fsdp", origin) for n, s in enumerate(statuses)]
+    return EMPTY._replace(decisions=tuple(decisions), **more)
+
+
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        (report("set", "set", applied=True), "fsdp: applied; 2 set."),
+        (report("merged", "set"), "fsdp: planned, not applied; 1 set, 1 merged with yours."),
+        (report(), "fsdp: planned, not applied; nothing is set."),
+        (
+            report(machine=Machine(gpus=())),
+            "fsdp: planned, not applied; there is no NVIDIA GPU here, so nothing is set.",
+        ),
+        (
+            report("set", inputs={"environ": {"JAXGPU_TUNE": "off"}}),
+            "fsdp: not applied, since JAXGPU_TUNE is off; 1 would be set.",
+        ),
+    ],
+)
+def test_the_headline_counts_what_became_of_settings(made: Report, line: str) -> None:
+    assert headline(made) == line
+
+
+def test_what_sets_nothing_is_worth_nothing_and_what_was_not_measured_says_how() -> None:
+    """A setting that was asked for is none of the preset's; no measurement names a command that makes one."""
+    assert worth(report()) == worth(report("set", origin="argument")) == worth(report("unmet")) == ""
+    assert "jaxgpu-tune compare none mine -- COMMAND" in worth(report("set", preset="mine"))
+
+
+@given(st.permutations(range(5)))
+def test_the_first_three_measurements_are_named(order: list[int]) -> None:
+    """Those that are undecided come last; the others keep their order."""
+    gains = [
+        Gain("p", f"w{n}", "NVIDIA H200", 2, "1", 1.0 + n, 1, 9, 6, "undecided" if n > 2 else "faster") for n in order
+    ]
+    named = _listed(gains).split("; ")
+    assert [one.split()[0] for one in named[:3]] == [f"w{n}" for n in order if n < 3]
+    assert named[3:] == ["2 more"]
