@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
-from jax.sharding import Mesh
 
-from jaxgpu_tune.comms import AllReduce
 from jaxgpu_tune.comms.choice import MeshFacts, against_facts, against_message, against_rows, kernel_for
-from jaxgpu_tune.comms.shapes import Shape, one_shot_bytes
+from jaxgpu_tune.comms.shapes import one_shot_bytes
 
 FINE = MeshFacts(
     world=2,
@@ -142,75 +137,3 @@ def test_large_messages_go_in_two_steps_where_that_moves_less() -> None:
         assert kernel_for(most, world) == "one-shot"
         assert kernel_for(2 * most, world) == "two-shot"
         assert kernel_for(most + 16, world) == "two-shot"
-
-
-@pytest.mark.parametrize("world", [2, 4, 8])
-@pytest.mark.parametrize("max_bytes", [16, 4096, 1 << 18, 1 << 20, (1 << 20) + 16, 1 << 24])
-def test_every_message_fits_its_region(world: int, max_bytes: int) -> None:
-    """Whatever the kernel, at every size from one vector to max_bytes, near the powers of two."""
-    region = Shape(world, max_bytes).region
-    near = {max(16, min(max_bytes, (1 << power) + 16 * step)) for power in range(4, 25) for step in (-1, 0, 1)}
-    for size in {*near, max_bytes}:
-        vectors = size // 16
-        assert (2 * -(-vectors // world) if kernel_for(size, world) == "two-shot" else vectors) <= region, size
-        if not against_rows((vectors, 8), jnp.bfloat16, jnp.bfloat16, world):
-            assert vectors <= region, f"fused, {size}"
-
-
-def mesh() -> Mesh:
-    """Of the one device that is always there."""
-    return Mesh(np.array(jax.devices()[:1]), ("tp",))
-
-
-def test_explain_says_which_path_and_why() -> None:
-    """Here it is lax.psum, since there is no GPU."""
-    comm = AllReduce(mesh(), "tp")
-    reason = "AllReduce over 'tp', 1 ranks: lax.psum, since the devices are cpu, not NVIDIA GPUs."
-    assert comm.explain() == comm.explain(jax.ShapeDtypeStruct((8, 4096), jnp.bfloat16)) == reason
-
-
-def test_explain_says_which_kernel() -> None:
-    """And why a message goes by lax.psum though others do not."""
-    comm = AllReduce(mesh(), "tp")
-    comm._setup = comm._setup._replace(objection="", shape=Shape(4, 1 << 20))
-    assert comm.explain().endswith("4 ranks: kernels for messages up to 1048576 bytes, lax.psum above.")
-    told = {rows: comm.explain(jax.ShapeDtypeStruct((rows, 4096), jnp.bfloat16)) for rows in (8, 128, 256)}
-    assert told[8].endswith("the one-shot kernel for 65536 bytes of bfloat16.")
-    assert told[128].endswith("the two-shot kernel for 1048576 bytes of bfloat16.")
-    assert told[256].endswith("lax.psum, since 2097152 bytes, more than max_bytes=1048576.")
-    rows = [jax.ShapeDtypeStruct((rows, 4096), jnp.bfloat16) for rows in (8, 128, 256)]
-    fused = [comm.explain(x, jnp.ones(4096)) for x in rows]
-    assert fused[0].endswith("the fused kernel for 65536 bytes of bfloat16.")
-    apart = "addition and norm apart, since 1048576 bytes go in two steps; the fused kernel is for up to"
-    assert f"the two-shot kernel for 1048576 bytes of bfloat16, {apart}" in fused[1] and fused[2] == told[256]
-    comm._setup = comm._setup._replace(backend="ffi")
-    assert "4 ranks, backend 'ffi': kernels for" in comm.explain()
-
-
-def test_wrong_arguments_are_told_all_at_once() -> None:
-    """What was given and what is allowed, whatever its type."""
-    with pytest.raises(
-        ValueError,
-        match=r"'dp' is none.*'tp'.*max_bytes: 100.*multiple of 16.*timeout: -1.*at most 3600.*backend: 'nccl'.*'ptx', 'ffi'",
-    ):
-        AllReduce(mesh(), "dp", 100, timeout=-1, backend="nccl")
-    wrong: dict[str, Any] = {"timeout": "60", "backend": [], "fence": "no", "untested": 1, "max_bytes": 2.0**20}
-    for given in ({"mesh": jax.devices(), "axis": "tp"}, {"mesh": mesh(), "axis": ["tp"]}):
-        with pytest.raises(ValueError, match=r"^(mesh|axis): \[.*allowed: ") as raised:
-            AllReduce(**given, **wrong)
-        assert all(f"; {name}: {value!r}; allowed: " in str(raised.value) for name, value in wrong.items())
-
-
-@pytest.mark.parametrize("shapes", [((8, 64), (8, 32), (64,)), ((8, 64), (8, 64), (8,)), ((), (), ())])
-def test_rows_that_do_not_fit_are_refused(shapes: tuple[tuple[int, ...], ...]) -> None:
-    """On every path alike."""
-    with pytest.raises(ValueError, match="must be alike"):
-        AllReduce(mesh(), "tp").psum_add_rmsnorm(*map(jnp.ones, shapes))
-
-
-@pytest.mark.parametrize("eps", [-1e-6, float("nan"), float("inf")])
-def test_an_eps_that_is_none_is_refused(eps: float) -> None:
-    """On every path alike, and with what else is wrong."""
-    x = jnp.ones((8, 64))
-    with pytest.raises(ValueError, match=r"must be alike.*; eps: .*at least 0"):
-        AllReduce(mesh(), "tp").psum_add_rmsnorm(x, x, x, eps)

@@ -12,7 +12,6 @@ from jax.sharding import Mesh
 
 from jaxgpu_tune.comms import AllReduce, ffi
 from jaxgpu_tune.comms.exchange import Exchange
-from jaxgpu_tune.comms.kept import kept
 from jaxgpu_tune.comms.launch import Setup
 from jaxgpu_tune.comms.shapes import Shape
 from tests.child import told
@@ -152,11 +151,3 @@ def test_a_build_that_fails_is_told_with_the_compilers_words(
     comm._start(mesh, Exchange(mesh))
     assert "load_launcher failed" in comm.explain() and "nonsense" in comm.explain()
     assert compiler in comm.explain()
-
-
-def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor read: a library in the present folder may be anybody's. Older releases of platformdirs then give a relative path."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("platformdirs.user_cache_path", Path)
-    assert [kept("so", "a", lambda made=made: made) for made in (b"first", b"again")] == [b"first", b"again"]
-    assert not list(tmp_path.iterdir())

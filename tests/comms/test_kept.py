@@ -89,3 +89,13 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(module.os, "replace", full)
     assert kept("so", "another", lambda: b"code") == b"code"
     assert len(list(folder.iterdir())) == 1
+
+
+def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor read: a library in the present folder may be anybody's. Older releases of platformdirs then give a relative path."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("platformdirs.user_cache_path", Path)
+    assert [kept("so", "a", lambda made=made: made) for made in (b"first", b"again")] == [b"first", b"again"]
+    assert not list(here.iterdir())

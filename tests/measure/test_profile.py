@@ -171,28 +171,3 @@ def test_its_page_stands_alone() -> None:
     assert parser.open == [] and parser.loads == []
     assert "@" not in page.split("<style>")[0] and "@DATA@" not in page and "<train>" not in page
     assert page.count("</script>") == 1
-
-
-def test_the_timeline_has_whole_lanes_of_two_steps() -> None:
-    """Blocks of a lane do not overlap; communication has a lane of its own."""
-    lanes = both().timeline.lanes
-    assert {(lane.gpu[-1], lane.name) for lane in lanes} >= {
-        ("0", "computing"),
-        ("0", "communication"),
-        ("1", "computing"),
-    }
-    for lane in lanes:
-        ends = [block.start_us + block.length_us for block in lane.blocks]
-        assert all(end <= block.start_us + 1e-6 for end, block in zip(ends, lane.blocks[1:], strict=False))
-    assert [len(edges) for _, edges in both().timeline.edges_us] == [3, 3]
-
-
-def test_of_too_many_blocks_the_shortest_are_left_out() -> None:
-    """And counted."""
-    many = [ran(f"fusion.{number}", number / 10, 0.01 if number % 3 else 0.05) for number in range(90)]
-    found = trace(*repeated(many))
-    reduction = reduce_trace(found)
-    assert timeline_of(found, reduction).left_out == 0
-    drawn = timeline_of(found, reduction, most=70)
-    assert drawn.left_out == 120
-    assert {round(block.length_us) for lane in drawn.lanes for block in lane.blocks} == {50}

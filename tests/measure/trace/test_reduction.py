@@ -9,21 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.trace.events import Event, Trace
-from jaxgpu_tune.measure.trace.reduction import PARTS, GpuStep, reduce_trace
+from jaxgpu_tune.measure.trace.reduction import PARTS, reduce_trace
 from tests.effort import examples
-from tests.traces import MS, called, host, instruction, nccl, ran, repeated, trace
-
-LAUNCH = "Host Threads/7"
-
-
-def reduced(*events: Event, **options: Any) -> GpuStep:
-    """The first GPU's step."""
-    return reduce_trace(trace(*events, **options)).gpus[0]
-
-
-def parts_of(step: GpuStep) -> dict[str, float]:
-    """The parts that are not zero."""
-    return {name: round(value, 6) for name, value in step.parts.items() if value}
+from tests.measure.trace.reducing import jobs, parts_of, reduced
+from tests.traces import instruction, nccl, ran, repeated, trace
 
 
 def test_a_step_that_only_computes() -> None:
@@ -81,54 +70,6 @@ def test_without_the_program_names_tell(name: str, moves: bool) -> None:
     assert step.parts["copies"] == pytest.approx(4 if moves else 0)
 
 
-def launched(number: int, at: float) -> Event:
-    """The host's launch of what carries the number."""
-    return host("cuLaunchKernelEx", at, 0.01, line=LAUNCH, correlation_id=number)
-
-
-def test_a_late_host_is_told_from_launching() -> None:
-    """The program began two milliseconds after the GPU had nothing left; then launching took one."""
-    events = []
-    for number in range(5):
-        zero = 10.0 * number
-        events += [launched(2 * number, zero - 0.5), ran("dot", zero, 6, correlation_id=2 * number)]
-        events += [host("[0] GpuExecutable::ExecuteThunks", zero + 8, 1.5, line=LAUNCH)]
-        events += [launched(2 * number + 1, zero + 8.9), ran("fusion", zero + 9, 1, correlation_id=2 * number + 1)]
-    step = reduced(*events)
-    assert parts_of(step) == {"computing": 7, "idle_host": 2, "idle_launches": 1}
-
-
-def test_the_executions_of_another_gpu_do_not_count() -> None:
-    """The host ran a program for the second GPU only."""
-    busy = host("[1] GpuExecutable::ExecuteThunks", 6, 4, line=LAUNCH)
-    step = reduced(*repeated([ran("dot", 0, 6, correlation_id=1), busy]))
-    assert parts_of(step) == {"computing": 6, "idle_host": 4}
-
-
-def test_many_small_kernels_with_pauses_are_launching() -> None:
-    """Pauses of ten microseconds between kernels of ten."""
-    small = [ran(f"fusion.{number}", 0.02 * number, 0.01) for number in range(500)]
-    step = reduced(*repeated(small))
-    assert parts_of(step) == {"computing": 5, "idle_launches": 5}
-    assert step.launches == pytest.approx(500)
-
-
-def test_queued_work_that_stands_beside_communication_waits_for_a_peer() -> None:
-    """A copy between GPUs that was launched long before."""
-    copy = ran("all-gather", 8, 2, name="MemcpyP2P", correlation_id=2, memcpy_details="size:1000")
-    step = reduced(*repeated([ran("dot", 0, 5), copy, launched(2, 1)], every=10.0))
-    assert parts_of(step) == {"computing": 5, "idle_peer": 3, "exposed_communication": 2}
-
-
-def test_waiting_for_a_peer_inside_a_collective_is_told() -> None:
-    """The second GPU begins three milliseconds later; both end together."""
-    one = [ran("dot", 0, 4), nccl("all-reduce", 4, 6)]
-    two = [ran("dot", 0, 7, gpu=1), nccl("all-reduce", 7, 3, gpu=1)]
-    first, second = reduce_trace(trace(*repeated(one), *repeated(two), gpus=2)).gpus
-    assert (first.parts["exposed_communication"], first.waiting_ms) == (pytest.approx(6), pytest.approx(3))
-    assert (second.parts["exposed_communication"], second.waiting_ms) == (pytest.approx(3), pytest.approx(0))
-
-
 def test_a_cuda_graph_as_one_event_is_a_part_of_its_own() -> None:
     """What it ran inside cannot be told."""
     graph = ran("CudaGraphExec:5", 0, 7, cuda_graph_exec_id=5)
@@ -152,48 +93,6 @@ def test_a_gpu_that_did_nothing_is_named() -> None:
     assert found.silent_gpus == ("/device:GPU:1",)
 
 
-def test_no_gpu_at_all_leaves_the_hosts_clock() -> None:
-    """As on a CPU: the calls' pace, counted once although JAX writes two events a call."""
-    calls = [event for number in range(5) for event in called("train_step", 20.0 * number)]
-    found = reduce_trace(trace(*calls, gpus=0))
-    assert found.gpus == ()
-    assert found.host == {"train_step": (5, pytest.approx(20))}
-
-
-def test_loops_inside_a_step_do_not_count_as_steps() -> None:
-    """What runs eight times a step repeats more often than the step; the host's calls, where seen, say so too."""
-    layers = [ran("layer", 1 + number, 1) for number in range(8)]
-    step = [ran("embed", 0, 1), *layers, ran("loss", 9, 1)]
-    calls = [event for number in range(4) for event in called("step", 10.0 * number)]
-    for events in (repeated(step), [*repeated(step), *calls]):
-        found = reduced(*events)
-        assert (found.steps, found.by, found.step_ms) == (4, "embed", pytest.approx(10))
-
-
-def test_what_does_not_repeat_is_one_step() -> None:
-    """All that ran, and it is said that no step was found."""
-    step = reduced(ran("dot", 0, 6), ran("fusion", 7, 3))
-    assert (step.steps, step.by, step.step_ms) == (0, "", pytest.approx(10))
-
-
-def test_collectives_know_bytes_bandwidth_and_line() -> None:
-    """An all-gather of 80 MB over two GPUs in 1 ms: each sent 40 MB."""
-    gather = instruction(
-        "all-gather-start", "all-gather-start", operand_bytes=40_000_000, result_bytes=80_000_000, source="model.py:7"
-    )
-    step = reduced(*repeated([nccl("all-gather-start", 0, 1), ran("dot", 1, 9)]), instructions=[gather])
-    (found,) = step.collectives
-    assert (found.bytes, found.source, found.gb_per_s) == (80_000_000, "model.py:7", pytest.approx(40))
-
-
-def test_bandwidth_counts_the_gpus_of_all_processes() -> None:
-    """Of an all-reduce over two processes of one GPU each, every GPU sends what it has once."""
-    total = instruction("all-reduce", "all-reduce", operand_bytes=80_000_000, result_bytes=80_000_000)
-    found = trace(*repeated([ran("dot", 0, 9), nccl("all-reduce", 9, 1)]), instructions=[total])
-    speeds = [reduce_trace(found, processes=n).gpus[0].collectives[0].gb_per_s for n in (2, 4)]
-    assert speeds == [pytest.approx(80), pytest.approx(120)]
-
-
 def test_rows_of_a_table_add_up() -> None:
     """Every kernel's and collective's milliseconds are those that it owns."""
     events = [ran("dot", 0, 5), ran("dot.1", 3, 4, stream=2), nccl("all-gather", 2, 6), nccl("all-reduce", 6, 3)]
@@ -201,24 +100,6 @@ def test_rows_of_a_table_add_up() -> None:
     assert sum(one.ms for one in step.kernels) == pytest.approx(step.parts["computing"])
     assert sum(one.exposed_ms for one in step.collectives) == pytest.approx(step.parts["exposed_communication"])
     assert sum(one.ms for one in step.collectives) == pytest.approx(step.communicating_ms)
-
-
-OPS = ("dot", "fusion", "loop_transpose_fusion", "all-gather-start", "MemcpyD2D", "CudaGraphExec:1")
-
-
-@st.composite
-def jobs(draw: st.DrawFn) -> list[Event]:
-    """Anything, on two streams of two GPUs, in microseconds."""
-    number = draw(st.integers(1, 12))
-    found = []
-    for _ in range(number):
-        op = draw(st.sampled_from(OPS))
-        start, length = draw(st.integers(0, 400)), draw(st.integers(1, 200))
-        stats = {"cuda_graph_exec_id": 1} if op.startswith("Cuda") else {"correlation_id": draw(st.integers(0, 9))}
-        gpu, stream = draw(st.integers(0, 1)), draw(st.integers(1, 2))
-        found.append(ran(op, start / 1e3, length / 1e3, gpu=gpu, stream=stream, name=op, **stats))
-    launches = draw(st.lists(st.integers(0, 400), max_size=4))
-    return [*found, *(launched(number, start / 1e3) for number, start in enumerate(launches))]
 
 
 def shown(found: Trace) -> list[tuple[str, float, dict[str, float]]]:
@@ -253,28 +134,3 @@ def test_when_it_was_does_not_matter(events: list[Event], shift: int) -> None:
     """All times later or earlier alike."""
     moved = [event._replace(start_ns=event.start_ns + shift * 1000) for event in events]
     assert shown(trace(*events, gpus=2)) == shown(trace(*moved, gpus=2))
-
-
-@given(jobs(), st.data())
-@settings(max_examples=30, deadline=None)
-def test_cutting_an_event_in_two_changes_no_part(events: list[Event], data: st.DataObject) -> None:
-    """Whether one kernel ran or two without a pause between is not told apart (no step is looked for in so little)."""
-    gpu_events = [event for event in events if event.plane.startswith("/device")]
-    cut = data.draw(st.sampled_from(gpu_events))
-    at = data.draw(st.integers(1, int(cut.duration_ns) - 1))
-    halves = [cut._replace(duration_ns=at), cut._replace(start_ns=cut.start_ns + at, duration_ns=cut.duration_ns - at)]
-    whole = spans_parts(events)
-    assert spans_parts([*(event for event in events if event is not cut), *halves]) == pytest.approx(whole)
-
-
-def spans_parts(events: list[Event]) -> dict[str, float]:
-    """Nanoseconds by kind of owner over a fixed time."""
-    from jaxgpu_tune.measure.trace.kinds import works_on
-    from jaxgpu_tune.measure.trace.sweep import spans
-
-    found: dict[str, float] = {}
-    for gpu in ("/device:GPU:0", "/device:GPU:1"):
-        for span in spans(works_on(trace(*events, gpus=2), gpu), 0, MS):
-            key = f"{gpu} {span.owner.kind if span.owner else 'idle'} {bool(span.hidden)}"
-            found[key] = found.get(key, 0.0) + span.end - span.start
-    return found

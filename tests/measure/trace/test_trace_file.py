@@ -8,11 +8,9 @@ from textwrap import dedent
 
 import pytest
 
-from jaxgpu_tune.measure.trace.events import gpu_number
-from jaxgpu_tune.measure.trace.trace_file import read_trace, trace_files, wire_events
-from jaxgpu_tune.measure.trace.xspace import numbered, planes_of
+from jaxgpu_tune.measure.trace.trace_file import read_trace, trace_files
 from tests.child import told
-from tests.traces import called, nccl, ran, xspace
+from tests.traces import ran, xspace
 
 TRACED = """
     import sys
@@ -70,30 +68,6 @@ def test_both_readers_tell_the_same_of_a_real_trace(tmp_path: Path) -> None:
     assert found["memory"]["temporary"] > 0 and found["memory"]["largest"]
 
 
-WRITTEN = (
-    ran("dot.1", 3, 1.5, correlation_id=-7, theoretical_occupancy_pct=62.5),
-    ran("dot.2", 2**32, 1, tf_op="jit(step)/dot"),
-    nccl("all-gather-start", 4, 0.25, gpu=1),
-    *called("step", 1),
-)
-"""Events of several planes and lines, negative and large numbers, fractions and texts."""
-
-
-def test_what_is_written_is_read() -> None:
-    assert sorted(read_trace(xspace(WRITTEN)).events) == sorted(WRITTEN)
-
-
-def test_what_is_written_is_read_by_jax() -> None:
-    """Its reader is native code, which ends a process that it finds fault with."""
-    code = """
-        import sys, jax
-        from jaxgpu_tune.measure.trace.trace_file import read_trace
-        tell([list(event) for event in sorted(read_trace(bytes.fromhex(sys.argv[1])).events)])
-    """
-    found = told(dedent(code), argv=(xspace(WRITTEN).hex(),), JAX_PLATFORMS="cpu")
-    assert found == [list(event) for event in sorted(WRITTEN)]
-
-
 def test_a_zipped_file_is_read_alike(tmp_path: Path) -> None:
     """As traces are kept."""
     data = xspace([ran("dot", 0, 1)])
@@ -110,17 +84,3 @@ def test_what_is_no_trace_is_told(data: bytes) -> None:
     """Not an exception of the reader's own."""
     with pytest.raises(ValueError, match="no trace of JAX's profiler"):
         read_trace(data)
-
-
-def test_lines_of_one_name_are_told_apart() -> None:
-    """Threads have the same name."""
-    assert numbered(["python", "main", "python", "python"]) == ["python", "main", "python (2)", "python (3)"]
-    first, second = (ran("dot", start, 1, stream=1) for start in (0, 1))
-    assert [event.line for event in wire_events(planes_of(xspace([first, second])))] == [first.line, second.line]
-
-
-def test_gpus_are_in_the_order_of_their_numbers() -> None:
-    """Ten comes after nine."""
-    found = read_trace(xspace([ran("dot", 0, 1, gpu=number) for number in (10, 9, 1)])).gpus()
-    assert [gpu_number(name) for name in found] == [1, 9, 10]
-    assert gpu_number("/host:CPU") == -1

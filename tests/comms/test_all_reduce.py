@@ -1,12 +1,20 @@
-"""Without NVIDIA GPUs, AllReduce is lax.psum: the same numbers and derivatives, on 2, 4 and 8 host devices."""
+"""AllReduce: without NVIDIA GPUs it is lax.psum, the same numbers and derivatives on 2, 4 and 8 host devices; what it says, what it refuses."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax.sharding import Mesh
 
+from jaxgpu_tune.comms import AllReduce, all_reduce
+from jaxgpu_tune.comms.shapes import Shape
 from tests.child import ROOT, told, told_warm
+from tests.comms.lowering import GAMMA, X, calls, lowered
 
 SETUP = """
 import jax, jax.numpy as jnp, numpy as np
@@ -182,3 +190,88 @@ x, residual, gamma, w = jnp.ones((2, 8)), jnp.ones((2, 4)), jnp.ones(4), jnp.one
         arrays + program + "tell(h.tolist())", JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2"
     )
     assert value == [[9.0] * 4] * 2
+
+
+@pytest.mark.usefixtures("compiles_anew")
+def test_checked_shard_maps_get_psum(caplog: pytest.LogCaptureFixture) -> None:
+    """With check_vma=True the result of a kernel would pass for one that differs between ranks. Told once: it is easily forgotten."""
+    all_reduce._warn_once.cache_clear()
+    program = lowered(lambda comm, x: (comm.psum(x) + comm.psum(x + 1))[None], X, check_vma=True)
+    assert calls(program) == [] and "stablehlo.all_reduce" in program
+    assert len(caplog.messages) == 1 and "pass check_vma=False" in caplog.text
+
+
+@pytest.mark.usefixtures("compiles_anew")
+def test_the_derivative_is_that_of_psum() -> None:
+    """The kernel forward, lax.psum's transpose backward."""
+    loss = lambda x, comm, gamma: (comm.psum_add_rmsnorm(x, x, gamma)[1] ** 2).sum()  # noqa: E731
+    program = lowered(lambda comm, x, gamma: jax.grad(loss)(x, comm, gamma), X, GAMMA)
+    assert calls(program) == ["jaxgpu_tune_add_rmsnorm"] and "stablehlo.all_reduce" in program
+    program = lowered(lambda comm, x: jax.grad(lambda x: (comm.psum(x) ** 2).sum())(x), X)
+    assert calls(program) == ["jaxgpu_tune_all_reduce"] and "stablehlo.all_reduce" in program
+
+
+@pytest.mark.usefixtures("compiles_anew")
+def test_forward_mode_is_refused() -> None:
+    """By JAX itself, with its own words."""
+    with pytest.raises(TypeError, match="forward-mode"):
+        lowered(lambda comm, x: jax.jvp(comm.psum, (x,), (x,))[1], X)
+
+
+def mesh() -> Mesh:
+    """Of the one device that is always there."""
+    return Mesh(np.array(jax.devices()[:1]), ("tp",))
+
+
+def test_explain_says_which_path_and_why() -> None:
+    """Here it is lax.psum, since there is no GPU."""
+    comm = AllReduce(mesh(), "tp")
+    reason = "AllReduce over 'tp', 1 ranks: lax.psum, since the devices are cpu, not NVIDIA GPUs."
+    assert comm.explain() == comm.explain(jax.ShapeDtypeStruct((8, 4096), jnp.bfloat16)) == reason
+
+
+def test_explain_says_which_kernel() -> None:
+    """And why a message goes by lax.psum though others do not."""
+    comm = AllReduce(mesh(), "tp")
+    comm._setup = comm._setup._replace(objection="", shape=Shape(4, 1 << 20))
+    assert comm.explain().endswith("4 ranks: kernels for messages up to 1048576 bytes, lax.psum above.")
+    told = {rows: comm.explain(jax.ShapeDtypeStruct((rows, 4096), jnp.bfloat16)) for rows in (8, 128, 256)}
+    assert told[8].endswith("the one-shot kernel for 65536 bytes of bfloat16.")
+    assert told[128].endswith("the two-shot kernel for 1048576 bytes of bfloat16.")
+    assert told[256].endswith("lax.psum, since 2097152 bytes, more than max_bytes=1048576.")
+    rows = [jax.ShapeDtypeStruct((rows, 4096), jnp.bfloat16) for rows in (8, 128, 256)]
+    fused = [comm.explain(x, jnp.ones(4096)) for x in rows]
+    assert fused[0].endswith("the fused kernel for 65536 bytes of bfloat16.")
+    apart = "addition and norm apart, since 1048576 bytes go in two steps; the fused kernel is for up to"
+    assert f"the two-shot kernel for 1048576 bytes of bfloat16, {apart}" in fused[1] and fused[2] == told[256]
+    comm._setup = comm._setup._replace(backend="ffi")
+    assert "4 ranks, backend 'ffi': kernels for" in comm.explain()
+
+
+def test_wrong_arguments_are_told_all_at_once() -> None:
+    """What was given and what is allowed, whatever its type."""
+    with pytest.raises(
+        ValueError,
+        match=r"'dp' is none.*'tp'.*max_bytes: 100.*multiple of 16.*timeout: -1.*at most 3600.*backend: 'nccl'.*'ptx', 'ffi'",
+    ):
+        AllReduce(mesh(), "dp", 100, timeout=-1, backend="nccl")
+    wrong: dict[str, Any] = {"timeout": "60", "backend": [], "fence": "no", "untested": 1, "max_bytes": 2.0**20}
+    for given in ({"mesh": jax.devices(), "axis": "tp"}, {"mesh": mesh(), "axis": ["tp"]}):
+        with pytest.raises(ValueError, match=r"^(mesh|axis): \[.*allowed: ") as raised:
+            AllReduce(**given, **wrong)
+        assert all(f"; {name}: {value!r}; allowed: " in str(raised.value) for name, value in wrong.items())
+
+
+@pytest.mark.parametrize("shapes", [((8, 64), (8, 32), (64,)), ((8, 64), (8, 64), (8,)), ((), (), ())])
+def test_rows_that_do_not_fit_are_refused(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """On every path alike."""
+    with pytest.raises(ValueError, match="must be alike"):
+        AllReduce(mesh(), "tp").psum_add_rmsnorm(*map(jnp.ones, shapes))
+
+
+@pytest.mark.parametrize("eps", [-1e-6, float("nan"), float("inf")])
+def test_an_eps_that_is_none_is_refused(eps: float) -> None:
+    """On every path alike, and with what else is wrong."""
+    x = jnp.ones((8, 64))
+    with pytest.raises(ValueError, match=r"must be alike.*; eps: .*at least 0"):
+        AllReduce(mesh(), "tp").psum_add_rmsnorm(x, x, x, eps)
