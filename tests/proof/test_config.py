@@ -62,7 +62,7 @@ def test_what_came_late_or_is_unknown_is_ignored(monkeypatch: pytest.MonkeyPatch
     late = verified(monkeypatch, "jax_enable_x64", "true", True, late="too late")
     assert (late.status, late.why, late.found) == ("ignored", "too late", "true")
     unknown = verified(monkeypatch, "jax_no_such", "1", 1)
-    assert (unknown.status, unknown.why, unknown.found) == ("ignored", "this jax has no such option", None)
+    assert unknown == Verified("jax_config", "jax_no_such", "1", "ignored", "this jax has no such option")
     monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(config=SimpleNamespace()))
     gone = verified_option(Wanted("jax_config", "jax_enable_x64", ("true",)), JAX, "gpu")
     assert gone.why == "this jax has no such option"

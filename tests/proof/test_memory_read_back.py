@@ -122,3 +122,23 @@ def test_memory_is_found_by_the_gpus_number() -> None:
         AllocatorNumbers(10, {}),
         AllocatorNumbers(None, {}),
     )
+
+
+def test_the_numbers_of_each_device_go_with_its_own_gpu() -> None:
+    """By its number here; a device without one, or an allocator that keeps none, is unknown."""
+
+    def device(number: int | None, stats: object) -> SimpleNamespace:
+        def memory_stats() -> object:
+            if isinstance(stats, Exception):
+                raise stats
+            return stats
+
+        return SimpleNamespace(memory_stats=memory_stats, **({} if number is None else {"local_hardware_id": number}))
+
+    devices = [device(1, {"a": 1}), device(0, None), device(None, RuntimeError("no")), device(2, {"b": 2})]
+    assert allocator_numbers(devices, {0: 10, 1: 20, -2: 30}) == (
+        AllocatorNumbers(20, {"a": 1}),
+        AllocatorNumbers(10, {}),
+        AllocatorNumbers(None, {}),
+        AllocatorNumbers(None, {"b": 2}),
+    )
