@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.host import probe_cache as cache
-from jaxgpu_tune.host.kept_file import read_kept
 
 QUESTION = {"flags": ["--xla_gpu_autotune_level=2"]}
+
+
 ANSWER = {"jaxlib": {"refused": []}}
 
 
@@ -63,14 +64,6 @@ def test_a_lock_that_is_no_file_is_none(what: str, folder: Path, tmp_path: Path)
     with cache.alone({**QUESTION}, deadline=0.0):
         pass
     assert cache._lock_file(QUESTION) is None and not Path("/nowhere").exists()
-
-
-def test_a_bounded_regular_file_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b"12345")
-    assert read_kept(str(file), 5) == b"12345"
-    with pytest.raises(OSError, match="no regular file"):
-        read_kept(str(file), 4)
 
 
 def test_one_at_a_time_holds_a_question(folder: Path) -> None:

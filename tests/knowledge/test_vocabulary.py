@@ -42,3 +42,16 @@ def test_each_mistake_is_a_sentence_that_says_what_is_allowed(when: Any, told: l
     assert len(found) == len(told) and all(word in one for word, one in zip(told, found, strict=True))
     assert all(one.startswith("when") for one in found)
     assert all(one.startswith("measured") for one in when_problems(when, "measured"))
+
+
+def test_wrong_tables_are_told_with_the_allowed_words() -> None:
+    """All problems at once; a near miss names the closest word."""
+    problems = when_problems({"jaxlab": ">=1", "nvlink": "yes", "platform": "gpu", "devices": 2})
+    assert len(problems) == 4
+    assert "Did you mean 'jaxlib'?" in problems[0]
+    assert "compute_capability" in problems[0]
+    assert "true or false" in problems[1]
+    assert '"cuda"' in problems[2]
+    assert ">=2" in problems[3]
+    assert when_problems("x")
+    assert not when_problems({})

@@ -1,4 +1,4 @@
-"""Section G of the reports: flags that cost memory, time or correctness. What strikes where is in test_hazards_and_notes."""
+"""Section G of the reports: flags that cost memory, time or correctness. What strikes where is in knowledge/test_hazards."""
 
 from __future__ import annotations
 

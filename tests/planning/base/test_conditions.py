@@ -6,7 +6,7 @@ import pytest
 
 from jaxgpu_tune.knowledge.versions import is_specifier, matches, version_key
 from jaxgpu_tune.knowledge.vocabulary import CONDITIONS
-from jaxgpu_tune.planning.base.conditions import EVALUATORS, Facts, all_met, evaluate, when_problems
+from jaxgpu_tune.planning.base.conditions import EVALUATORS, Facts, all_met, evaluate
 
 H100S = Facts("0.11.2", ("9.0", "9.0"), 2, 2, True, 1, 1, "cuda", "2.28.9")
 
@@ -111,19 +111,6 @@ def test_an_unreadable_version_is_unknown() -> None:
 def test_what_is_no_range(text: object) -> None:
     """Texts that are refused as ranges."""
     assert not is_specifier(text)
-
-
-def test_wrong_tables_are_told_with_the_allowed_words() -> None:
-    """All problems at once; a near miss names the closest word."""
-    problems = when_problems({"jaxlab": ">=1", "nvlink": "yes", "platform": "gpu", "devices": 2})
-    assert len(problems) == 4
-    assert "Did you mean 'jaxlib'?" in problems[0]
-    assert "compute_capability" in problems[0]
-    assert "true or false" in problems[1]
-    assert '"cuda"' in problems[2]
-    assert ">=2" in problems[3]
-    assert when_problems("x")
-    assert not when_problems({})
 
 
 def test_evaluating_a_wrong_table_raises() -> None:

@@ -1,4 +1,4 @@
-"""Hazards and notes: their form, their triggers, and that they speak of things that exist."""
+"""Hazards: their form, their triggers, and that they speak of things that exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge import flags
 from jaxgpu_tune.knowledge.hazards import Hazard, Trigger, hazards
-from jaxgpu_tune.knowledge.notes import all_notes, note
 from jaxgpu_tune.knowledge.presets import all_presets
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
 from jaxgpu_tune.knowledge.vocabulary import when_problems
@@ -18,10 +17,19 @@ from jaxgpu_tune.model import SettingKind
 if TYPE_CHECKING:
     from jaxgpu_tune.model import Preset
 
+
 RELEASES = flags.releases()
+
+
 AUTHORED = {table["code"]: table for table in read_toml(f"{DATA}/hazards.toml")["hazard"]}
+
+
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
+
+
 Key = tuple[SettingKind, str]
+
+
 every_hazard = pytest.mark.parametrize("hazard", hazards(), ids=lambda hazard: hazard.code)
 
 
@@ -126,25 +134,3 @@ def test_no_maintained_preset_triggers_a_warning_by_itself(preset: Preset) -> No
     settings = {(one.kind, one.name): one.value for one in preset.settings}
     warned = {one.code for one in hazards() if one.severity != "note" and one.triggered_by(settings)}
     assert warned <= excluded
-
-
-def test_notes_are_complete() -> None:
-    """Sentences and a public source."""
-    for one in all_notes().values():
-        assert one.does.endswith("."), one.name
-        assert not one.traps or one.traps.endswith("."), one.name
-        assert one.source.startswith("https://"), one.name
-
-
-def test_notes_name_flags_that_exist_or_existed() -> None:
-    """A misspelt flag would never be found."""
-    names = {one.name for one in all_notes().values() if one.kind == "xla_flag"}
-    missing = {name for name in names if not any(flags.flag(name, release) for release in RELEASES)}
-    assert missing == set()
-
-
-def test_a_variable_finds_its_option_s_note() -> None:
-    """JAX_ENABLE_PGLE is jax_enable_pgle."""
-    assert note("JAX_ENABLE_PGLE") == note("jax_enable_pgle") is not None
-    assert note("XLA_MAKE_IT_FAST") is None
-    assert note("JAX_MAKE_IT_FAST") is None
