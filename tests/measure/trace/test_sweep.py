@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,3 +35,16 @@ def spans_parts(events: list[Event]) -> dict[str, float]:
             key = f"{gpu} {span.owner.kind if span.owner else 'idle'} {bool(span.hidden)}"
             found[key] = found.get(key, 0.0) + span.end - span.start
     return found
+
+
+@given(jobs())
+@settings(max_examples=30, deadline=None)
+def test_there_is_no_moment_without_a_span_and_none_with_two(events: list[Event]) -> None:
+    """From the first nanosecond that is asked for to the last; nothing is owned by what does not run then."""
+    found = list(spans(works_on(trace(*events, gpus=2), "/device:GPU:0"), 50_000, 300_000))
+    assert (found[0].start, found[-1].end) == (50_000, 300_000)
+    assert all(one.end == other.start for one, other in pairwise(found))
+    for span in found:
+        for work in (span.owner, span.hidden):
+            assert work is None or work.start <= span.start < span.end <= work.end
+        assert span.hidden is None or (span.owner and span.owner.kind != "communication" == span.hidden.kind)
