@@ -50,3 +50,14 @@ def test_it_leads_from_the_one_to_the_other(before: str, after: str, tmp_path_fa
             ["patch", "-p0", "--binary", "-s"], cwd=folder, input=diff.encode(), check=True, capture_output=True
         )
     assert (folder / "file").read_bytes() == after.encode()
+
+
+@pytest.mark.parametrize("name", ["my job.sh", "größer.sh", "tab\t.sh", 'q"\\.sh', "a b/c d.sh"])
+@pytest.mark.parametrize("command", [("patch", "-p0"), ("git", "apply", "-p0", "-")])
+def test_a_patch_finds_a_file_whatever_its_name(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
+    """Blanks end a name unless a tab does."""
+    old, new = "a\nXLA_FLAGS=--xla_gpu_graph_level=0\n", "a\nXLA_FLAGS=--xla_gpu_enable_command_buffer=\n"
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(old)
+    subprocess.run(command, cwd=tmp_path, input=unified(name, old, new).encode(), check=True, capture_output=True)
+    assert (tmp_path / name).read_text() == new

@@ -2,134 +2,22 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-import shlex
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import jaxgpu_tune
 from jaxgpu_tune.planning.files.rewrite import KINDS, file_kind, rewrite
 from jaxgpu_tune.render.patch import unified
+from tests.planning.files.flags_in_files import OLD, migrate, rewritten
 
 FILES = Path(__file__).parent / "samples"
+
+
 NAMES = sorted(path.name.removesuffix(".txt") for path in FILES.iterdir())
-OLD = {
-    "--xla_gpu_graph_level=0": "--xla_gpu_enable_command_buffer=",
-    "--xla_gpu_graph_level=1": "--xla_gpu_enable_command_buffer=FUSION",
-    "--xla_gpu_enable_async_collectives=true": "",
-    "--xla_gpu_enable_custom_fusions=true": "--xla_gpu_enable_dynamic_slice_fusion=true",
-    "--xla_gpu_enable_pipelined_collectives=true": (
-        "--xla_gpu_pipeline_all_gather=on --xla_gpu_pipeline_all_reduce=on --xla_gpu_pipeline_reduce_scatter=on"
-    ),
-}
-"""A flag, and what stands for it in 0.11.2."""
-SAME = ["--xla_gpu_autotune_level=2", "--xla_dump_to='/tmp/a b'", '--xla_dump_to="/tmp/é"', "--xla_no_such=\\x$y`z"]
-SHOW = "sh -c 'printf %s \"$XLA_FLAGS\"'"
-FLAGS = st.lists(st.sampled_from([*OLD, *SAME]), min_size=1, max_size=5)
-
-
-@cache
-def migrate(flag: str) -> jaxgpu_tune.Migration:
-    """For 0.11.2."""
-    return jaxgpu_tune.migrate(flag, "0.11.2")
-
-
-def rewritten(text: str, kind: str) -> str:
-    """The file's new text."""
-    return rewrite(text, kind, migrate).text
-
-
-def expected(flags: list[str]) -> list[str]:
-    """What a program has to find, blanks aside."""
-    return " ".join(OLD.get(flag, flag) for flag in flags).split()
-
-
-@pytest.mark.parametrize("mark", ["'", '"', "'''", '"""', "f'", 'f"', "join"])
-@settings(max_examples=25, deadline=None)
-@given(flags=FLAGS)
-def test_python_reads_what_was_meant(mark: str, flags: list[str]) -> None:
-    """In every kind of quotes, one literal or one a flag; Python itself reads it back."""
-    said = " ".join(flags)
-    quote = mark.removeprefix("f")
-    literal = said.replace("\\", "\\\\").replace(quote[0], f"\\{quote[0]}")
-    value = f"{mark}{literal}{quote}" if mark != "join" else f"' '.join({flags!r})"
-    source = f"import os\nos.environ['XLA_FLAGS'] = {value}  # stays\n"
-    new = rewritten(source, "python")
-    assign = ast.parse(new).body[1]
-    assert isinstance(assign, ast.Assign) and new.endswith("  # stays\n")
-    assert str(eval(ast.unparse(assign.value))).split() == expected(flags)
-
-
-@pytest.mark.parametrize(
-    "form", ["export XLA_FLAGS={}; " + SHOW, "XLA_FLAGS={} " + SHOW, "a=1; env XLA_FLAGS={} " + SHOW]
-)
-@settings(max_examples=25, deadline=None)
-@given(flags=FLAGS, double=st.booleans())
-def test_shells_read_what_was_meant(form: str, flags: list[str], double: bool) -> None:
-    """In both kinds of quotes."""
-    said = " ".join(flags)
-    quoted = '"' + re.sub(r'([\\"$`])', r"\\\1", said) + '"' if double else shlex.quote(said)
-    for kind in ("shell", "dockerfile"):
-        new = rewritten(f"# don't\n{form.format(quoted)} # stays\n", kind)
-        done = subprocess.run(["sh", "-c", new], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == expected(flags) and new.endswith(" # stays\n")
-
-
-@pytest.mark.parametrize("style", ["'", '"', "|", ">", None])
-@pytest.mark.parametrize("form", ["kubernetes", "map", "item"])
-@settings(max_examples=15, deadline=None)
-@given(flags=FLAGS.filter(lambda flags: not any("$" in flag for flag in flags)))
-def test_yaml_reads_what_was_meant(style: str | None, form: str, flags: list[str]) -> None:
-    """In every style of scalar, as PyYAML writes and reads them."""
-    said = " ".join(flags)
-    data: dict[str, object] = {
-        "kubernetes": {"env": [{"name": "XLA_FLAGS", "value": said}, {"name": "B", "value": "x"}]},
-        "map": {"environment": {"XLA_FLAGS": said, "B": "x"}},
-        "item": {"environment": [f"XLA_FLAGS={said}", "B=x"]},
-    }[form]
-
-    class Dumper(yaml.SafeDumper):
-        def represent(self, data: object) -> None:
-            super().represent(data)
-
-    def styled(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-        chosen = style if "--xla" in text and not (form == "item" and style in ("|", ">")) else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=chosen)
-
-    Dumper.add_representer(str, styled)
-    source = yaml.dump(data, Dumper=Dumper, width=40, allow_unicode=True, sort_keys=False)
-    found = yaml.safe_load(rewritten(source, "yaml"))
-    values = {
-        "kubernetes": lambda: found["env"][0]["value"],
-        "map": lambda: found["environment"]["XLA_FLAGS"],
-        "item": lambda: found["environment"][0].removeprefix("XLA_FLAGS="),
-    }
-    assert (values[form]() or "").split() == expected(flags)
-
-
-@settings(max_examples=25, deadline=None)
-@given(flags=FLAGS, whole=st.booleans(), ascii_only=st.booleans())
-def test_notebooks_stay_notebooks(flags: list[str], whole: bool, ascii_only: bool) -> None:
-    """JSON around Python; nothing but the flags changes."""
-    lines = ["# a\n", "import os\n", f"os.environ['XLA_FLAGS'] = {' '.join(flags)!r}\n", "%time 'é😀'"]
-    cell = {
-        "cell_type": "code",
-        "source": "".join(lines) if whole else lines,
-        "outputs": [{"text": "--xla_gpu_graph_level=0"}],
-    }
-    new = json.loads(rewritten(json.dumps({"cells": [cell]}, indent=1, ensure_ascii=ascii_only), "notebook"))
-    source = "".join(new["cells"][0]["source"])
-    assert ast.literal_eval(source.split("\n")[2].split(" = ")[1]).split() == expected(flags)
-    assert source.split("\n")[3] == lines[3] and new["cells"][0]["outputs"] == cell["outputs"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -147,25 +35,6 @@ def test_a_patch_applies_and_is_needed_once(name: str, tmp_path: Path) -> None:
         subprocess.run(command, cwd=tmp_path, input=patch, text=True, encoding="utf-8", check=True, capture_output=True)
         assert (tmp_path / name).read_text(encoding="utf-8") == new
     assert rewrite(new, kind, migrate).changes == ()
-
-
-@pytest.mark.parametrize("name", ["my job.sh", "größer.sh", "tab\t.sh", 'q"\\.sh', "a b/c d.sh"])
-@pytest.mark.parametrize("command", [("patch", "-p0"), ("git", "apply", "-p0", "-")])
-def test_a_patch_finds_a_file_whatever_its_name(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
-    """Blanks end a name unless a tab does."""
-    old, new = "a\nXLA_FLAGS=--xla_gpu_graph_level=0\n", "a\nXLA_FLAGS=--xla_gpu_enable_command_buffer=\n"
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text(old)
-    subprocess.run(command, cwd=tmp_path, input=unified(name, old, new).encode(), check=True, capture_output=True)
-    assert (tmp_path / name).read_text() == new
-
-
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("ending", ["\r\n", "\n", "\r"])
-def test_python_of_other_systems(ending: str, mark: str) -> None:
-    """Python reads each end of a line, and skips a byte order mark."""
-    text = mark + ending.join(["import os", "# a", 'os.environ["XLA_FLAGS"] = "--xla_gpu_graph_level=0"', ""])
-    assert rewritten(text, "python") == text.replace("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
@@ -304,6 +173,8 @@ def test_the_kind_of_a_file(name: str, first: str, kind: str | None) -> None:
 
 
 GOES = "--xla_gpu_enable_async_collectives=true"
+
+
 TURNS = ("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
 
 
@@ -322,17 +193,6 @@ def test_other_files_are_known_by_their_names(name: str, text: str) -> None:
     old, new = TURNS
     kind = file_kind(name, text)
     assert kind and rewritten(text.format(old, old), kind) == text.format(new, new)
-
-
-@settings(max_examples=25, deadline=None)
-@given(flags=FLAGS)
-def test_json_reads_what_was_meant(flags: list[str]) -> None:
-    """Escapes included; JSON itself reads it back."""
-    new = rewritten(json.dumps({"env": {"XLA_FLAGS": " ".join(flags), "B": "x"}}, indent=1), "json")
-    read = json.loads(new)["env"]
-    assert read["B"] == "x"
-    if not any("$" in flag for flag in flags):
-        assert read["XLA_FLAGS"].split() == expected(flags)
 
 
 @pytest.mark.parametrize(
@@ -394,17 +254,3 @@ def test_each_ending_tells_a_kind_that_can_be_asked_for(kind: str, endings: str)
         assert file_kind(f"x{ending[1:]}", "") is None
     for whole in ("Makefile", "Dockerfile", "Containerfile.gpu", ".env.local"):
         assert file_kind(whole, "") in KINDS
-
-
-def test_a_value_in_single_quotes_of_yaml_may_go_over_lines() -> None:
-    """The end of a line is a blank there, so flags on two lines stay two."""
-    text = "env:\n  XLA_FLAGS: '--xla_gpu_graph_level=0\n    --xla_gpu_autotune_level=2'\n"
-    assert yaml.safe_load(rewritten(text, "yaml"))["env"]["XLA_FLAGS"].split() == [
-        "--xla_gpu_enable_command_buffer=",
-        "--xla_gpu_autotune_level=2",
-    ]
-    kept = "env:\n  XLA_FLAGS: '--xla_dump_to=a\n\n    --xla_gpu_graph_level=1'\n"
-    assert yaml.safe_load(rewritten(kept, "yaml"))["env"]["XLA_FLAGS"].split() == [
-        "--xla_dump_to=a",
-        "--xla_gpu_enable_command_buffer=FUSION",
-    ]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jaxgpu_tune.planning.files.mapped import HOLE
 from jaxgpu_tune.planning.files.shell import shell_sites
+from tests.planning.files.flags_in_files import FLAGS, expected, rewritten
 
 A, B = "--xla_a=1", "--xla_b=2"
 
@@ -44,3 +51,21 @@ def test_what_is_not_closed_goes_to_the_end(text: str) -> None:
 
 def test_a_value_within_a_list_with_commas_is_unsure() -> None:
     assert values(f"sbatch --export=ALL,XLA_FLAGS={A} job.sh") == ["the value is a part of a list with commas"]
+
+
+SHOW = "sh -c 'printf %s \"$XLA_FLAGS\"'"
+
+
+@pytest.mark.parametrize(
+    "form", ["export XLA_FLAGS={}; " + SHOW, "XLA_FLAGS={} " + SHOW, "a=1; env XLA_FLAGS={} " + SHOW]
+)
+@settings(max_examples=25, deadline=None)
+@given(flags=FLAGS, double=st.booleans())
+def test_shells_read_what_was_meant(form: str, flags: list[str], double: bool) -> None:
+    """In both kinds of quotes."""
+    said = " ".join(flags)
+    quoted = '"' + re.sub(r'([\\"$`])', r"\\\1", said) + '"' if double else shlex.quote(said)
+    for kind in ("shell", "dockerfile"):
+        new = rewritten(f"# don't\n{form.format(quoted)} # stays\n", kind)
+        done = subprocess.run(["sh", "-c", new], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == expected(flags) and new.endswith(" # stays\n")

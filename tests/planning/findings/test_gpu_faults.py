@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jaxgpu_tune.knowledge.pool import neighbours
-from jaxgpu_tune.model import Finding, Observation
+from jaxgpu_tune.model import Finding, Machine, Observation, Processes
 from jaxgpu_tune.planning.base.wish import Wish
-from jaxgpu_tune.planning.findings.gpu_faults import check_surroundings, installed_neighbours
+from jaxgpu_tune.planning.findings.gpu_faults import check_gpus, check_surroundings, installed_neighbours
 from jaxgpu_tune.planning.findings.pool_faults import pool_in
 from jaxgpu_tune.planning.in_force import Settled
 from jaxgpu_tune.planning.request import Request
@@ -62,3 +66,57 @@ def test_a_cpu_that_is_asked_for_already_is_told(options: dict[str, str], said: 
     notes = [one.message for one in found if one.code == "platform-is-cpu"]
     assert notes == said and {one.severity for one in found if one.code == "platform-is-cpu"} <= {"note"}
     assert ("gpu-neighbour" in {one.code for one in found}) is ("jax_platforms" not in options or not said)
+
+
+NEW, OLD = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
+
+
+GIB = 2**30
+
+
+def of_gpus(here: Machine, environ: dict[str, str] | None = None, processes: int = 1) -> dict[str, Finding]:
+    """Code -> finding, of the GPUs that the pool is taken from."""
+    return {one.code: one for one in check_gpus(pool_in(environ or {}, here.jaxlib), here, processes)}
+
+
+@given(
+    st.lists(st.sampled_from([None, 0, GIB - 1, GIB, 40 * GIB, 60 * GIB, 80 * GIB]), min_size=1, max_size=3),
+    st.sampled_from(["imported", "started"]),
+    st.sampled_from([None, (0,)]),
+    st.sampled_from([1, 2]),
+)
+def test_gpus_that_others_hold(free: list[int | None], phase: Any, ids: Any, local: int) -> None:
+    """Full below 1 GiB, an error; occupied below the share of 75 %; only this process's own count, and none once it has started."""
+    here = machine(count=len(free), phase=phase)
+    gpus = tuple(gpu._replace(free_bytes=left) for gpu, left in zip(here.gpus or (), free, strict=True))
+    found = of_gpus(here._replace(gpus=gpus, processes=Processes(local_count=local, local_device_ids=ids)))
+    seen = [] if phase == "started" or (ids is None and local > 1) else free if ids is None else free[:1]
+    full = [index for index, left in enumerate(seen) if left is not None and left < GIB]
+    occupied = [index for index, left in enumerate(seen) if left is not None and GIB <= left < 60 * GIB]
+    expected = {code for code, which in (("gpu-full", full), ("gpu-occupied", occupied)) if which}
+    assert set(found) == expected
+    assert not full or found["gpu-full"].message.startswith(f"GPU {', '.join(map(str, full))} has less")
+    assert not full or found["gpu-full"].severity == "error"
+    if occupied:
+        least = min(seen[index] or 0 for index in occupied) / (80 * GIB)
+        assert found["gpu-occupied"].message.startswith(f"GPU {', '.join(map(str, occupied))} has {least:.0%} of")
+        assert f"memory_fraction={int(least * 95) / 100:g} fits" in found["gpu-occupied"].hint
+
+
+@given(st.lists(st.sampled_from(["", "GPU-1", "GPU-2"]), min_size=1, max_size=4))
+def test_gpus_that_give_one_uuid(uuids: list[str]) -> None:
+    here = machine(count=len(uuids))
+    gpus = tuple(gpu._replace(uuid=uuid or None) for gpu, uuid in zip(here.gpus or (), uuids, strict=True))
+    twice = {uuid for uuid in uuids if uuid and uuids.count(uuid) > 1}
+    found = [one for one in check_gpus(pool_in({}, "0.11.2"), here._replace(gpus=gpus)) if "uuid" in one.code]
+    assert len(found) == len(twice) and all(any(f"({uuid})" in one.message for uuid in twice) for one in found)
+
+
+@given(st.sampled_from(["0.3", "0.5", "0.6"]), st.integers(1, 3), st.booleans())
+def test_memory_that_is_the_hosts_own(fraction: str, processes: int, integrated: bool) -> None:
+    """Half of it is left to the host's programs, whoever takes it."""
+    here = machine(count=1)
+    capability = "12.1" if integrated else "9.0"
+    gpus = tuple(gpu._replace(compute_capability=capability) for gpu in here.gpus or ())
+    found = of_gpus(here._replace(gpus=gpus), {NEW: fraction}, processes)
+    assert ("host-memory-taken" in found) is (integrated and float(fraction) * processes > 0.5)

@@ -1,4 +1,4 @@
-"""What was meant by a damaged XLA_FLAGS: one test a kind of damage, laws, and the real parser's word on what results."""
+"""What was meant by a damaged XLA_FLAGS: files, what stays, laws, and the real parser's word on what results."""
 
 from __future__ import annotations
 
@@ -13,130 +13,24 @@ from hypothesis import strategies as st
 from jaxgpu_tune import plan
 from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import scan
-from jaxgpu_tune.planning.xla_flags.repair import repair
 from tests.effort import examples
-from tests.flag_texts import BOOLS, GOOD, VALUED, Build, build_of, good_pairs, render, text
+from tests.flag_texts import VALUED, Build, build_of, good_pairs, render, text
 from tests.fleet import machine
 from tests.grammar import repairs
 from tests.oracle import Oracle
+from tests.planning.xla_flags.damaged import (
+    DAMAGE,
+    DUMP,
+    LEVEL,
+    LHS,
+    PASSES,
+    TO,
+    codes,
+    read,
+    texts,
+)
 
-LHS, DUMP = "xla_gpu_enable_latency_hiding_scheduler", "xla_dump_hlo_as_text"
-LEVEL, TO, PASSES = "xla_gpu_autotune_level", "xla_dump_to", "xla_disable_hlo_passes"
 RANDOMS = st.randoms(use_true_random=False)
-
-
-def read(given_text: str, flag_file: str | None = None) -> Repaired:
-    return repair(
-        given_text,
-        known=GOOD.__contains__,
-        closest=lambda name: LHS if "latency" in name else None,
-        flag_file=flag_file,
-        boolean=BOOLS.__contains__,
-    )
-
-
-def texts(result: Repaired) -> list[str]:
-    return [flag.text for flag in result.flags]
-
-
-def codes(result: Repaired) -> list[str]:
-    return [finding.code for finding in result.findings]
-
-
-DAMAGE = [
-    ("typographic-dash", f"\u2013\u2013{LHS}=true \u2014{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("typographic-dash", f"--{LHS}=true \u2212\u2212{DUMP}", [f"--{LHS}=true", f"--{DUMP}"]),
-    ("typographic-dash", f"--{LEVEL}=\u22121", [f"--{LEVEL}=-1"]),
-    ("odd-blank", f"--{LHS}=true\xa0--{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("odd-blank", f"--{LHS}=true\x0c--{DUMP}=1\u3000", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("odd-blank", f"\ufeff--{LHS}=true", [f"--{LHS}=true"]),
-    ("typographic-quote", f"--{TO}=\u201c/tmp/a b\u201d --{LHS}", [f'--{TO}="/tmp/a b"', f"--{LHS}"]),
-    ("wrapped-in-quotes", f"'--{LHS}=true --{DUMP}=1'", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("wrapped-in-quotes", f'"--{LHS}=true" \u201c--{DUMP}=1\u201d', [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("wrapped-in-quotes", f"'--{LHS}=true' --{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("wrapped-in-quotes", f"--{DUMP}=1 '--{TO}=/tmp/a b'", [f"--{DUMP}=1", f'--{TO}="/tmp/a b"']),
-    ("wrapped-in-quotes", f"\"--{TO}='/tmp/a b' --{LHS}\"", [f"--{TO}='/tmp/a b'", f"--{LHS}"]),
-    ("backslash-newline", f"--{LHS}=true \\\n  --{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("backslash-newline", f"--{LHS}=true\\\r\n--{DUMP}=1 \\\n", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("backslash-newline", f"--{LHS}=true\\n--{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("stray-word", f"--{LHS}=true foo --{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("stray-word", f"--{LHS} foo --{DUMP}=1", [f"--{LHS}", f"--{DUMP}=1"]),
-    ("stray-word", f"$OTHER --{LHS}=true", [f"--{LHS}=true"]),
-    ("blank-before-value", f"--{LEVEL} 2 --{LHS} false", [f"--{LEVEL}=2", f"--{LHS}=false"]),
-    ("blank-before-value", f"--{LEVEL}= 2 --{LHS}", [f"--{LEVEL}=2", f"--{LHS}"]),
-    ("blank-before-value", f"--{LEVEL} = -1 --{LHS}", [f"--{LEVEL}=-1", f"--{LHS}"]),
-    ("blank-before-value", f"--{TO} '/tmp/a b' --{LHS}", [f'--{TO}="/tmp/a b"', f"--{LHS}"]),
-    ("comment", f"--{LHS}=true # why not\n--{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("comment", f"--{LHS}=true #--{DUMP}=1", [f"--{LHS}=true"]),
-    ("wrong-dashes", f"-{LHS}=true ---{DUMP}", [f"--{LHS}=true", f"--{DUMP}"]),
-    ("missing-dashes", f"{LHS}=true {DUMP} {LEVEL}=2", [f"--{LHS}=true", f"--{DUMP}", f"--{LEVEL}=2"]),
-    ("flag-name", f"--{LHS.upper()}=true", [f"--{LHS}=true"]),
-    ("flag-name", f"--{LHS.replace('_', '-')}=true", [f"--{LHS}=true"]),
-    ("flag-name", f"--xla\u2011{LHS[4:]}=true --xla_\u200b{DUMP[4:]}", [f"--{LHS}=true", f"--{DUMP}"]),
-    ("flag-name", f"--no{LHS} --no-{DUMP}", [f"--{LHS}=false", f"--{DUMP}=false"]),
-    ("flag-name", f"--{LHS}-true --{DUMP}:false", [f"--{LHS}=true", f"--{DUMP}=false"]),
-    ("separator", f"--{LHS}=true,--{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("separator", f"--{LHS}=true; --{DUMP}=1;", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("separator", f"--{PASSES}=a,b , --{LHS},--{DUMP}=1", [f"--{PASSES}=a,b", f"--{LHS}", f"--{DUMP}=1"]),
-    ("missing-blank", f"--{LHS}=true--{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
-    ("missing-blank", f"--{LHS}--{DUMP}=1", [f"--{LHS}", f"--{DUMP}=1"]),
-    ("blank-in-list", f"--{PASSES}=a, b, c --{LHS}", [f"--{PASSES}=a,b,c", f"--{LHS}"]),
-    ("quote-within", f'--{TO}=/tmp/"a b"/c --{LHS}', [f'--{TO}="/tmp/a b/c"', f"--{LHS}"]),
-    ("text-behind-quote", f'--{TO}="/tmp/a b"/c --{LHS}', [f'--{TO}="/tmp/a b/c"', f"--{LHS}"]),
-    ("unclosed-quote", f"--{LHS} --{TO}='/tmp/a b", [f"--{LHS}", f'--{TO}="/tmp/a b"']),
-    ("lone-dashes", f"-- --{LHS}=true \u2013", [f"--{LHS}=true"]),
-    ("help-flag", f"--help --{LHS}=true", [f"--{LHS}=true"]),
-    ("variable-in-value", f"XLA_FLAGS=--{LHS}=true", [f"--{LHS}=true"]),
-    ("tensorflow-flag", f"--tf_xla_auto_jit=2 --{LHS}=true", [f"--{LHS}=true"]),
-]
-
-
-class TestDamage:
-    @pytest.mark.parametrize(("code", "given_text", "expected"), DAMAGE)
-    def test_is_repaired_with_a_finding(self, code: str, given_text: str, expected: list[str]) -> None:
-        result = read(given_text)
-        assert texts(result) == expected
-        assert set(codes(result)) == {code} and {finding.severity for finding in result.findings} == {"warning"}
-
-    @pytest.mark.parametrize(("code", "given_text", "expected"), DAMAGE)
-    def test_once_repaired_it_stays(self, code: str, given_text: str, expected: list[str]) -> None:
-        again = read(" ".join(expected))
-        assert texts(again) == expected and again.findings == ()
-
-    def test_the_code_point_is_named(self) -> None:
-        message = read(f"\u2013\u2013{LHS}=true").findings[0].message
-        assert "EN DASH (U+2013)" in message and f"`\u2013\u2013{LHS}=true` is read as `--{LHS}=true`" in message
-
-    def test_a_stray_word_is_named(self) -> None:
-        assert "`foo` is left out" in read(f"--{LHS} foo").findings[0].message
-
-    def test_findings_that_say_the_same_are_one(self) -> None:
-        assert len(read(f"\u2013\u2013{LHS} \u2013\u2013{DUMP}").findings) == 1
-
-    def test_what_cannot_be_seen_is_escaped(self) -> None:
-        assert r"`\xa0` is read as a blank: NO-BREAK SPACE (U+00A0)" in read(f"--{LHS}\xa0--{DUMP}").findings[0].message
-
-    def test_repaired_flags_say_so(self) -> None:
-        assert [flag.text == flag.argument for flag in read(f"--{LHS}=true -{DUMP}").flags] == [True, False]
-
-    def test_two_kinds_at_once(self) -> None:
-        result = read(f"\u2018\u2013{LHS}=true, foo\\\n\u2014{TO}=\u201ca b\u201d\u2019")
-        assert texts(result) == [f"--{LHS}=true", f'--{TO}="a b"']
-
-
-class TestAmbiguous:
-    @pytest.mark.parametrize(
-        ("code", "given_text"),
-        [
-            ("ambiguous-quote", f'--{TO}="/tmp/a --{LHS}=true'),
-            ("ambiguous-quote", f"--{TO}=\u201c/tmp/a --{LHS}=true"),
-            ("missing-value", f"--{LEVEL} --{LHS}=true"),
-        ],
-    )
-    def test_is_left_out_with_an_error_and_the_rest_is_read(self, code: str, given_text: str) -> None:
-        result = read(given_text)
-        assert texts(result) == [f"--{LHS}=true"]
-        assert [(finding.code, finding.severity) for finding in result.findings] == [(code, "error")]
 
 
 class TestFile:
@@ -300,25 +194,6 @@ class TestAgainstTheRealParser:
         assert all(answer.accepted for answer in meant) and [a.effect for a in given_answers] == [
             a.effect for a in meant
         ]
-
-
-@pytest.mark.parametrize(
-    ("given_text", "expected", "found"),
-    [
-        (f'"--{TO} " --{LHS}', [f"--{LHS}"], {"wrapped-in-quotes", "missing-value"}),
-        (f"'--{LEVEL} ' --{LHS}=true", [f"--{LHS}=true"], {"wrapped-in-quotes", "missing-value"}),
-        (f"--{TO} '--{LHS}=true'", [f"--{LHS}=true"], {"missing-value", "wrapped-in-quotes"}),
-        (f'"--{LEVEL} 2 --{TO} a"', [f"--{LEVEL}=2", f"--{TO}=a"], {"wrapped-in-quotes", "blank-before-value"}),
-        (f"--{LEVEL} '2' --{LHS}", [f"--{LEVEL}=2", f"--{LHS}"], {"blank-before-value"}),
-        (f"'--{TO}=a b' c", [f'--{TO}="a b"'], {"wrapped-in-quotes", "stray-word"}),
-    ],
-)
-def test_a_quote_behind_a_blank_is_a_value_or_one_around_flags(
-    given_text: str, expected: list[str], found: set[str]
-) -> None:
-    """It closes what an earlier one opened, or opens around the next flag: then the value is missing."""
-    result = read(given_text)
-    assert texts(result) == expected and set(codes(result)) == found
 
 
 SPEAKS_FOR_ITSELF = {"backslash-newline", "blank-in-list", "flag-name", "lone-dashes", "missing-dashes", "odd-blank"}

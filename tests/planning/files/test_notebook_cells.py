@@ -1,0 +1,66 @@
+"""XLA_FLAGS in the cells of a notebook."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxgpu_tune.planning.files.notebook_cells import notebook_sites
+from tests.planning.files.flags_in_files import FLAGS, expected, rewritten
+
+FLAG = "--xla_a=1"
+
+
+@settings(max_examples=25, deadline=None)
+@given(flags=FLAGS, whole=st.booleans(), ascii_only=st.booleans())
+def test_notebooks_stay_notebooks(flags: list[str], whole: bool, ascii_only: bool) -> None:
+    """JSON around Python; nothing but the flags changes."""
+    lines = ["# a\n", "import os\n", f"os.environ['XLA_FLAGS'] = {' '.join(flags)!r}\n", "%time 'é😀'"]
+    cell = {
+        "cell_type": "code",
+        "source": "".join(lines) if whole else lines,
+        "outputs": [{"text": "--xla_gpu_graph_level=0"}],
+    }
+    new = json.loads(rewritten(json.dumps({"cells": [cell]}, indent=1, ensure_ascii=ascii_only), "notebook"))
+    source = "".join(new["cells"][0]["source"])
+    assert ast.literal_eval(source.split("\n")[2].split(" = ")[1]).split() == expected(flags)
+    assert source.split("\n")[3] == lines[3] and new["cells"][0]["outputs"] == cell["outputs"]
+
+
+def cells(*sources: str) -> str:
+    """A notebook of cells of code."""
+    return json.dumps({"cells": [{"cell_type": "code", "source": source.splitlines(True)} for source in sources]})
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        (f"%env XLA_FLAGS={FLAG}\nx = 1", FLAG),
+        (f"%set_env XLA_FLAGS {FLAG}", FLAG),
+        (f"x = 1\n!XLA_FLAGS='{FLAG}' python train.py", FLAG),
+        (f"%%bash\nexport XLA_FLAGS={FLAG}", FLAG),
+        (f"import os\n%matplotlib inline\nos.environ['XLA_FLAGS'] = '{FLAG}'", FLAG),
+    ],
+)
+def test_every_way_to_set_it_in_a_cell(source: str, value: str) -> None:
+    """Magics are no Python, and the rest of the cell is read all the same; its place is that of the file."""
+    text = cells("x = 1", source)
+    (site,) = notebook_sites(text)
+    (piece,) = [one for one in site.pieces if one.text]
+    assert piece.text == value and not site.unsure
+    assert "".join(text[start:end] for start, end in piece.spans) == value
+
+
+def test_a_cell_that_is_no_python_is_unsure_where_it_speaks_of_the_variable() -> None:
+    """Another one is no matter."""
+    sites = list(notebook_sites(cells("x = = 1", "XLA_FLAGS = = 1")))
+    assert [site.unsure for site in sites] == ["the cell cannot be read as Python"]
+
+
+def test_what_is_no_notebook_is_refused() -> None:
+    with pytest.raises(ValueError, match="Expecting"):
+        list(notebook_sites("{"))
