@@ -1,43 +1,43 @@
-"""What a command's parameters are where nothing is given."""
+"""What every command takes, as data: of a kind that is read, told in a sentence, and an argument of the command."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from jaxgpu_tune.cli.group import COMMANDS
+import jaxgpu_tune.cli as package
 from jaxgpu_tune.cli.parameters import Argument, Option
 
-MODULES = [import_module(f"jaxgpu_tune.cli.{name}") for name in COMMANDS]
-SINGLE = [module for module in MODULES if hasattr(module, "PARAMETERS")]
+KINDS = {"text", "number", "switch", "on_off", "many"}
+ROOT = Path(package.__file__).parent
 
 
-@pytest.mark.parametrize(
-    ("parameter", "absent"),
-    [
-        (Option("a", "--a", "many", ""), ()),
-        (Option("a", "--a", "switch", ""), False),
-        (Option("a", "--a", "on_off", ""), None),
-        (Option("a", "--a", "text", ""), None),
-        (Option("a", "--a", "number", "", default=3), 3),
-        (Argument("a", "A", many=True), ()),
-        (Argument("a", "A", default="auto"), "auto"),
-        (Argument("a", "A"), None),
-    ],
-)
-def test_what_is_not_given(parameter: Option | Argument, absent: object) -> None:
-    assert parameter.absent == absent
+def modules() -> Iterator[Any]:
+    """Every module of a command, subcommands included."""
+    for path in sorted(ROOT.rglob("*.py")):
+        place = ".".join(("jaxgpu_tune.cli", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+        module = import_module(place)
+        if hasattr(module, "PARAMETERS") and hasattr(module, "command"):
+            yield module
 
 
-def test_the_parameters_of_every_command_can_be_told_apart() -> None:
-    """By name and by spelling, ``--no-`` forms included; a default is one of the choices; each is explained."""
-    for module in SINGLE:
-        options = [one for one in module.PARAMETERS if isinstance(one, Option)]
-        spelled = [one.spelled for one in options]
-        spelled += [f"--no-{one.spelled[2:]}" for one in options if one.kind == "on_off"]
-        names = [one.name for one in module.PARAMETERS]
-        assert len({*names}) == len(names) and len({*spelled}) == len(spelled), module.__name__
-        assert all(one.help.endswith((".", ")")) for one in options), module.__name__
-        assert all(one.default in one.choices for one in options if one.choices and one.default), module.__name__
-    assert len(SINGLE) > 12
+@pytest.mark.parametrize("module", list(modules()), ids=lambda module: module.__name__.rpartition(".")[2])
+def test_what_a_command_takes(module: Any) -> None:
+    """Each is an argument of its function, and none of that is left over."""
+    taken = inspect.signature(module.command).parameters
+    names = [one.name for one in module.PARAMETERS]
+    assert len(set(names)) == len(names)
+    assert any(one.kind is one.VAR_KEYWORD for one in taken.values()) or set(names) == set(taken)
+    for one in module.PARAMETERS:
+        if isinstance(one, Option):
+            assert one.kind in KINDS and one.spelled.startswith("-") and one.help.endswith(".")
+            assert not one.choices or one.default in (None, *one.choices)
+        else:
+            assert isinstance(one, Argument) and one.metavar.replace("[", "").replace("]", "").rstrip(".").isupper()
+        assert one.metavar.count("[") == one.metavar.count("]")
+    assert module.command.__doc__ and all(isinstance(example, tuple) or example for example in module.EXAMPLES)

@@ -93,9 +93,10 @@ def test_those_that_run_the_line_come_first_and_strangers_not_at_all() -> None:
     quick, touches = seen("tests/test_m.py::b", m=5), seen("tests/x/test_o.py::b", m=9)
     starts = seen("tests/test_o.py::c", starts=True)
     assert able([starts], place._replace(own=Path("tests/y/test_m.py")), 1) == [starts]
-    others = [seen("tests/x/test_o.py::d", starts=True, n=5), seen("tests/test_o.py::e", n=5)]
-    every = [*others, starts, touches, near, quick, runs_it]
-    assert able(every, place, 10) == [quick, runs_it, near, touches, starts]
+    others = [seen("tests/x/test_o.py::d", starts=True, n=5), seen("tests/x/test_o.py::e", n=5)]
+    beside = seen("tests/test_o.py::f", n=5)
+    every = [*others, beside, starts, touches, near, quick, runs_it]
+    assert able(every, place, 10) == [quick, runs_it, near, touches, starts, beside]
     assert able(every, place, 3) == [quick, runs_it, near]
 
 

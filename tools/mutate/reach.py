@@ -51,8 +51,8 @@ class Place(NamedTuple):
 def able(tests: Iterable[Seen], place: Place, seconds: float) -> list[Seen]:
     """The tests that can notice a fault there, as many as take ``seconds``.
 
-    Those that run its line come first, then those of the module's own file, those that run anything of the module, and those beside
-    or above it that start processes, whose lines are not seen.
+    Those that run its line come first, then those of the module's own file, those that run anything of the module, those beside
+    or above it that start processes, whose lines are not seen, and the others there, which may read what the module holds.
     """
     ranked = {test: rank for test in tests if (rank := _rank(test, place)) is not None}
     ordered = sorted(ranked, key=lambda test: (ranked[test], test.seconds))
@@ -68,7 +68,8 @@ def _rank(test: Seen, place: Place) -> int | None:
         return 2
     if place.module in test.lines:
         return 3
-    return 4 if test.starts and place.own.is_relative_to(test.file.parent) else None
+    beside = place.own.is_relative_to(test.file.parent)
+    return None if not beside else 4 if test.starts else 5
 
 
 def tests_of(root: Path, folders: Iterable[str], cache: Path) -> list[Seen]:
