@@ -13,7 +13,6 @@ from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import (
     NOTHING,
     SAME,
-    Atom,
     Config,
     Move,
     Purpose,
@@ -21,8 +20,6 @@ from jaxgpu_tune.measure.search.trials import (
     Start,
     Step,
     Trial,
-    atom,
-    toggled,
 )
 from jaxgpu_tune.measure.statistics import PAIRS
 
@@ -170,11 +167,3 @@ def test_what_compiles_to_a_known_program_is_not_run_and_not_asked_again() -> No
     step = search.ask(38)
     assert step is not None
     assert step.config == moves[1].config or step.purpose == "check"
-
-
-def test_a_move_replaces_another_value_of_its_settings() -> None:
-    one, two = atom("--a=1"), atom("--a=2")
-    assert toggled(frozenset([one]), Move(frozenset([two]))) == frozenset([two])
-    assert toggled(frozenset([two]), Move(frozenset([two]))) == NOTHING
-    assert str(Atom("env", "NAME", "x")) == "NAME=x"
-    assert str(one) == "--a=1"

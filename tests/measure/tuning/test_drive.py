@@ -19,14 +19,11 @@ import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
-from jaxgpu_tune.measure.search.trials import Config, Step, Trial, atom
+from jaxgpu_tune.measure.search.trials import Config, Step, Trial
 from jaxgpu_tune.measure.tuning.drive import drive
-from jaxgpu_tune.measure.tuning.how import How, caches
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
-from jaxgpu_tune.measure.tuning.readout import how_numbers_differ
 from jaxgpu_tune.measure.tuning.slots import Place
 from jaxgpu_tune.measure.tuning.space import Space, space_of
-from jaxgpu_tune.measure.tuning.trying import CommandRuns
 from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write_files
 from jaxgpu_tune.measure.tuning.tuned import Tuned, search_preset
 from jaxgpu_tune.model import Machine
@@ -263,44 +260,6 @@ def test_the_driver_says_how_it_stands_after_each_run(tmp_path: Path) -> None:
     assert [left for _, left in seen] == sorted((left for _, left in seen), reverse=True)
 
 
-def test_a_program_whose_own_numbers_vary_is_not_blamed_on_a_setting(tmp_path: Path) -> None:
-    """Numbers that differ make it run once more as it is; only what is further off than it is from itself is wrong."""
-
-    class Chaotic(CommandRuns):
-        def __init__(self, apart: float) -> None:
-            super().__init__(space(), How(("x",), tmp_path))
-            self.apart, self.own = apart, 0
-
-        def __call__(self, step: Step, _number: int, _limit: float | None, _ahead: Step | None = None) -> Trial:
-            self.own += not step.config
-            number = self.apart if step.config else 1.0 + 0.02 * (self.own > 1)
-            return self.judged(Trial(step.config, step.purpose, 5.0, detail={"numbers": [1.0, number]}))
-
-    for apart, failures in ((1.15, {""}), (1.5, {"wrong-numbers"})):
-        path = tmp_path / str(apart)
-        search = drive(space(), Chaotic(apart), Journal(path, ABOUT), 0.5)
-        assert {trial.failure for trial in search.trials if trial.config} == failures
-        assert [not trial.config for trial in search.trials[:2]] == [True, True]
-
-
-def test_what_chooses_kernels_anew_is_not_given_the_choices_of_others(tmp_path: Path) -> None:
-    shared, own = (caches(tmp_path, frozenset([atom(f"{name}=5")])) for name in ("x", "xla_gpu_autotune_level"))
-    assert shared["JAX_COMPILATION_CACHE_DIR"] == own["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "compiled")
-    assert own["JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES"] == "none"
-    assert "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES" not in shared
-
-
-def test_numbers_are_held_against_the_references() -> None:
-    nan, inf = float("nan"), float("inf")
-    assert how_numbers_differ((1.0, 2.0), (1.0, 2.01), 0.01) == ""
-    assert "number 2 is 2 instead of 2.1" in how_numbers_differ((1.0, 2.0), (1.0, 2.1), 0.01)
-    assert how_numbers_differ((1.0, nan), (1.0, 2.0), 0.5)
-    assert how_numbers_differ((inf,), (2.0,), 0.5)
-    assert how_numbers_differ((nan,), (nan,), 0.01) == ""
-    assert how_numbers_differ((1.0,), (1.0, 5.0), 0.01) == ""
-    assert how_numbers_differ((0.0,), (0.0,), 0.0) == ""
-
-
 def test_a_journal_without_a_trial_gives_way_to_another_search_and_one_with_a_trial_does_not(tmp_path: Path) -> None:
     path = tmp_path / "tuned.runs" / "journal.jsonl"
     Journal(path, {"command": ["pythonn", "train.py"]})
@@ -308,11 +267,6 @@ def test_a_journal_without_a_trial_gives_way_to_another_search_and_one_with_a_tr
     assert len(Journal(path, ABOUT).trials) == 1
     with pytest.raises(BadSetting, match="What differs: command"):
         Journal(path, {"command": ["python", "other.py"]})
-
-
-def test_a_folder_is_no_name_of_a_preset_file(tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match=r"it is a folder\. Give a file, such as .*tuned\.toml"):
-        files_of(tmp_path)
 
 
 def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""A command is ended with all that it started, gently first; nobody else is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.measure.stopping import carriers, end_all, members
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+
+
+def started(script: str, mark: dict[str, str], group: bool = True) -> subprocess.Popen[bytes]:
+    """A shell whose script says "ready" once all that it starts is there."""
+    environ = {"PATH": os.environ["PATH"], **mark}
+    child = subprocess.Popen(["sh", "-c", script], env=environ, stdout=subprocess.PIPE, start_new_session=group)
+    assert child.stdout is not None and child.stdout.readline() == b"ready\n"
+    child.stdout.close()
+    return child
+
+
+def mark(folder: Path) -> dict[str, str]:
+    """What nobody else carries."""
+    return {"TESTS_MARK": str(folder)}
+
+
+def test_all_that_it_started_goes_with_it_also_what_left_its_group(tmp_path: Path) -> None:
+    mine = mark(tmp_path)
+    child = started("sleep 600 & setsid sleep 600 & echo ready; sleep 600", mine)
+    until = time.monotonic() + 300
+    while (len(carriers(mine)), len(members(child.pid))) != (4, 3) and time.monotonic() < until:
+        time.sleep(0.005)
+    assert child.pid in members(child.pid) and members(child.pid) < carriers(mine)
+    end_all(child, mine, 300)
+    assert child.poll() == -15 and carriers(mine) == set() == members(child.pid)
+
+
+def test_what_does_not_hear_is_killed(tmp_path: Path) -> None:
+    """After the grace that it is given."""
+    child = started("trap '' TERM; echo ready; while :; do sleep 0.01; done", mark(tmp_path))
+    end_all(child, mark(tmp_path), 0.1)
+    assert child.wait(300) == -9
+
+
+def test_what_hears_may_put_its_things_in_order(tmp_path: Path) -> None:
+    child = started(
+        f"trap 'echo done > {tmp_path}/file; exit 3' TERM; echo ready; while :; do sleep 0.01; done", mark(tmp_path)
+    )
+    end_all(child, mark(tmp_path), 300)
+    assert child.poll() == 3 and (tmp_path / "file").read_text() == "done\n"
+
+
+def test_a_child_in_this_processs_own_group_does_not_take_the_group_with_it(tmp_path: Path) -> None:
+    """As where the output is not captured: only what carries the mark is ended."""
+    other = subprocess.Popen(["sleep", "600"])
+    child = started("echo ready; sleep 600", mark(tmp_path), group=False)
+    assert members(os.getpgrp()) == set()
+    end_all(child, mark(tmp_path), 300)
+    assert child.poll() == -15 and other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_marks_are_whole_values(tmp_path: Path) -> None:
+    """A run whose folder begins alike is another one; one that has ended is nobody's."""
+    child = started("echo ready; exec sleep 600", mark(tmp_path / "10"))
+    assert carriers(mark(tmp_path / "1")) == set() and carriers(mark(tmp_path / "10")) == {child.pid}
+    child.kill()
+    until = time.monotonic() + 300
+    while carriers(mark(tmp_path / "10")) and time.monotonic() < until:
+        time.sleep(0.005)
+    assert carriers(mark(tmp_path / "10")) == set(), "a zombie waits for its parent only"
+    child.wait()
