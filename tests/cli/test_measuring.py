@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, share
+from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, share
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.protocol import Protocol
 from jaxgpu_tune.measure.statistics import PAIRS
@@ -39,3 +40,19 @@ def test_regular_expressions() -> None:
     check_regex("--metric", r"loss (\d+)")
     with pytest.raises(BadSetting, match="--metric '\\(' is not a regular expression"):
         check_regex("--metric", "(")
+
+
+def test_how_a_search_judges_the_program(tmp_path: Path) -> None:
+    """By the metric where there is one, by the whole run where that is asked for, else by steps."""
+    given = {"seconds": "5", "timeout": "2m", "metric": None, "higher": False, "numbers": None, "whole": False}
+    how = how_of(("a", "b"), given, tmp_path)
+    assert (how.command, how.folder, how.seconds, how.clock) == (("a", "b"), tmp_path, 5.0, "steps")
+    assert (how.metric, how.higher_is_better, how.numbers, how.timeout, how.whole) == (None, False, None, 120.0, False)
+    metric = how_of(("a",), {**given, "metric": "x(.*)", "higher": True, "whole": True, "numbers": "y"}, tmp_path)
+    assert (metric.clock, metric.metric, metric.higher_is_better, metric.numbers) == ("metric", "x(.*)", True, "y")
+    assert how_of(("a",), {**given, "whole": True}, tmp_path).clock == "whole"
+    for wrong in ({"metric": "("}, {"numbers": "("}, {"seconds": "0"}, {"timeout": "x"}):
+        with pytest.raises(BadSetting):
+            how_of(("a",), {**given, **wrong}, tmp_path)
+    with pytest.raises(BadSetting, match="name of the command is empty"):
+        how_of(("",), given, tmp_path)
