@@ -38,7 +38,10 @@ def _joined(existing: list[Wish], ours: list[Wish], spec: FlagSpec) -> str:
 
 def _one_by_one(existing: list[Wish], ours: list[Wish]) -> Outcome:
     """A flag that takes one member an occurrence is given several times."""
-    wishes = tuple(list({w.value: w for w in (*reversed(ours), *reversed(existing))}.values())[::-1])
+    first: dict[str | None, Wish] = {}
+    for wish in (*existing, *ours):
+        first.setdefault(wish.value, wish)
+    wishes = tuple(first.values())
     return Outcome(wishes, (_of_join(existing, ours, " ".join(str(w.value) for w in wishes)),))
 
 
