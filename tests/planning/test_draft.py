@@ -65,4 +65,4 @@ def test_what_the_binaries_said_goes_before_the_tables() -> None:
     sight = Sight(observation, compose("auto"), refused=frozenset({LEVEL}), accepted=frozenset({"xla_brand_new"}))
     found = drafted(request, sight)
     assert found.flags == "--xla_brand_new=1"
-    assert {one.name: one.status for one in found.decisions} == {LEVEL: "dropped", "xla_brand_new": "set"}
+    assert {one.name: one.status for one in found.decisions} == {LEVEL: "absent", "xla_brand_new": "set"}
