@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
@@ -24,8 +23,8 @@ from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.slots import Place
 from jaxgpu_tune.measure.tuning.space import Space, space_of
-from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with, write_files
-from jaxgpu_tune.measure.tuning.tuned import Tuned, search_preset
+from jaxgpu_tune.measure.tuning.tune import Files, files_of, tune_with
+from jaxgpu_tune.measure.tuning.tuned import Tuned
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.request import make_request
 from tests.child import ROOT, clean_environ
@@ -83,36 +82,6 @@ class Solver:
 def searched(tmp_path: Path, run: Solver, budget: float = 1.0) -> tuple[Tuned, Files]:
     files = files_of(tmp_path / "tuned.toml")
     return tune_with(space(), run, files, ABOUT, (budget, None)), files
-
-
-def test_the_answer_is_a_preset_that_is_used_here_and_nowhere_else(tmp_path: Path) -> None:
-    """Its settings, where they were measured, and the evidence; the page and the report beside it."""
-    found, files = searched(tmp_path, Solver(0.001, hangs=True))
-    write_files(found, files)
-    assert found.gain == pytest.approx(1 / 0.72, rel=0.02)
-    assert found.interval is not None and 1.3 < found.interval[0] <= found.gain <= found.interval[1]
-    assert found.settings == ("--xla_gpu_enable_command_buffer=+WHILE,+CONDITIONAL",)
-    here = jaxgpu_tune.plan(str(files.preset), environ={}, machine=H200, probe=False)
-    assert here.xla_flags == found.settings[0]
-    elsewhere = jaxgpu_tune.plan(str(files.preset), environ={}, machine={**H200, "jaxlib": "0.12.0.1"}, probe=False)
-    assert elsewhere.xla_flags == ""
-    told = json.loads(files.report.read_text())
-    assert len(told["trials"]) == len(found.trials) == Journal(files.journal, ABOUT).trials.__len__()
-    assert "<svg" in files.page.read_text() and "loops-in-graphs" in files.page.read_text()
-    assert "1.3" in str(found) and "loops-in-graphs" in str(found)
-    assert "times as fast as what you have" in search_preset(found.report)
-
-
-def test_where_nothing_helps_that_is_the_answer_and_no_preset_is_written(tmp_path: Path) -> None:
-    class Flat(Solver):
-        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
-            return super().__call__(Step(frozenset(), step.purpose), number, limit)._replace(config=step.config)
-
-    found, files = searched(tmp_path, Flat(0.001))
-    write_files(found, files)
-    assert found.sentence.startswith("Nothing beats what you have")
-    assert (found.path, found.gain, found.interval) == (None, 1.0, None)
-    assert files.report.exists() and not files.preset.exists()
 
 
 def test_a_budget_too_small_for_the_check_proves_nothing_and_more_of_it_goes_on(tmp_path: Path) -> None:
@@ -267,17 +236,3 @@ def test_a_journal_without_a_trial_gives_way_to_another_search_and_one_with_a_tr
     assert len(Journal(path, ABOUT).trials) == 1
     with pytest.raises(BadSetting, match="What differs: command"):
         Journal(path, {"command": ["python", "other.py"]})
-
-
-def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_path: Path) -> None:
-    class Slow(Solver):
-        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
-            trial = super().__call__(step, number, limit, ahead)
-            return trial._replace(seconds=10.0, detail={"agreed": True, "compile_seconds": 2.0})
-
-    class Slower(Slow):
-        mode = 1.5
-
-    found, _ = searched(tmp_path, Slower(), budget=60.0)
-    assert [one.purpose for one in found.trials] == ["start", "start"]
-    assert "no room for one try and its proof, which take about 2 min more" in found.sentence

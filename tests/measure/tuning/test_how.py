@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jaxgpu_tune.measure.compare import CACHES
 from jaxgpu_tune.measure.search.trials import atom
-from jaxgpu_tune.measure.tuning.how import caches
+from jaxgpu_tune.measure.tuning.how import How, caches
 
 
 def test_what_chooses_kernels_anew_is_not_given_the_choices_of_others(tmp_path: Path) -> None:
@@ -13,3 +14,12 @@ def test_what_chooses_kernels_anew_is_not_given_the_choices_of_others(tmp_path: 
     assert shared["JAX_COMPILATION_CACHE_DIR"] == own["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "compiled")
     assert own["JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES"] == "none"
     assert "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES" not in shared
+
+
+def test_by_default_a_step_of_the_program_is_timed_and_what_is_compiled_is_kept(tmp_path: Path) -> None:
+    """For the search's own runs alone, in its folder, and everything: also what compiles in no time."""
+    how = How(("python", "train.py"), tmp_path)
+    assert (how.clock, how.metric, how.whole, how.cache, how.slots) == ("steps", None, False, True, ())
+    kept = caches(how.folder, frozenset())
+    assert kept["JAX_COMPILATION_CACHE_DIR"].startswith(str(tmp_path))
+    assert kept.items() >= CACHES["warm"].items()

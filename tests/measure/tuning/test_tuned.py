@@ -1,0 +1,128 @@
+"""What a search found: the answer in words at every stage, what each setting did, and the preset that holds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxgpu_tune.knowledge.presets import load_preset_file
+from jaxgpu_tune.knowledge.tables import read_toml
+from jaxgpu_tune.measure.search.search import Contest, Search
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial
+from jaxgpu_tune.measure.statistics import PAIRS
+from jaxgpu_tune.measure.tuning.drive import Standing
+from jaxgpu_tune.measure.tuning.tuned import Tuned, how_it_goes, search_preset, tuned
+from jaxgpu_tune.model import Finding
+from tests.measure.tuning.test_drive import Solver, searched, space
+
+
+def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_path: Path) -> None:
+    class Slow(Solver):
+        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+            trial = super().__call__(step, number, limit, ahead)
+            return trial._replace(seconds=10.0, detail={"agreed": True, "compile_seconds": 2.0})
+
+    class Slower(Slow):
+        mode = 1.5
+
+    found, _ = searched(tmp_path, Slower(), budget=60.0)
+    assert [one.purpose for one in found.trials] == ["start", "start"]
+    assert "no room for one try and its proof, which take about 2 min more" in found.sentence
+
+
+def told(*more: Trial) -> Search:
+    """A search that was told of the program as it is, and more."""
+    search = Search(space().starts[:1], space().moves, space().risk)
+    for trial in (Trial(NOTHING, "start", 10.0, "", 20.0), *more):
+        search.tell(trial)
+    return search
+
+
+def config(name: str) -> Config:
+    """The settings of that name."""
+    return next(move.config for move in space().moves if space().name(move.config) == name)
+
+
+def checked(ratio: float, pairs: int = PAIRS) -> list[Trial]:
+    """Runs of the proof, the challenger so many times as fast."""
+    turns = [Contest(NOTHING, LOOPS).turn(number) for number in range(2 * pairs)]
+    peaks = {NOTHING: 2**31, LOOPS: 2**30}
+    return [
+        Trial(one, "check", 10.0 if one == NOTHING else 10.0 / ratio, "", 20.0, "", {"peak_bytes": peaks[one]})
+        for one in turns
+    ]
+
+
+LOOPS = config("loops-in-graphs")
+FAST = Trial(LOOPS, "toggle", 8.0, "", 20.0)
+ALONE = Trial(config("cublas-only"), "toggle", None, "hang", 60.0, "", {"cause": "it was ended"})
+
+
+def found(*more: Trial) -> Tuned:
+    """The answer then."""
+    return tuned(told(*more), space(), "tuned.toml", {"command": ["python", "train.py"]}, [Finding("a", "note", "b")])
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "Nothing was tried: the budget has no room for one try"),
+        ((FAST,), "Nothing is proved yet: loops-in-graphs looks 1.2"),
+        ((FAST, *checked(1.25, 2)), "Nothing is proved yet"),
+        ((Trial(LOOPS, "toggle", 11.0),), "Nothing beats what you have: no setting that was tried is expected to gain"),
+        ((FAST, *checked(1.25, 2), *checked(0.9, 1)), "loops-in-graphs looked best, but in fresh pairs: "),
+        ((FAST, Trial(NOTHING, "check", None, "died")), "but in fresh pairs: it failed (died)."),
+    ],
+)
+def test_until_it_is_proved_nothing_is_claimed(more: tuple[Trial, ...], words: str) -> None:
+    """The sentence says how far it is, and no preset is written."""
+    answer = found(*more)
+    assert words in answer.sentence
+    assert (answer.path, answer.gain, answer.interval, answer.settings, answer.against) == (None, 1.0, None, (), "")
+    assert answer.to_dict()["answer"] == answer.sentence
+    with pytest.raises(ValueError, match="nothing was proved"):
+        search_preset(answer.report)
+
+
+def test_before_any_run_nothing_was_measured() -> None:
+    search = Search(space().starts[:1], space().moves, space().risk)
+    assert tuned(search, space(), "t.toml", {}).sentence == "Nothing was measured yet."
+
+
+def test_what_is_proved_is_a_preset_with_its_evidence(tmp_path: Path) -> None:
+    """The gain is that of the fresh pairs, not the one that was seen on the way."""
+    answer = found(FAST, ALONE, *checked(1.2))
+    assert answer.path == "tuned.toml" and answer.against == "what you have"
+    assert (answer.gain, answer.interval) == (pytest.approx(1.2), pytest.approx((1.2, 1.2)))
+    assert answer.sentence.startswith(
+        "1.200 times as fast as what you have (1.200 to 1.200 in 6 fresh pairs) with --xla"
+    )
+    (tmp_path / "t.toml").write_text(search_preset(answer.report))
+    preset = load_preset_file(tmp_path / "t.toml")
+    assert [f"--{one.name}={one.value}" for one in preset.settings] == list(answer.settings)
+    assert "H200" in preset.evidence[0] and answer.sentence in preset.evidence[0]
+    assert "15 runs; median times in the pairs: 10.000 and 8.333 ms a step." in preset.evidence
+    assert "Peak memory of a device: 2.00 and 1.00 GiB." in preset.evidence
+    measured = read_toml(tmp_path / "t.toml")["measured"]
+    assert measured == {"jaxlib": "==0.11.2", "compute_capability": "==9.0", "devices": "==1"}
+
+
+def test_what_each_setting_did_is_told_whether_it_ran_or_not() -> None:
+    did = {one.name: one for one in found(FAST, ALONE, *checked(1.2)).did}
+    loops, alone, never = did["loops-in-graphs"], did["cublas-only"], did["small-graphs"]
+    assert loops.chosen and loops.effect == pytest.approx(1.25, abs=0.05) and loops.tried == 1 + PAIRS
+    assert (alone.chosen, alone.effect, alone.tried, alone.why) == (False, None, 1, "hang: it was ended")
+    assert (never.tried, never.why) == (0, "not reached")
+    assert did["pipeline-all-gather"].why == next(
+        one.why for one in space().left_out if one.name == "pipeline-all-gather"
+    )
+
+
+def test_a_line_after_each_run_names_it_and_the_best_so_far() -> None:
+    """While the proof runs no best is told: it is what the proof is about."""
+    line = how_it_goes(Standing(told(FAST), FAST, 2, 100.0), space())
+    assert "8 ms" in line and "1.250  toggle loops-in-graphs  (1:40 left; best so far: loops-in-graphs)" in line
+    check = checked(1.2)[1]
+    proof = how_it_goes(Standing(told(FAST, check), check, 3, 100.0), space())
+    assert proof.count("loops-in-graphs") == 1
