@@ -9,11 +9,11 @@ import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.knowledge.candidates import Candidate
 from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import Step, Trial
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
+from jaxgpu_tune.measure.tuning.space import candidate_of
 from jaxgpu_tune.measure.tuning.tune import SearchWanted, about, files_of, space_here, write_files
 from jaxgpu_tune.measure.tuning.tuned import search_preset, tuned
 from jaxgpu_tune.model import Machine, Setting
@@ -65,7 +65,7 @@ def test_the_files_stand_beside_the_preset(tmp_path: Path) -> None:
 def test_only_the_users_own_are_tried_where_that_is_asked_for() -> None:
     """Nothing of ours, not even among what is left out."""
     request = make_request()._replace(machine=Machine.from_dict(H200))
-    own = Candidate("mine", (Setting("xla_flag", "xla_gpu_autotune_level", "2", "tried", "here"),))
+    own = candidate_of("mine", [Setting("xla_flag", "xla_gpu_graph_min_graph_size", "7", "asked for", "--try")])
     only = space_here(request, SearchWanted(candidates=(own,), only=True), {})
     assert [only.name(move.config) for move in only.moves] == ["mine"] and len(only.starts) == 1
     assert only.left_out == ()
