@@ -1,6 +1,6 @@
 """Calls that meet, as a state machine: a launcher, two libraries, an application, a child, and a user who edits in between.
 
-It runs in a process of its own (``test_calls.py``), on that process's real environment. What should be in force is worked out by
+It runs in a process of its own (``test_session.py``), on that process's real environment. What should be in force is worked out by
 another way than the library's: setting by setting, from what was done in which order.
 """
 

@@ -14,13 +14,6 @@ import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
-from jaxgpu_tune.host.observe import observe
-from jaxgpu_tune.in_process import CallRuns
-from jaxgpu_tune.measure.search.trials import Step
-from jaxgpu_tune.measure.tuning.space import space_of
-from jaxgpu_tune.measure.tuning.tune import files_of
-from jaxgpu_tune.model import Machine
-from jaxgpu_tune.planning.request import make_request
 from tests.child import ROOT, clean_environ, free_port
 
 
@@ -112,32 +105,3 @@ def test_what_another_library_jits_is_tuned_too(tmp_path: Path) -> None:
     found = jaxgpu_tune.tune(update, model, jnp.ones((8, 4)), budget="60s", seconds=0.02, out=tmp_path / "tuned.toml")
     assert found.trials[0].ms is not None
     assert any(one.tried for one in found.did)
-
-
-def test_what_may_hang_together_is_left_out_unless_it_is_asked_for() -> None:
-    h200 = {"jaxlib": "0.11.2", "jax": "0.11.2", "gpus": [{"compute_capability": "9.0", "name": "NVIDIA H200"}]}
-    space = space_of(make_request(), observe({}, Machine.from_dict(h200), live=False), ["simulation"])
-    calls = CallRuns(step, (jnp.ones((4, 4)),), 0.05, 0.01, None)
-    told = [one.name for one in calls._in_one_process(space).left_out if "may hang" in one.why]
-    assert "simulation with loops-in-graphs" in told
-    calls.ends = True
-    assert not [one.name for one in calls._in_one_process(space).left_out if "may hang" in one.why]
-
-
-def test_what_an_earlier_start_did_not_come_back_from_is_known(tmp_path: Path) -> None:
-    h200 = {"jaxlib": "0.11.2", "jax": "0.11.2", "gpus": [{"compute_capability": "9.0", "name": "NVIDIA H200"}]}
-    calls = CallRuns(step, (jnp.ones((4, 4)),), 0.05, 0.01, None)
-    calls.space = space_of(make_request(), observe({}, Machine.from_dict(h200), live=False), ["simulation"])
-    files, pair = (
-        files_of(tmp_path / "tuned.toml"),
-        frozenset(one for move in calls.space.moves[:2] for one in move.config),
-    )
-    with calls.journal(files, {}) as journal:
-        assert journal.trials == []
-        calls._in_case_of_no_return(Step(pair, "toggle")).__enter__()
-    with calls.journal(files, {}) as journal:
-        assert [(one.config, one.failure) for one in journal.trials] == [(pair, "hang")]
-    with calls.journal(files, {}) as journal, calls._in_case_of_no_return(Step(pair, "toggle")):
-        assert len(journal.trials) == 1
-    with calls.journal(files, {}) as journal:
-        assert len(journal.trials) == 1

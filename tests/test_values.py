@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 from typing import get_type_hints
 
 import pytest
@@ -17,7 +16,6 @@ PUBLIC = [
     for name in jaxgpu_tune.__all__
     if isinstance(getattr(jaxgpu_tune, name), type) and issubclass(getattr(jaxgpu_tune, name), Value)
 ] + [Processes]
-REPORT = jaxgpu_tune.plan("fsdp", environ={}, machine={"gpus": [{"compute_capability": "9.0", "count": 8}]})
 
 
 @pytest.mark.parametrize("cls", PUBLIC, ids=lambda cls: cls.__name__)
@@ -40,14 +38,6 @@ def test_match_takes_fields_by_position_and_by_name() -> None:
             assert code == "a-code"
         case _:
             pytest.fail("no match")
-
-
-def test_a_report_is_pickled_whole() -> None:
-    """With its machine, decisions and inputs; for processes that are sent one."""
-    again = pickle.loads(pickle.dumps(REPORT))
-    assert again == REPORT and again.machine == REPORT.machine and str(again) == str(REPORT)
-    assert pickle.loads(pickle.dumps(REPORT.machine)) == REPORT.machine
-    assert all(pickle.loads(pickle.dumps(preset)) == preset for preset in jaxgpu_tune.presets())
 
 
 def test_frozen_means_frozen() -> None:

@@ -30,8 +30,13 @@ UNTOLD = {
 }
 """Flags that write nested messages, or a field of another name in a way that is not known: they count as unreadable."""
 
+
 RELEASE = version("jaxlib")
+
+
 TARGET = target_of(Machine.from_dict({"jaxlib": RELEASE, "jax": RELEASE, "plugins": {}}))
+
+
 SAMPLES = {
     "bool": ("true", "false"),
     "int32": ("3", "17"),
@@ -94,17 +99,6 @@ def test_no_flag_is_found_where_it_was_not_written(parsed: dict[str, xla_options
         quote(s.name, text) for s, text in cases() if hold(s, text, parsed[""]) and not TARGET.is_default(s.name, text)
     ]
     assert claimed == []
-
-
-def test_the_text_that_xla_dumps_reads_as_the_message_does() -> None:
-    text = 'xla_gpu_autotune_level: 2\nxla_dump_to: "a \\"b\\""\nkinds: ONE\nkinds: TWO\nxla_dump_hlo_as_text: true\nnested {\n  key: 1\n}\n'
-    assert xla_options.read_text(text) == {
-        "xla_gpu_autotune_level": 2,
-        "xla_dump_to": 'a "b"',
-        "kinds": ["ONE", "TWO"],
-        "xla_dump_hlo_as_text": True,
-    }
-    assert xla_options.read_text("") is None
 
 
 @pytest.mark.parametrize(("release", "status"), [("0.8.1", "unreadable"), ("0.9.1", "effective")])

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune import Machine, plan
-from jaxgpu_tune.render.text import render_text
-from tests.child import ROOT
 from tests.fleet import codes, decision, machine
 
 THRESHOLD = "xla_gpu_all_gather_combine_threshold_bytes"
+
+
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
 
 
@@ -180,38 +177,10 @@ def test_r82_nothing_disallows_transfers_unasked() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("environ", "arguments"),
-    [
-        ({"XLA_FLAGS": "--xla_dump_to=a"}, {"layer_bytes": 1000}),
-        ({"NSYS_PROFILING_SESSION_ID": "1"}, {"pgle": "auto"}),
-        ({"OMP_NUM_THREADS": "8"}, {"env": {"OMP_NUM_THREADS": "4"}}),
-        ({"OMP_NUM_THREADS": "8"}, {"env": {"OMP_NUM_THREADS": "4"}, "prefer": "existing"}),
-    ],
-)
-def test_a_report_round_trips_to_json_and_replays(environ: dict[str, str], arguments: dict[str, Any]) -> None:
-    """What the plan depended on is in it, whatever the variables are called."""
-    first = plan("fsdp", machine=machine(), environ=environ, **arguments)
-    told = json.loads(json.dumps(first.to_dict()))
-    again = plan(
-        machine=Machine.from_dict(told["machine"]), environ=told["inputs"]["environ"], **told["inputs"]["arguments"]
-    )
-    assert again.to_dict()["decisions"] == told["decisions"] and again.xla_flags == first.xla_flags
-
-
 def test_planning_on_the_result_changes_nothing() -> None:
     first = plan("fsdp", machine=machine(), environ={})
     again = plan("fsdp", machine=machine(), environ={"XLA_FLAGS": first.xla_flags})
     assert again.xla_flags == first.xla_flags
-
-
-def test_readme_shows_what_is_printed() -> None:
-    """The plan for the captured machine, with the flags of another time, word for word."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    flags = text.split('export XLA_FLAGS="')[1].split('"')[0]
-    shown = text.split("$ jaxgpu-tune plan fsdp\n")[1].split("\n```")[0]
-    captured = Machine.from_dict(json.loads((ROOT / "tests" / "machines" / "h200x2_captured.json").read_text()))
-    assert render_text(plan("fsdp", machine=captured, environ={"XLA_FLAGS": flags}), 100) == shown
 
 
 def test_no_jaxlib_is_a_fact_not_an_error() -> None:
@@ -223,26 +192,6 @@ def test_a_build_in_no_table_takes_only_what_its_neighbours_take() -> None:
     nightly = machine(jaxlib="0.7.2.dev20250801+abc1234", count=1)
     report = plan("auto", machine=nightly, environ={"XLA_FLAGS": "--xla_gpu_graph_level=0"}, probe=False)
     assert report.xla_flags == f"--{COMMAND_BUFFER}=" and "unknown-build" in codes(report)
-
-
-def test_check_tells_what_is_wrong_with_a_text() -> None:
-    found = jaxgpu_tune.check("--xla_gpu_enable_triton_gemm=yes --xla_gpu_nonsense=1", jaxlib="0.11.2")
-    assert {f.code for f in found} >= {"bad-flag-value", "unknown-flag"}
-    assert jaxgpu_tune.check("--xla_gpu_autotune_level=2", jaxlib="0.11.2") == ()
-
-
-def test_environ_is_the_whole_environment_of_a_fresh_process() -> None:
-    made = jaxgpu_tune.environ("fsdp", base={"PATH": "/bin", "XLA_FLAGS": "--xla_dump_to=a"}, machine=machine())
-    assert (
-        made["PATH"] == "/bin" and "--xla_dump_to=a" in made["XLA_FLAGS"] and "pipeline_all_gather" in made["XLA_FLAGS"]
-    )
-    assert jaxgpu_tune.environ("fsdp", base=made, machine=machine()) == made
-
-
-@pytest.mark.parametrize("base", [{"A": 1}, {1: "a"}, {"A": None}])
-def test_environ_refuses_a_base_that_is_no_environment(base: dict[object, object]) -> None:
-    with pytest.raises(jaxgpu_tune.BadSetting, match=r"^base="):
-        jaxgpu_tune.environ("fsdp", base=base, machine=machine())
 
 
 def test_r21_what_an_image_bakes_in_is_told_as_inherited() -> None:
@@ -277,89 +226,10 @@ def test_a_preset_may_state_a_fraction_which_yields_to_what_is_set() -> None:
     assert name not in kept.environ and decision(kept, name).status == "kept"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "--foo",
-        "--help",
-        "--xla_tpu_x=1",
-        "-xla_gpu_ftz=1",
-        "\u2013\u2013xla_gpu_ftz=1",
-        "'--xla_gpu_ftz=1'",
-        "--xla_gpu_ftz-false",
-        "no/such/file",
-    ],
-)
-def test_check_calls_every_text_that_ends_the_process_an_error(text: str) -> None:
-    assert "error" in {finding.severity for finding in jaxgpu_tune.check(text, jaxlib="0.11.2")}
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments"),
-    [
-        (plan, {"jaxlib": "x"}),
-        (plan, {"jaxlib": 5}),
-        (plan, {"environ": {"XLA_FLAGS": None}}),
-        (plan, {"layer_bytes": 2**63}),
-        (plan, {"processes_per_gpu": 10**30}),
-        (plan, {"env": {"A": "x\0"}}),
-        (plan, {"env": {"JAXGPU_TUNE_STATE": "{}"}}),
-        (plan, {"flags": {"xla_dump_to": "\0"}}),
-        (plan, {"compilation_cache": ""}),
-        (plan, {"flags": {"xla_force_host_platform_device_count": -1}}),
-        (plan, {"flags": {"xla_gpu_enable_command_buffer": "FUSION,nope"}}),
-        (plan, {"flags": {"xla_dump_to": "\ud800"}}),
-        (plan, {"env": {"A": "\ud800"}}),
-        (plan, {"env": {"\ud800": "a"}}),
-        (plan, {"env": {"XLA_FLAGS": "--xla_dump_to=\0"}}),
-        (plan, {"jax_config": {"jax_platforms": "cpu\0"}}),
-        (plan, {"compilation_cache": "\ud800"}),
-        (plan, {"environ": {"A": "\0"}}),
-        (plan, {"environ": {"A\0": ""}}),
-        (plan, {"environ": 3}),
-        (jaxgpu_tune.environ, {"base": []}),
-        (jaxgpu_tune.explain, {"name": 3}),
-        (jaxgpu_tune.explain, {"name": None}),
-        (jaxgpu_tune.check, {"xla_flags": "--xla_dump_to=\0"}),
-        (jaxgpu_tune.check, {"xla_flags": "\ud800"}),
-        (jaxgpu_tune.migrate, {"xla_flags": "--xla_dump_to=\0"}),
-        (jaxgpu_tune.check, {"xla_flags": 5}),
-        (jaxgpu_tune.migrate, {"xla_flags": None}),
-        (jaxgpu_tune.migrate, {"xla_flags": "", "to": "x"}),
-    ],
-)
-def test_what_is_no_argument_raises_the_librarys_own_error(function: object, arguments: dict[str, object]) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - which of the library's errors is told by its class
-        function(**arguments)  # type: ignore[operator]
-    assert isinstance(caught.value, jaxgpu_tune.JaxGpuTuneError)
-
-
 def test_the_order_of_flags_does_not_tell_who_lost() -> None:
     lost = {"XLA_FLAGS": "--xla_gpu_enable_pipelined_all_gather=false"}
     one = plan("fsdp", machine=machine(), environ=lost, prefer="preset")
     assert one.xla_flags == plan("fsdp", machine=machine(), environ={}).xla_flags
-
-
-@pytest.mark.parametrize("text", ["off", "OFF", " off\n", '"off"', "'Off'", "0", "false", "No"])
-def test_off_leaves_every_call_without_effect(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, base = machine(), {"JAXGPU_TUNE": text, "PATH": "/bin"}
-    assert jaxgpu_tune.environ("fsdp", base=base, machine=here) == base
-    monkeypatch.setenv("JAXGPU_TUNE", text)
-    assert jaxgpu_tune.environ("fsdp", base={}, machine=here) == {}
-    assert jaxgpu_tune.compiler_options("fsdp", machine=here) == {}
-    assert "bad-switch" not in codes(jaxgpu_tune.plan("fsdp", machine=here))
-
-
-@pytest.mark.parametrize(
-    ("text", "told"), [("", 0), ("on", 0), ("1", 0), ("True", 0), ('"yes"', 0), ("disable", 1), ("offf", 1), ("2", 1)]
-)
-def test_what_says_neither_on_nor_off_is_on_and_is_said(text: str, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAXGPU_TUNE", text)
-    here = machine()
-    assert jaxgpu_tune.compiler_options("fsdp", machine=here)
-    assert "XLA_FLAGS" in jaxgpu_tune.environ("fsdp", base={}, machine=here)
-    found = [f for f in jaxgpu_tune.plan("fsdp", machine=here).findings if f.code == "bad-switch"]
-    assert len(found) == told and all(repr(text) in f.message and f.severity == "warning" for f in found)
 
 
 def test_several_changes_to_a_list_of_which_only_the_first_counts_stay_as_set_and_are_told() -> None:
@@ -376,6 +246,8 @@ def test_several_changes_to_a_list_of_which_only_the_first_counts_stay_as_set_an
 
 
 GRAPHS = "xla_gpu_enable_command_buffer"
+
+
 KERNELS, ONE_SHOT = "xla_gpu_experimental_use_collective_kernels", "xla_gpu_unsupported_use_all_reduce_one_shot_kernel"
 
 

@@ -1,0 +1,60 @@
+"""A text of flags: what is wrong with it, and the same for another release."""
+
+from __future__ import annotations
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.flag_texts import checked, migrator
+
+
+def test_check_tells_what_is_wrong_with_a_text() -> None:
+    found = jaxgpu_tune.check("--xla_gpu_enable_triton_gemm=yes --xla_gpu_nonsense=1", jaxlib="0.11.2")
+    assert {f.code for f in found} >= {"bad-flag-value", "unknown-flag"}
+    assert jaxgpu_tune.check("--xla_gpu_autotune_level=2", jaxlib="0.11.2") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--foo",
+        "--help",
+        "--xla_tpu_x=1",
+        "-xla_gpu_ftz=1",
+        "\u2013\u2013xla_gpu_ftz=1",
+        "'--xla_gpu_ftz=1'",
+        "--xla_gpu_ftz-false",
+        "no/such/file",
+    ],
+)
+def test_check_calls_every_text_that_ends_the_process_an_error(text: str) -> None:
+    assert "error" in {finding.severity for finding in jaxgpu_tune.check(text, jaxlib="0.11.2")}
+
+
+FATAL = "--xla_gpu_graph_level=0"
+
+
+def test_what_ends_the_process_is_an_error_with_what_to_write_instead() -> None:
+    """The reading tells where; a plan would only warn of it."""
+    report, read = checked(f"{FATAL} --xla_gpu_autotune_level=2", "0.11.2")
+    assert [(one.code, one.severity) for one in report.findings] == [("flag-translated", "error")]
+    assert (
+        read.ends and read.instead == report.xla_flags == "--xla_gpu_autotune_level=2 --xla_gpu_enable_command_buffer="
+    )
+    assert [read.text[start:end] for start, end in read.faults] == [FATAL]
+
+
+def test_the_machine_is_looked_at_once_for_many_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is set here does not count, nor what is installed beside jaxlib."""
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=mine")
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", "/no/such/file")
+    with pytest.raises(jaxgpu_tune.BadSetting, match="no/such/file"):
+        migrator("0.11.2")
+    monkeypatch.delenv("JAXGPU_TUNE_MACHINE")
+    restate = migrator("0.11.2")
+    assert [restate(text).xla_flags for text in ("", FATAL, "--xla_gpu_ftz=1")] == [
+        "",
+        "--xla_gpu_enable_command_buffer=",
+        "--xla_gpu_ftz=1",
+    ]
+    assert {one.name: one.status for one in restate(FATAL).decisions}["xla_gpu_graph_level"] == "translated"
