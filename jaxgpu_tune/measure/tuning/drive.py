@@ -22,6 +22,9 @@ __all__ = ["Standing", "drive", "resumed"]
 SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
 """A run hangs after so many times the longest run so far and so many seconds; what is known to hang some programs, sooner."""
 
+LONGER = 1.06
+"""So many times the usual is kept free for a run that compiles, which may be much longer than all runs of the proof."""
+
 
 class Standing(NamedTuple):
     """How a search stands after a trial. Seconds."""
@@ -216,7 +219,7 @@ def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | No
     costs = costs_of(search.trials)
     if costs is None:
         return search.ask(float("inf"))
-    new = max(costs.new, costs.again)
+    new = max(costs.new * LONGER, costs.again)
     checked = sum(trial.purpose == "check" for trial in search.trials)
     compiling = 0.0 if keeps else max(2 - checked, 0) * (new - costs.again)
     hang = _hangs_after(search.trials, RISKY) or 0.0

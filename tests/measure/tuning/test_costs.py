@@ -49,9 +49,12 @@ class Clocked(Solver):
         trial = super().__call__(step, number, limit)
         known = step.config in (self.kept if self.keeps else self.kept[-2:])
         self.kept = [*(one for one in self.kept if one != step.config), step.config]
-        compiling = 0.0 if known else self.compiling
-        seconds = (self.starting * (1.1 if known else 1.0) + compiling) * math.exp(self.chance.gauss(0, 0.04))
+        compiling = 0.0 if known else self.compiling * self._a_little_off()
+        seconds = self.starting * (1.1 if known else 1.0) * self._a_little_off() + compiling
         return trial._replace(seconds=seconds, detail={"agreed": True, "compile_seconds": compiling})
+
+    def _a_little_off(self) -> float:
+        return math.exp(self.chance.gauss(0, 0.04))
 
     @property
     def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
