@@ -209,6 +209,23 @@ def test_every_reference_leads_somewhere() -> None:
     assert [path.name for path in texts if re.search(NOWHERE, path.read_text(encoding="utf-8"))] == []
 
 
+WITHOUT_TEST = {
+    "__main__.py": "one call, which every test of a command in a process of its own goes through",
+    "host/found.py": "a value; what NVML answers is tried in test_nvml",
+    "knowledge/flag_spec.py": "values; what they mean is tried in test_flags and test_flag_values",
+    "named.py": "a value; how it is filled is tried in host/test_looked_up",
+}
+"""Modules that hold nothing to be tried by itself."""
+
+
+def test_every_module_has_a_test_of_its_name() -> None:
+    """In the same folder; one that has got a test is taken off the list."""
+    mine = [path.relative_to(PACKAGE) for path in modules() if path.name != "__init__.py"]
+    tests = ROOT / "tests"
+    without = {path.as_posix() for path in mine if not (tests / path.parent / f"test_{path.name}").exists()}
+    assert without == set(WITHOUT_TEST)
+
+
 FOR_THE_SAME = {"cli": "its command", "render": "its rendering"}
 """Folders whose modules are called as what they are for: beside that one, no other module has the name."""
 
