@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.planning.base.wish import Outcome, Wish
 from jaxgpu_tune.planning.merging.joined import join
 from jaxgpu_tune.planning.release.target import Target
+from tests.effort import examples
 
 HERE = Target(("0.11.2",))
 LIST, MAP, REPEATED = "xla_disable_hlo_passes", "xla_backend_extra_options", "xla_gpu_ptx_file"
@@ -21,6 +22,7 @@ def joined(name: str, *wished: tuple[str, str | None]) -> Outcome:
     return join(wishes, HERE)
 
 
+@settings(max_examples=examples(40))
 @given(MEMBERS, MEMBERS, MEMBERS)
 def test_inherited_members_come_first_and_each_of_ours_once(before: list[str], one: list[str], two: list[str]) -> None:
     """In their order; the decision names every part."""
