@@ -22,6 +22,7 @@ def test_every_argument_has_an_option_of_its_name() -> None:
     assert {*singles, *SETTINGS} == {"preset", *Arguments.__annotations__} - {"late"}
     for one in PLAN:
         if isinstance(one, Option):
+            assert one.kind in {"text", "number", "switch", "on_off", "many"}
             assert one.spelled == f"--{one.name.replace('_', '-')}" and one.help.endswith(".")
             assert (one.absent == ()) is (one.kind == "many") and (one.absent is False) is (one.kind == "switch")
     many = {name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}")}
