@@ -16,8 +16,6 @@ import pytest
 from jaxgpu_tune.arguments import Arguments
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
 RIGHT = """
     import os
     import jaxgpu_tune
@@ -34,8 +32,6 @@ RIGHT = """
 
     half: float = main(3)
 """
-
-
 WRONG = (
     'configure("fsdp", memory_fracton=0.5)',
     'configure(prefer="presett")',

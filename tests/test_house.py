@@ -103,8 +103,6 @@ SURFACE = {
     *("migrate", "plan", "presets", "profile", "step", "steps", "tune", "verify"),
 }
 """The contract's names."""
-
-
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LINES = 30
 

@@ -9,8 +9,6 @@ from jaxgpu_tune import Machine, plan
 from tests.fleet import codes, decision, machine
 
 THRESHOLD = "xla_gpu_all_gather_combine_threshold_bytes"
-
-
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
 
 
@@ -246,8 +244,6 @@ def test_several_changes_to_a_list_of_which_only_the_first_counts_stay_as_set_an
 
 
 GRAPHS = "xla_gpu_enable_command_buffer"
-
-
 KERNELS, ONE_SHOT = "xla_gpu_experimental_use_collective_kernels", "xla_gpu_unsupported_use_all_reduce_one_shot_kernel"
 
 

@@ -11,8 +11,6 @@ import pytest
 from jaxgpu_tune.host import probe_cache as cache
 
 QUESTION = {"flags": ["--xla_gpu_autotune_level=2"]}
-
-
 ANSWER = {"jaxlib": {"refused": []}}
 
 

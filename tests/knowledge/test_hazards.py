@@ -19,17 +19,9 @@ if TYPE_CHECKING:
 
 
 RELEASES = flags.releases()
-
-
 AUTHORED = {table["code"]: table for table in read_toml(f"{DATA}/hazards.toml")["hazard"]}
-
-
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
-
-
 Key = tuple[SettingKind, str]
-
-
 every_hazard = pytest.mark.parametrize("hazard", hazards(), ids=lambda hazard: hazard.code)
 
 

@@ -11,8 +11,6 @@ from jaxgpu_tune.render.environ import FORMATS, render_environ
 from tests.environ_readers import CARRIED, PIECES, PIECES_OF_WORDS, READERS, here
 
 CHARACTERS = st.sampled_from(PIECES) | st.characters(exclude_characters="\0", exclude_categories=("Cs",))
-
-
 VALUES = st.lists(CHARACTERS | st.sampled_from(PIECES_OF_WORDS), max_size=12).map("".join)
 
 

@@ -22,11 +22,7 @@ from tests.render import comparisons, profiles
 from tests.render.test_tuned import TOLD, trial
 
 GOLDEN = Path(__file__).with_name("golden")
-
-
 BARE = Profile()
-
-
 ONE = profiles.WHOLE._replace(
     gpus=profiles.WHOLE.gpus[:1],
     ranks=(),
@@ -42,18 +38,12 @@ ONE = profiles.WHOLE._replace(
     error=None,
     advice=(),
 )
-
-
 SEARCHED: dict[str, Any] = {
     **TOLD,
     "settings": [["env", "X", "<x>"], ["xla_flag", "xla_a", "1"]],
     "trials": [*TOLD["trials"], trial("slow", 40.0, "prune"), trial("fast", 5.0, "toggle")],
 }
-
-
 UNPROVED = {**TOLD, "path": None, "hazards": [], "findings": [], "did": TOLD["did"][:1], "settings": [], "contests": []}
-
-
 READ_BACK = Verification(
     (
         Verified("xla_flag", "xla_a", "1", "effective", "XLA's options hold it", "1"),
@@ -64,8 +54,6 @@ READ_BACK = Verification(
     "gpu",
     8,
 )
-
-
 SHOWN: dict[str, Callable[[], str]] = {
     "profile.txt": lambda: profile_text(profiles.WHOLE, 100),
     "profile-narrow.txt": lambda: profile_text(profiles.WHOLE, 72),

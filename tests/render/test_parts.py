@@ -21,11 +21,7 @@ from jaxgpu_tune.render.parts import (
 from tests.render.written import FULL
 
 STATUSES = ("set", "kept", "merged", "default", "absent", "unmet", "translated", "dropped", "removed", "late")
-
-
 ORIGINS = {"preset fsdp": "preset", "argument flags": "argument", "XLA_FLAGS": "existing"}
-
-
 DECISIONS = st.lists(
     st.builds(
         Decision,

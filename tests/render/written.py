@@ -5,8 +5,6 @@ from __future__ import annotations
 from jaxgpu_tune.model import Decision, Finding, Gpu, Machine, Processes, Report
 
 LONG = "--xla_gpu_enable_latency_hiding_scheduler"
-
-
 EMPTY = Report(preset="fsdp", machine=Machine(), xla_flags="", environ={}, jax_config={}, decisions=(), findings=())
 FULL = EMPTY._replace(
     applied=True,

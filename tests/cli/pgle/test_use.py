@@ -14,8 +14,6 @@ from tests.cli.pgle.examples import PROFILE, pgle
 from tests.cli.typed import call
 
 HEAD = "1128 21:46:04.400022   13661"
-
-
 SAYS = f"""
 import os, sys
 print(os.environ.get("XLA_FLAGS"), os.environ.get("JAX_COMPILATION_CACHE_DIR"))

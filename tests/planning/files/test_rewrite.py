@@ -15,8 +15,6 @@ from jaxgpu_tune.render.patch import unified
 from tests.planning.files.flags_in_files import OLD, migrate, rewritten
 
 FILES = Path(__file__).parent / "samples"
-
-
 NAMES = sorted(path.name.removesuffix(".txt") for path in FILES.iterdir())
 
 
@@ -173,8 +171,6 @@ def test_the_kind_of_a_file(name: str, first: str, kind: str | None) -> None:
 
 
 GOES = "--xla_gpu_enable_async_collectives=true"
-
-
 TURNS = ("--xla_gpu_graph_level=0", "--xla_gpu_enable_command_buffer=")
 
 

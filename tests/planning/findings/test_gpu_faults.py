@@ -69,8 +69,6 @@ def test_a_cpu_that_is_asked_for_already_is_told(options: dict[str, str], said: 
 
 
 NEW, OLD = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
-
-
 GIB = 2**30
 
 

@@ -16,20 +16,10 @@ from jaxgpu_tune.planning.in_force import Settled
 from tests.fleet import machine
 
 NEW, OLD = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
-
-
 PREALLOCATE, ALLOCATOR = "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_ALLOCATOR"
-
-
 SECOND = "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"
-
-
 USER = "xla_gpu_enable_nccl_user_buffers"
-
-
 GIB = 2**30
-
-
 FRACTIONS = st.sampled_from([None, "", "0", "x", "-1", "0.2", "0.5", "0.8", "0.95", "1", "1.5", "nan", "inf"])
 
 
