@@ -74,7 +74,7 @@ def tune(
             search = drive(space, calls, journal, limit, partial(_tell, space))
         except KeyboardInterrupt:
             search = resumed(space, calls, journal)
-    found = tuned(search, space, str(files.preset), about)
+    found = tuned(search, space, str(files.preset), about, journal.earlier)
     if calls.is_first:
         write_files(found, files)
     return found

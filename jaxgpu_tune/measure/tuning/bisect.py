@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
+from ...values import jsonable
 from ..runs import Asked, Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
@@ -67,7 +68,7 @@ class Bisected(NamedTuple):
     report: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return self.sentence
+        return "\n".join([self.sentence, *(f"{one['severity']}: {one['message']}" for one in self.report["findings"])])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -187,6 +188,7 @@ class _Hunt:
             "answer": sentence,
             "guilty": [config_json(frozenset(one)) for one in found.sets],
             "confirmed": confirmed,
+            "findings": jsonable(self.journal.earlier),
             "folder": str(self.how.folder),
             "trials": [trial_json(trial) for trial in self.journal.trials],
         }

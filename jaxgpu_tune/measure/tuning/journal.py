@@ -20,7 +20,10 @@ NAME = "journal.jsonl"
 
 
 class Journal:
-    """The file, one JSON object a line: first what is searched, then the trials. ``about`` tells one search from another."""
+    """The file, one JSON object a line: first what is searched, then the trials. ``about`` tells one search from another.
+
+    ``earlier``: a note where it goes on with the runs of an earlier start, since the program's own files may have changed.
+    """
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         self.path = path
@@ -29,6 +32,7 @@ class Journal:
         if _is_another(lines, about):
             raise BadSetting.of([_another(path, lines[0], about)])
         self.trials = [trial_of(line) for line in lines[1:]]
+        self.earlier = _earlier(path, len(self.trials))
         if len(lines) < 2:  # no trial was finished, so there is nothing to go on from
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("")
@@ -46,6 +50,12 @@ class Journal:
             file.write(json.dumps(value).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def _earlier(path: Path, runs: int) -> tuple[Finding, ...]:
+    told = f"{runs} {'run' if runs == 1 else 'runs'} of an earlier start {'counts' if runs == 1 else 'count'}"
+    message = f"{told} here. If the program has changed since, remove {path.parent} and start again."
+    return (Finding("earlier-runs", "note", message),) if runs else ()
 
 
 def own_folder(folder: Path, about: Mapping[str, Any]) -> Path:

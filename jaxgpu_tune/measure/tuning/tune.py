@@ -111,7 +111,7 @@ def tune_with(
     journal = Journal(files.journal, told)
     budget, timeout = limits
     search = drive(space, run, journal, budget, tell, timeout)
-    return tuned(search, space, str(files.preset), told, run.findings)
+    return tuned(search, space, str(files.preset), told, [*run.findings, *journal.earlier])
 
 
 def how_it_stands(space: Space, how: How, files: Files) -> Tuned:

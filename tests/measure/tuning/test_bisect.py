@@ -28,7 +28,10 @@ def test_a_folder_with_another_bisect_is_left_as_it_is_and_each_goes_on_where_it
     assert [one.guilty for one in (first, other)] == [((PARTS[1],),), ((PARTS[0],),)]
     assert (first.report["folder"], other.report["folder"]) == (str(folder), str(tmp_path / "runs-2"))
     assert bisected(folder, "test -z $GOOD").trials == other.trials
-    assert bisected(folder, "test -z $BAD").trials == first.trials
+    again = bisected(folder, "test -z $BAD")
+    assert again.trials == first.trials
+    assert str(first) == first.sentence
+    assert f"{len(first.trials)} runs of an earlier start count here. If the program has changed" in str(again)
 
 
 def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:

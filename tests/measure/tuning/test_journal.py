@@ -37,12 +37,14 @@ def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "runs" / NAME
     journal = Journal(path, ABOUT)
     journal.add(ONE)
-    assert Journal(path, ABOUT).trials == [ONE]
+    assert Journal(path, ABOUT).trials == [ONE] and not journal.earlier
     with path.open("ab") as file:
         file.write(b'{"config": [["xla')
     again = Journal(path, ABOUT)
     assert again.trials == [ONE]
     again.add(TWO)
+    assert [one.message.split(" here.")[0] for one in again.earlier] == ["1 run of an earlier start counts"]
+    assert f"remove {path.parent} and start again" in Journal(path, ABOUT).earlier[0].message
     assert Journal(path, ABOUT).trials == [ONE, TWO] == again.trials
     assert len(path.read_bytes().splitlines()) == 3
 
