@@ -137,7 +137,7 @@ def _extended(tables: Mapping[str, Any]) -> tuple[Any, ...]:
 def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
     for key, value in tables.items():
         if key not in TOP_KEYS:
-            yield f"{key}: no such key; allowed: {', '.join(TOP_KEYS)}. {did_you_mean(key, TOP_KEYS)}"
+            yield f"{key}: no such key; allowed: {', '.join(TOP_KEYS)}. {_meant(key, value)}"
         elif isinstance(value, bool) or not isinstance(value, TOP_KEYS[key]):
             yield f"{key} = {value!r} is not valid; allowed: {_type_names(TOP_KEYS[key])}.{_tables(key)}"
     yield from _fraction_problems(tables.get("memory_fraction"))
@@ -146,6 +146,15 @@ def _problems(tables: Mapping[str, Any]) -> Iterator[str]:
     yield from when_problems(tables.get("measured", {}), "measured")
     yield from _tables_problems(tables, "set", _set_problems)
     yield from _tables_problems(tables, "advice", _advice_problems)
+
+
+def _meant(key: str, value: Any) -> str:
+    """What to write for a key that is no preset's: settings under the words of ``configure()`` are a table each."""
+    kind = "config" if key == "jax_config" else key.removesuffix("s")
+    if kind not in KINDS and key != "settings":
+        return did_you_mean(key, TOP_KEYS)
+    named = next(iter(value), "") if isinstance(value, dict) else value if isinstance(value, str) else ""
+    return f'Begin each setting with [[set]]; below it write {kind if kind in KINDS else "flag"} = "{named or "NAME"}" and value = ….'
 
 
 def _tables_problems(tables: Mapping[str, Any], key: str, of_one: Callable[[Any], Iterator[str]]) -> Iterator[str]:

@@ -52,7 +52,8 @@ def worth(report: Report) -> str:
     """What the presets were measured to gain on these GPUs and this jaxlib, or elsewhere; empty where nothing is set by them."""
     if not any(d.status in ("set", "merged") and d.origin == "preset" for d in report.decisions):
         return ""
-    gains = [gain for name in report.preset.split("+") for gain in gains_of(name.strip())]
+    names = dict.fromkeys(name.strip() for name in report.preset.split("+"))
+    gains = [gain for name in names for gain in gains_of(name)]
     here = [gain for gain in gains if _is_here(gain, report.machine)]
     place = _place(report.machine)
     if here:

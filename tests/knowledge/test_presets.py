@@ -640,3 +640,22 @@ def test_settings_in_one_table_are_told_how_to_begin_each(tmp_path: Path) -> Non
     path.write_text('summary = "mine"\n[set]\nxla_gpu_autotune_level = 2\n')
     with pytest.raises(BadSetting, match=r"allowed: a list\. Begin each entry with \[\[set\]\]\."):
         jaxgpu_tune.plan(str(path))
+
+
+@pytest.mark.parametrize(
+    ("table", "meant"),
+    [
+        ("[flags]\nxla_gpu_autotune_level = 2", 'flag = "xla_gpu_autotune_level"'),
+        ('[env]\nNCCL_DEBUG = "INFO"', 'env = "NCCL_DEBUG"'),
+        ("[jax_config]\njax_enable_x64 = true", 'config = "jax_enable_x64"'),
+        ('flag = "xla_x"\nvalue = 1', 'flag = "xla_x"'),
+        ("[[settings]]\nvalue = 1", 'flag = "NAME"'),
+        ("[flags]", 'flag = "NAME"'),
+    ],
+)
+def test_settings_under_the_words_of_a_call_are_told_how_they_are_written_here(
+    tmp_path: Path, table: str, meant: str
+) -> None:
+    with pytest.raises(BadSetting) as caught:
+        load_preset_file(write(tmp_path, table))
+    assert f"Begin each setting with [[set]]; below it write {meant} and value = …." in caught.value.findings[0].message

@@ -97,3 +97,12 @@ def gain(number: int) -> Gain:
     """The last two are undecided."""
     verdict = "undecided" if number > 2 else "faster"
     return Gain("p", f"w{number}", "NVIDIA H200", 2, "1", 1.0 + number, 1, 9, 6, verdict)
+
+
+def test_a_preset_that_is_named_twice_is_told_once() -> None:
+    """As one that another brings along."""
+    once, twice = (
+        worth(jaxgpu_tune.plan(preset, environ={}, machine=MACHINES / "h200x2_captured.json"))
+        for preset in ("fsdp", "fsdp+fsdp")
+    )
+    assert once == twice != ""
