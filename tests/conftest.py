@@ -23,7 +23,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """In the process that was started: folders for all that it starts, of jaxlib's wheels and of what was compiled. In each: how much is tried."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell does that to what it starts in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    for name in TERMINAL:
+    for name in (
+        *TERMINAL,
+        "PYTHONDONTWRITEBYTECODE",
+    ):  # else hundreds of processes would compile the package, each anew
         os.environ.pop(name, None)
     if config.getoption("dist", "no") == "load":
         config.option.dist = "worksteal"  # whole modules stay on a worker, until another has nothing left

@@ -72,16 +72,19 @@ def _be(root: Path, work: Callable[..., int], arguments: Iterable[Any]) -> None:
 
 def fails(files: Collection[str], wanted: Mapping[str, int]) -> int:
     """In a fork: pytest's status of the tests ``wanted`` in these files, in that order (of all, where none is named); ends with the first that fails."""
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.dont_write_bytecode = True
     return int(pytest.main([*OPTIONS, "-x", *files], plugins=[_Chosen(wanted)]))
 
 
 class _Chosen:
-    """Leaves out what is not wanted."""
+    """Leaves out what is not wanted, and keeps what was compiled of a fault from the next one."""
 
     def __init__(self, wanted: Mapping[str, int]) -> None:
         self._wanted = wanted
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
