@@ -1,4 +1,4 @@
-"""``bisect`` over real programs, as it is typed."""
+"""``bisect``: what it looks for, what it refuses, and what it finds in real programs."""
 
 from __future__ import annotations
 

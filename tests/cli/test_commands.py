@@ -1,4 +1,4 @@
-"""The command line: what each command prints, where it prints it, and how it ends."""
+"""The command line as a whole: wrong use, what cannot be read, older spellings, and what is imported."""
 
 from __future__ import annotations
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jaxgpu_tune import plan
-from jaxgpu_tune.cli.environment import all_settings, changes_of
+from jaxgpu_tune.cli.environment import all_settings, changes_of, planned
 from tests.fleet import machine
 
-if TYPE_CHECKING:
-    import pytest
+ENVIRONS = st.dictionaries(st.sampled_from("ABCDE"), st.sampled_from(["", "1", "2"]))
 
 
 def test_what_to_change_here_and_what_to_take_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +38,24 @@ def test_a_process_that_inherits_nothing_needs_what_was_set_here_too() -> None:
         "NCCL_DEBUG": None,
     }
     assert all_settings(report, {"XLA_FLAGS": "x", "HOME": "/h"}) == {"XLA_FLAGS": "x", "NCCL_DEBUG": None}
+
+
+@given(now=ENVIRONS, final=ENVIRONS)
+def test_the_changes_lead_from_this_environment_to_the_other(now: dict[str, str], final: dict[str, str]) -> None:
+    """And name nothing that stays."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", dict(now))
+        changes = changes_of(final)
+    after = {name: value for name, value in {**now, **changes}.items() if value is not None}
+    assert after == final
+    assert all(now.get(name) != value for name, value in changes.items())
+
+
+@pytest.mark.usefixtures("machine")
+def test_which_gpus_a_job_may_use_is_said_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its scheduler or its container, whatever is set on this host."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    report, final = planned("fsdp", {"env": {"NCCL_DEBUG": "INFO"}})
+    told = all_settings(report, final)
+    assert final["CUDA_VISIBLE_DEVICES"] == "0" and "CUDA_VISIBLE_DEVICES" not in told
+    assert told["NCCL_DEBUG"] == "INFO" and told["XLA_FLAGS"] == report.xla_flags

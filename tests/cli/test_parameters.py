@@ -41,3 +41,29 @@ def test_what_a_command_takes(module: Any) -> None:
             assert isinstance(one, Argument) and one.metavar.replace("[", "").replace("]", "").rstrip(".").isupper()
         assert one.metavar.count("[") == one.metavar.count("]")
     assert module.command.__doc__ and all(isinstance(example, tuple) or example for example in module.EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "absent"),
+    [
+        (Option("a", "--a", "many", ""), ()),
+        (Option("a", "--a", "switch", ""), False),
+        (Option("a", "--a", "on_off", ""), None),
+        (Option("a", "--a", "text", ""), None),
+        (Option("a", "--a", "number", "", default=3), 3),
+        (Argument("a", "A", many=True), ()),
+        (Argument("a", "A", default="auto"), "auto"),
+        (Argument("a", "A"), None),
+    ],
+)
+def test_what_is_not_given(parameter: Option | Argument, absent: object) -> None:
+    assert parameter.absent == absent
+
+
+@pytest.mark.parametrize("module", list(modules()), ids=lambda module: module.__name__.rpartition(".")[2])
+def test_no_two_options_are_spelled_alike(module: Any) -> None:
+    """The forms with ``--no-`` included."""
+    options = [one for one in module.PARAMETERS if isinstance(one, Option)]
+    spelled = [one.spelled for one in options]
+    spelled += [f"--no-{one.spelled[2:]}" for one in options if one.kind == "on_off"]
+    assert len({*spelled}) == len(spelled)

@@ -1,6 +1,6 @@
 """The grammar of XLA_FLAGS, as every XLA reads it, and the stable text that this library writes.
 
-From ``xla/parse_flags_from_env.cc``, held against real builds by ``tests/planning/test_xla_flags.py``
+From ``xla/parse_flags_from_env.cc``, held against real builds by ``tests/planning/xla_flags/test_grammar.py``
 and ``benchmarks/grammar_fuzz.py``. The surprises: the parse stops without a word at the first word
 that does not begin with ``-``; quotes count only right after ``=``; a value that does not begin with
 ``-`` is the name of a file.

@@ -1,4 +1,4 @@
-"""XLA_FLAGS inside files: what is rewritten reads as was meant, and nothing else is touched."""
+"""XLA_FLAGS inside files of every kind: what is old is rewritten or named, and nothing else is touched."""
 
 from __future__ import annotations
 

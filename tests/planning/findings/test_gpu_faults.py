@@ -1,4 +1,4 @@
-"""Who else is on the GPUs that JAX's pool is to be taken from."""
+"""The GPUs that JAX's pool is to be taken from: what is wrong with them, and who else is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool that variables give, and what is wrong with it: by size, by release, by who else is on the GPU."""
+"""The pool that variables give, and what is wrong with it: by size, by release, by what is not there."""
 
 from __future__ import annotations
 
