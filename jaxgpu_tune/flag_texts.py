@@ -36,7 +36,7 @@ def checked(
     """
     from .planning.release.reading import reading
 
-    given = dict(os.environ) if xla_flags is None else texts("flags", {"XLA_FLAGS": xla_flags})
+    given = dict(os.environ) if xla_flags is None else texts("xla_flags", {"XLA_FLAGS": xla_flags})
     request = make_request()._replace(machine=machine)
     observation = observe_fresh(request, given, jaxlib)
     report = on_this_disk(make_plan(request, observation, NOTHING))
@@ -58,7 +58,7 @@ def migrator(to: str | None = None) -> Callable[[str], Migration]:
     target = target_of(machine)
 
     def restate(xla_flags: str) -> Migration:
-        observation = observe(texts("flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
+        observation = observe(texts("xla_flags", {"XLA_FLAGS": xla_flags}), machine, live=False)
         renewed = [restated(flag, target) for flag in read_flags(observation, target).flags]
         changed = tuple(decision for one in renewed for decision in one.decisions)
         found = tuple(finding for one in renewed for finding in one.findings)

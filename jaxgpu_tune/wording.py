@@ -15,6 +15,7 @@ __all__ = [
     "by_severity",
     "did_you_mean",
     "is_true",
+    "likeness",
     "nearest",
     "number_of",
     "rough_time",
@@ -78,6 +79,13 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, list(known), 1, likeness)), None)
+
+
+def likeness(name: str, other: str) -> float:
+    """How much two names are alike, as ``nearest`` counts it (0 to 1)."""
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, other, name).ratio()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

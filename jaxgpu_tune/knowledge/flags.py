@@ -26,6 +26,7 @@ __all__ = [
     "Rules",
     "canonical",
     "check_value",
+    "closest_ever",
     "closest_flag",
     "flag",
     "flags",
@@ -103,6 +104,11 @@ def closest_flag(name: str, release: str) -> str | None:
     guesses = (prefix + plain for prefix in ("", "xla_gpu_", "xla_"))
     exact = next((guess for guess in guesses if guess in there), None)
     return exact or nearest(plain, there, NEAR)
+
+
+def closest_ever(name: str) -> str | None:
+    """The flag of any release that was probably meant, None if none is near."""
+    return nearest(name, names(), NEAR)
 
 
 @cache

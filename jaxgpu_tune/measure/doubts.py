@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ..model import Finding
@@ -16,10 +17,10 @@ UNSURE = 0.02
 
 def written_outside(begin: float, folder: Path, most: int = 2_000) -> list[Finding]:
     """What the first run wrote below the working directory instead of its own folder: the next runs would find it."""
-    here, own, found = Path.cwd(), folder.absolute(), []
+    here, own, found, shown = Path.cwd(), folder.absolute(), [], _own_output()
     for count, (place, folders, files) in enumerate(os.walk(here)):
         folders[:] = [n for n in folders if not n.startswith((".", "__")) and Path(place, n) != own]
-        found += [Path(place, name) for name in files if _is_newer(Path(place, name), begin)]
+        found += [Path(place, name) for name in files if _is_newer(Path(place, name), begin, shown)]
         if count > most or len(found) > most:
             break
     if not found:
@@ -30,11 +31,22 @@ def written_outside(begin: float, folder: Path, most: int = 2_000) -> list[Findi
     return [Finding("program-writes-outside", "warning", message, hint)]
 
 
-def _is_newer(path: Path, begin: float) -> bool:
+def _own_output() -> set[tuple[int, int]]:
+    """The files that this process itself writes to, as in ``compare … > out.txt``."""
+    found = set()
+    for number in (1, 2):
+        with suppress(OSError):
+            told = os.fstat(number)
+            found.add((told.st_dev, told.st_ino))
+    return found
+
+
+def _is_newer(path: Path, begin: float, shown: set[tuple[int, int]]) -> bool:
     try:
-        return path.stat().st_mtime >= begin
+        told = path.stat()
     except OSError:
         return False
+    return told.st_mtime >= begin and (told.st_dev, told.st_ino) not in shown
 
 
 def whole_run(outcome: RunOutcome) -> list[Finding]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["closest_name", "containing", "explain", "name_alone", "numbered_gpus"]
 
 ARGUMENTS = Arguments.__annotations__
+ALIKE = 0.75
+"""How alike an argument must be to be offered for a name."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -81,11 +83,13 @@ def _argument(name: str) -> str:
 
 
 def containing(word: str, target: Target) -> list[str]:
-    """The flags of this build and the options of jax whose name holds a word; short names first."""
+    """The arguments, the flags of this build, the options of jax and the variables whose name holds a word; short names first, the variables last."""
     release = target.releases[0] if target.releases else known.releases()[-1]
     names = [f"--{name}" for name in known.flags(release) if word.lower() in name]
     names += [name for name in options.names(target.jax_release or release) if word.lower() in name]
-    return sorted(names, key=len)
+    names += [name for name in ARGUMENTS if word.lower() in name]
+    read = [name for known_names in variables.spellings().values() for name in known_names if word.upper() in name]
+    return [*sorted(names, key=len), *sorted(read, key=lambda name: (len(name), name))]
 
 
 def _of_preset(preset: Preset, facts: Facts) -> Explanation:
@@ -128,13 +132,13 @@ def numbered_gpus(gpus: Iterable[Gpu]) -> Iterator[str]:
 
 
 def closest_name(name: str, target: Target) -> str | None:
-    """The flag, option, variable or preset that was probably meant."""
+    """The flag, option, variable, preset or argument that was probably meant."""
     release = target.releases[0] if target.releases else known.releases()[-1]
     plain = name.strip()
     flag = known.closest_flag(plain, release) if plain.startswith(("-", "xla_")) else None
     option = options.closest_option(plain, target.jax_release) if plain.lower().startswith("jax_") else None
-    preset = nearest(plain.lower(), preset_names())
-    return flag or option or variables.misspelt(plain) or preset or known.closest_flag(plain, release)
+    other = nearest(plain.lower(), preset_names()) or nearest(plain.lower(), ARGUMENTS, ALIKE)
+    return flag or option or variables.misspelt(plain) or other or known.closest_flag(plain, release)
 
 
 def _reader(name: str) -> str:

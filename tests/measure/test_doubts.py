@@ -31,6 +31,23 @@ def test_what_a_run_writes_outside_its_folder_is_told(tmp_path: Path, monkeypatc
     assert "wrote 2 file(s)" in finding.message
 
 
+def test_a_file_that_shows_our_own_output_is_not_the_program_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As in `jaxgpu-tune compare ... > out.txt`."""
+    monkeypatch.chdir(tmp_path)
+    with capfd.disabled(), (tmp_path / "out.txt").open("w") as file:
+        before = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            own = doubts.written_outside(0.0, tmp_path / "runs")
+        finally:
+            os.dup2(before, 1)
+            os.close(before)
+    assert own == []
+    assert len(doubts.written_outside(0.0, tmp_path / "runs")) == 1
+
+
 def test_only_so_many_files_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for number in range(9):

@@ -119,6 +119,7 @@ def test_a_users_file_may_say_where_it_was_measured(tmp_path: Path) -> None:
         ("NCCL_PROTOO", "NCCL_PROTO"),
         ("CUDA_VISIBLE_DEVICE", "CUDA_VISIBLE_DEVICES"),
         ("fspd", "fsdp"),
+        ("mem_fraction", "memory_fraction"),
         ("FSDP", "fsdp"),
         ("--xla_gpu_autotune_levl", "xla_gpu_autotune_level"),
         ("gpu_autotune_level", "xla_gpu_autotune_level"),
@@ -157,6 +158,10 @@ def test_a_word_that_stands_for_many_lists_them() -> None:
     """The shortest first, the others counted."""
     with pytest.raises(jaxgpu_tune.UnknownFlag, match=r"Names that hold it: --xla_gpu_autotune_level, .* more\."):
         jaxgpu_tune.explain("autotune")
+    with pytest.raises(
+        jaxgpu_tune.UnknownFlag, match=r"hold it: XLA_CLIENT_MEM_FRACTION, XLA_PYTHON_CLIENT_MEM_FRACTION"
+    ):
+        jaxgpu_tune.explain("mem_fraction")
 
 
 @given(st.sampled_from(sorted(known.flags("0.11.2"))))

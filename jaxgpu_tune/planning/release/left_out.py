@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...errors import BadFlagValue, BadSetting, UnknownFlag
 from ...knowledge import flags as known
 from ...model import Finding, Severity, Status
+from ...wording import likeness
 from ..base.wish import Outcome, Problem, Wish
 from .target import Target
 
@@ -55,6 +56,9 @@ def _why_absent(name: str, target: Target) -> str:
 
 def _closest_hint(name: str, target: Target) -> str:
     near = known.closest_flag(name, target.releases[0])
+    ever = None if known.known(name) else known.closest_ever(name)
+    if ever and target.flag(ever) is None and likeness(name, ever) > likeness(name, near or ""):
+        return f"Did you mean --{ever}? {_why_absent(ever, target)[0].upper()}{_why_absent(ever, target)[1:]}: see `jaxgpu-tune explain {ever}`."
     return f"Did you mean --{near}?" if near and near != name else ""
 
 

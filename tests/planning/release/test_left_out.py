@@ -57,6 +57,8 @@ def test_why_a_flag_is_absent_and_what_was_meant() -> None:
     assert gone.findings[0].message.startswith(f"--{OLD} is left out: ")
     never = left_out.no_such_flag(wish("argument", f"{NEW}s"), HERE).problems[0].finding
     assert "no XLA flag of jaxlib 0.11.2 has that name" in never.message and never.hint == f"Did you mean --{NEW}?"
+    other = left_out.no_such_flag(wish("argument", "xla_gpu_graph_levl"), HERE).problems[0].finding
+    assert other.hint.startswith("Did you mean --xla_gpu_graph_level? Jaxlib 0.11.2 has no such flag (it existed in ")
     refused = left_out.no_such_flag(wish("preset", NEW), Target(("0.11.2",), refused=frozenset({NEW})))
     assert "the installed binary refuses it" in refused.decisions[0].reason
     strange = left_out.no_such_flag(wish("existing", NEW), Target(("0.11.2",), refused=frozenset({NEW})))
