@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
-from .measuring import BUDGET, SECONDS, TIMEOUT, WHOLE, duration, regex_problem
+from .measuring import BUDGET, SECONDS, TIMEOUT, WHOLE, duration, limit, regex_problem
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import Argument, Option
 
@@ -105,13 +105,13 @@ def _protocol(given: dict[str, Any]) -> Protocol:
         raise bad_argument(" ".join(problems))
     return Protocol(
         pairs=given["pairs"],
-        seconds=duration(given["seconds"], "--seconds") or 3.0,
+        seconds=duration(given["seconds"], "--seconds"),
         whole=given["whole"],
         metric=given["metric"],
         higher_is_better=given["higher_is_better"],
         percentile=percentile,
-        timeout=duration(given["timeout"], "--timeout"),
-        budget=duration(given["budget"], "--budget"),
+        timeout=limit(given["timeout"], "--timeout"),
+        budget=limit(given["budget"], "--budget"),
         caches=given["caches"],
     )
 

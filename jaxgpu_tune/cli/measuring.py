@@ -26,6 +26,7 @@ __all__ = [
     "check_regex",
     "duration",
     "how_of",
+    "limit",
     "regex_problem",
     "share",
 ]
@@ -54,20 +55,18 @@ def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> 
     return How(
         tuple(program),
         folder.absolute(),
-        duration(given["seconds"], "--seconds") or 3.0,
+        duration(given["seconds"], "--seconds"),
         "metric" if given["metric"] else "whole" if given["whole"] else "steps",
         given["metric"],
         given["higher"],
         given["numbers"],
-        timeout=duration(given["timeout"], "--timeout"),
+        timeout=limit(given["timeout"], "--timeout"),
         whole=given["whole"],
     )
 
 
-def duration(text: str | None, option: str) -> float | None:
+def duration(text: str, option: str) -> float:
     """Seconds for "90", "90s", "5m" or "1.5h". Raises BadSetting for anything else."""
-    if text is None:
-        return None
     try:
         found = seconds_of(text)
     except ValueError:
@@ -75,6 +74,11 @@ def duration(text: str | None, option: str) -> float | None:
     if not is_above_zero(found):
         raise bad_argument(f"{option} {text!r} is no duration.", "Allowed: a number of seconds, or 90s, 20m, 1.5h.")
     return found
+
+
+def limit(text: str | None, option: str) -> float | None:
+    """Seconds as ``duration`` reads them; None where there is no limit."""
+    return None if text is None else duration(text, option)
 
 
 def share(text: str) -> float:

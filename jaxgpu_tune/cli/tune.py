@@ -77,7 +77,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     request, how, files = _request(given), _how(program, given), files_of(given["out"])
     wanted = SearchWanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
-    budget = duration(given["budget"], "--budget") or 0.0
+    budget = duration(given["budget"], "--budget")
     try:
         found = tune_command(space, how, files, budget, _progress(space))
     except KeyboardInterrupt:

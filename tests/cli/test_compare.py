@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxgpu_tune.cli.compare import PARAMETERS, _protocol
+from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.measure.protocol import Protocol
 from tests.child import clean_environ
 
 COMPARE = (sys.executable, "-m", "jaxgpu_tune", "compare")
@@ -65,6 +68,23 @@ def test_wrong_use_is_told(tmp_path: Path, words: tuple[str, ...], says: str) ->
     """Exit code 2, and what to write."""
     done = compare(tmp_path, *words)
     assert done.returncode == 2 and says in done.stderr and not done.stdout
+
+
+NOT_GIVEN = {one.name: one.absent for one in PARAMETERS}
+
+
+def test_what_is_asked_of_the_measurement() -> None:
+    """As it is typed, and by default as a call of the function measures."""
+    assert _protocol(NOT_GIVEN) == Protocol()
+    typed = {"pairs": 1, "seconds": "5", "whole": True, "metric": "x(.*)", "higher_is_better": True, "percentile": "99"}
+    asked = Protocol(1, 5.0, True, "x(.*)", True, 99.0, timeout=90.0, budget=600.0, caches="warm")
+    assert _protocol({**NOT_GIVEN, **typed, "timeout": "90s", "budget": "10m", "caches": "warm"}) == asked
+
+
+@pytest.mark.parametrize("text", ["0", "100", "-1", "nan", "most"])
+def test_a_percentile_is_between_0_and_100(text: str) -> None:
+    with pytest.raises(BadSetting, match=f"--percentile '{text}' is not valid"):
+        _protocol({**NOT_GIVEN, "percentile": text})
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

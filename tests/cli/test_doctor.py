@@ -80,3 +80,12 @@ def test_a_library_that_is_too_old_or_new_is_why(monkeypatch: pytest.MonkeyPatch
         codes |= {one["code"] for one in told["findings"] if one["severity"] == "error"}
         assert told["ok"] is False
     assert {"cuda-library-too-old", "cuda-library-too-new"} <= codes
+
+
+def test_the_home_folder_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its path names a person."""
+    monkeypatch.setenv("HOME", "/data/people/ada")
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(MACHINE))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/data/people/ada/dump")
+    said = CliRunner().invoke(group, ["doctor", "--json"]).stdout
+    assert "ada" not in said and "/dump" in said

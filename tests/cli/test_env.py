@@ -68,3 +68,12 @@ def test_bytes_that_are_no_text_are_not_offered_another_format() -> None:
     """None could carry them."""
     result = call("env", "single_gpu", "--variable", "FOO=\udcff", "--format", "dotenv")
     assert result.exit_code == 2 and "Change the value." in result.stderr and "--format json" not in result.stderr
+
+
+def test_undo_takes_back_what_env_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in json.loads(call("env", "fsdp", "--json").stdout).items():
+        monkeypatch.setenv(name, value)
+    done = call("env", "--undo", "--json")
+    assert done.exit_code == 0
+    undone = json.loads(done.stdout)
+    assert {"XLA_FLAGS", "JAXGPU_TUNE_STATE"} <= set(undone) and set(undone.values()) == {None}

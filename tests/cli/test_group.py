@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jaxgpu_tune.cli.group import COMMANDS
+from jaxgpu_tune.cli.group import COMMANDS, magic
 from tests.cli.typed import call
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -23,3 +23,10 @@ def test_a_misspelt_command_is_told_with_the_nearest_of_its_group() -> None:
         assert told.exit_code == 2
         assert f"Did you mean {near}?" in told.output
         assert "allowed: " in told.output
+
+
+def test_a_line_in_a_notebook_is_arguments_of_configure() -> None:
+    """Only those that were typed."""
+    read = magic.main(["fsdp", "--devices", "8", "--late", "warn"], standalone_mode=False)
+    assert read == {"preset": "fsdp", "devices": 8, "late": "warn"}
+    assert magic.main([], standalone_mode=False)["preset"] == "auto"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, share
+from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, limit, share
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.protocol import Protocol
 from jaxgpu_tune.measure.statistics import PAIRS
@@ -22,7 +22,8 @@ def test_what_is_measured_by_default() -> None:
 
 def test_durations() -> None:
     """With a unit or in seconds; nothing else, and nothing that is not positive."""
-    assert [duration(text, "--budget") for text in ("90", "90s", "1.5h", None)] == [90.0, 90.0, 5400.0, None]
+    assert [duration(text, "--budget") for text in ("90", "90s", "1.5h")] == [90.0, 90.0, 5400.0]
+    assert (limit("2m", "--timeout"), limit(None, "--timeout")) == (120.0, None)
     for text in ("", "m", "-1", "nan", "1d"):
         with pytest.raises(BadSetting, match="--budget"):
             duration(text, "--budget")

@@ -36,6 +36,8 @@ def test_what_a_command_takes(module: Any) -> None:
     for one in module.PARAMETERS:
         if isinstance(one, Option):
             assert one.kind in KINDS and one.spelled.startswith("-") and one.help.endswith(".")
+            takes_a_value = one.kind in ("text", "number", "many")
+            assert bool(one.metavar or one.choices) is takes_a_value
             assert not one.choices or one.default in (None, *one.choices)
         else:
             assert isinstance(one, Argument) and one.metavar.replace("[", "").replace("]", "").rstrip(".").isupper()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.cli import IN_A_HURRY
+from jaxgpu_tune.cli import IN_A_HURRY, main
 from jaxgpu_tune.cli.group import COMMANDS, group
 from jaxgpu_tune.cli.parameters import Option
 from jaxgpu_tune.cli.plain import read_words
@@ -50,6 +51,17 @@ def test_what_is_read_plainly_is_what_click_reads(name: str, data: st.DataObject
     plain = read_words(import_module(f"jaxgpu_tune.cli.{name}").PARAMETERS, words)
     if plain is not None:
         assert plain == read_by_click(name, words)
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("line", ["env fsdp", "check --xla_gpu_autotune_level=2"])
+def test_who_is_in_a_hurry_needs_no_click(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes longer to import than these commands take."""
+    monkeypatch.setitem(sys.modules, "click", None)
+    monkeypatch.delitem(sys.modules, "jaxgpu_tune.cli.group", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 0
 
 
 @pytest.mark.parametrize(

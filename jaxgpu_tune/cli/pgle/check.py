@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...model import Finding
 from ..call_options import plan_arguments
-from ..measuring import BUDGET, SECONDS, TIMEOUT, duration
+from ..measuring import BUDGET, SECONDS, TIMEOUT, duration, limit
 from ..output import FOUND, print_json, show
 from ..parameters import JSON, Argument, Option
 from .shared import PLANNED, PROGRAM, refuse
@@ -78,8 +78,8 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
 
 def _lengths(measured: Mapping[str, Any]) -> dict[str, Any]:
     """In seconds, as a protocol takes them."""
-    found = {name: duration(measured[name], f"--{name}") for name in ("seconds", "timeout", "budget")}
-    return {**found, "seconds": found["seconds"] or 3.0}
+    limits = {name: limit(measured[name], f"--{name}") for name in ("timeout", "budget")}
+    return {"seconds": duration(measured["seconds"], "--seconds"), **limits}
 
 
 def _heard(arm: Arm) -> Arm:
