@@ -133,7 +133,6 @@ def _progress(space: Any) -> Any:
 
     def tell(standing: Standing) -> None:
         say(how_it_goes(standing, space), sys.stderr)
-        sys.stderr.flush()
 
     return tell
 

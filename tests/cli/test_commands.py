@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("machine")
         (("env", "fsdp", "--format", "csh"), "fish"),
         (("flags", "--grep", "("), "regular expression"),
         (("run", "fsdp"), "COMMAND"),
+        (("tune",), "COMMAND"),
         (("run", "--", "python"), "COMMAND"),
         (("run", "fsdp", "--", ""), "name of the command is empty"),
         (("env", "--processes-per-gpu", "0"), "processes_per_gpu=0"),

@@ -9,9 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
+from jaxgpu_tune.cli.profile import _status
+from jaxgpu_tune.measure.profile import Profile
+from jaxgpu_tune.measure.runs import RunOutcome
 from tests.child import ROOT, clean_environ, free_port
 
 LOOP = dedent("""
@@ -93,6 +97,23 @@ def test_what_cannot_be_profiled_is_told(words: tuple[str, ...], status: int, to
     done = profiled(*words)
     assert done.returncode == status, done.stderr
     assert told in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "exit_code", "step", "told"),
+    [
+        ("ok", 0, 1.5, 0),
+        ("ok", -15, 1.5, 0),
+        ("ok", 0, None, 1),
+        ("died", 3, 1.5, 3),
+        ("died", 3, None, 3),
+        ("died", -9, None, 137),
+        ("hang", 0, 1.5, 0),
+    ],
+)
+def test_the_exit_code_is_the_programs(status: Any, exit_code: int, step: float | None, told: int) -> None:
+    """As a shell tells it; one that we ended once it was measured has ended well, and one without a step has not."""
+    assert _status(Profile(step_ms=step), RunOutcome(status, "", ("a",), "", "", exit_code)) == told
 
 
 def test_names_need_flags_that_are_written_out(tmp_path: Path) -> None:

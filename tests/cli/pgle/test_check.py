@@ -48,6 +48,15 @@ def test_a_profile_that_is_not_there_is_refused() -> None:
     assert done.exit_code in (1, 2) and "absent.pb: No such file" in " ".join(done.stderr.split())
 
 
+@pytest.mark.usefixtures("this_jaxlib")
+def test_a_command_that_another_tool_profiles_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AutoPGLE would see nothing. A profile that is there needs no tracer: that it cannot be read is told instead."""
+    monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "7")
+    done = call("pgle", "check", "--pairs", "1", "--", "true")
+    assert done.exit_code == 1 and "NSYS_PROFILING_SESSION_ID tells of a tool" in " ".join(done.stderr.split())
+    assert "NSYS" not in call("pgle", "check", "absent.pb", "--", "true").stderr
+
+
 def test_lengths_are_read_as_a_protocol_takes_them() -> None:
     """In seconds; without one, there is no limit."""
     given = {"pairs": 6, "seconds": "2m", "timeout": None, "budget": "1.5h"}
