@@ -1,6 +1,6 @@
 """Changes of the environment as code that shells, containers and schedulers read. ``None`` as a value removes the variable.
 
-Each form's rules, and where they were tried, are in ``tests/render/test_environ.py``.
+Each form's rules, and where they were tried, are in ``tests/render``: ``test_environ.py``, ``test_shells.py``, ``test_containers.py``.
 """
 
 from __future__ import annotations
