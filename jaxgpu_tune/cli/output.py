@@ -38,7 +38,7 @@ def library_version() -> str:
 
 
 def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:
-    """Call a command; its exit code, 2 where an argument is wrong, 1 for any other error of this library."""
+    """Call a command; its exit code, 2 where an argument is wrong, 1 for any other error of this library, 130 after Ctrl-C."""
     for old, new in OLDER.items():
         if given.get(old) or given.get(f"no_{old}"):
             say(f"note: --{old} and --no-{old} are called --{new} and --no-{new} now; they work still.", sys.stderr)
@@ -52,6 +52,9 @@ def finish(command: Callable[..., int], given: Mapping[str, Any]) -> int:
         missing = error.object[error.start : error.end]
         say(f"jaxgpu-tune: stdout is {error.encoding}, which has no {missing!a}; set PYTHONUTF8=1.", sys.stderr)
         return WRONG_USE
+    except KeyboardInterrupt:
+        say("jaxgpu-tune: interrupted.", sys.stderr)
+        return INTERRUPTED
     except OSError as error:
         # Nothing more can be said on stdout; what is still buffered must not raise again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -78,6 +78,16 @@ def test_a_stdout_that_takes_no_more(error: str, status: int, said: str) -> None
     assert (ended.returncode, ended.stderr) == (status, said)
 
 
+def test_ctrl_c_is_told_in_a_line_and_is_no_finding(capsys: Any) -> None:
+    """Whatever the command was doing: neither a traceback nor the exit code of an error that was found."""
+
+    def command() -> int:
+        raise KeyboardInterrupt
+
+    assert output.finish(command, {}) == 130
+    assert capsys.readouterr() == ("", "jaxgpu-tune: interrupted.\n")
+
+
 def test_a_line_without_what_cannot_be_said() -> None:
     """Bytes of the environment that are no text are replaced."""
     stream = io.StringIO()

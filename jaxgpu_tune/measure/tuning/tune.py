@@ -111,7 +111,13 @@ def tune_with(
     journal = Journal(files.journal, told)
     budget, timeout = limits
     search = drive(space, run, journal, budget, tell, timeout)
-    return tuned(search, space, str(files.preset), told, [*run.findings, *journal.earlier])
+    return tuned(search, space, str(files.preset), told, [*_without_gpu(space), *run.findings, *journal.earlier])
+
+
+def _without_gpu(space: Space) -> tuple[Finding, ...]:
+    """Why next to nothing can be tried."""
+    message = "There is no NVIDIA GPU here. Most settings act on GPUs only, so they were not tried."
+    return (Finding("no-gpu", "note", message),) if space.observation.machine.gpus == () else ()
 
 
 def how_it_stands(space: Space, how: How, files: Files) -> Tuned:

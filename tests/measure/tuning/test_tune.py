@@ -14,7 +14,7 @@ from jaxgpu_tune.measure.search.trials import Step, Trial
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.measure.tuning.space import candidate_of
-from jaxgpu_tune.measure.tuning.tune import SearchWanted, about, files_of, space_here, write_files
+from jaxgpu_tune.measure.tuning.tune import SearchWanted, about, files_of, space_here, tune_with, write_files
 from jaxgpu_tune.measure.tuning.tuned import search_preset, tuned
 from jaxgpu_tune.model import Machine, Setting
 from jaxgpu_tune.planning.request import make_request
@@ -93,3 +93,14 @@ def test_an_answer_is_written_whole_and_without_a_proof_there_is_no_preset(tmp_p
     write_files(tuned(search, space(), str(files.preset), ABOUT), files)
     assert json.loads(files.report.read_text())["answer"] == "Nothing was measured yet."
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.html", "t.json"]
+
+
+def test_a_search_without_a_gpu_says_why_next_to_nothing_is_tried(tmp_path: Path) -> None:
+    """Where GPUs are, or are not known of, nothing is said."""
+    for gpus, codes in (([], ["no-gpu"]), (H200["gpus"], []), (None, [])):
+        place = make_request()._replace(machine=Machine.from_dict({**H200, "gpus": gpus}))
+        small = space_here(place, SearchWanted(only=True), {})
+        found = tune_with(
+            small, Solver(0.001), files_of(tmp_path / f"{len(codes)}{gpus}"[:9] / "t.toml"), {}, (1.0, None)
+        )
+        assert [one["code"] for one in found.report["findings"]] == codes
