@@ -144,3 +144,19 @@ def test_without_a_driver_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(CudaError, match=r"no CUDA driver: libcuda\.so\.1"):
         cuda.uuid(0)
     cuda._driver.cache_clear()
+
+
+@pytest.mark.parametrize("status", [0, 100])
+def test_a_driver_is_started_once_and_told_where_it_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    stands = Driver(cuInit=status)
+    monkeypatch.setattr(cuda.ctypes, "CDLL", lambda _: stands)
+    cuda._driver.cache_clear()
+    if status:
+        with pytest.raises(CudaError, match="cuInit: error 100"):
+            cuda.uuid(0)
+    else:
+        assert [cuda.uuid(0).startswith("GPU-0001") for _ in range(2)] == [True, True]
+    assert [name for name, _ in stands.calls].count("cuInit") == 1
+    cuda._driver.cache_clear()

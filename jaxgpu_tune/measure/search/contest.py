@@ -11,13 +11,17 @@ __all__ = ["Contest"]
 
 
 class Contest(NamedTuple):
-    """The fresh pairs of one claim: times of the reference and of the challenger, in milliseconds a step."""
+    """The fresh pairs of one claim: times of the reference and of the challenger, in milliseconds a step.
+
+    ``length``: how many runs it took so far.
+    """
 
     reference: Config
     challenger: Config
     pairs: tuple[tuple[float, float], ...] = ()
     over: bool = False
     failure: str = ""
+    length: int = 0
 
     @property
     def ratios(self) -> tuple[float, ...]:
@@ -34,11 +38,6 @@ class Contest(NamedTuple):
         """Whether the challenger is faster."""
         return self.verdict.word == "faster"
 
-    @property
-    def length(self) -> int:
-        """How many runs it took, once it is over."""
-        return 2 * len(self.pairs) + (self.failure != "")
-
     def turn(self, told: int) -> Config:
         """Whose turn it is after so many runs: A B B A A B B A, and so on."""
         return self.challenger if (told + 1) // 2 % 2 else self.reference
@@ -46,14 +45,15 @@ class Contest(NamedTuple):
     def held(self, told: list[Trial]) -> tuple[Contest, list[Trial]]:
         """The contest with its runs, and the runs that came after it."""
         contest, first = self, None
-        for number, trial in enumerate(told):
+        for number, trial in enumerate(told, start=1):
+            contest = contest._replace(length=number)
             if trial.ms is None or trial.failure:
-                return contest._replace(over=True, failure=trial.failure or "failed"), told[number + 1 :]
+                return contest._replace(over=True, failure=trial.failure or "failed"), told[number:]
             if first is None:
                 first = trial.ms
                 continue
             pair = (trial.ms, first) if trial.config == self.reference else (first, trial.ms)
             contest, first = contest._replace(pairs=(*contest.pairs, pair)), None
             if contest.ratios[-1] <= 1 or len(contest.pairs) == PAIRS:
-                return contest._replace(over=True), told[number + 1 :]
+                return contest._replace(over=True), told[number:]
         return contest, []

@@ -52,7 +52,7 @@ def test_a_gpu_that_was_in_use_before_is_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(gate.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
     with pytest.raises(SystemExit) as ended:
         gate._wait(str(tmp_path), gone())
-    assert ended.value.code == gate.LOST
+    assert ended.value.code == gate.LOST == os.EX_TEMPFAIL
     assert (tmp_path / f"{gate.HELD}{os.getpid()}").read_text() == gate.CUDA
 
 

@@ -38,7 +38,7 @@ def test_six_pairs_that_agree_win_and_what_came_after_is_left() -> None:
 def test_until_then_it_is_open(number: int) -> None:
     held, left = NEW.held(runs(number=number))
     assert not held.over and not held.won and left == []
-    assert len(held.pairs) == number // 2
+    assert (len(held.pairs), held.length) == (number // 2, number)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.9])
@@ -51,8 +51,10 @@ def test_one_pair_in_which_it_is_not_faster_ends_it(ratio: float) -> None:
 
 @pytest.mark.parametrize(("failure", "told"), [("hang", "hang"), ("", "failed")])
 def test_a_run_that_fails_ends_it(failure: str, told: str) -> None:
-    """Its length counts that run, also in the middle of a pair."""
+    """Its length counts that run, also in the middle of a pair: the next contest begins with a turn of its own."""
     failed = Trial(FAST, "check", None, failure)
-    held, left = NEW.held([*runs(number=3), failed, *runs(number=1)])
+    for before in (2, 3):
+        held, left = NEW.held([*runs(number=before), failed, *runs(number=1)])
+        assert held.length == before + 1 and left == runs(number=1)
     assert (held.over, held.won, held.failure, held.verdict.word) == (True, False, told, "failed")
     assert left == runs(number=1) and len(held.pairs) == 1
