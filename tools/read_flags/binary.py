@@ -62,8 +62,9 @@ class Binary:
         self._offsets = symbols(data, (_PARSE, _TABLE, _SERIALIZE))
         del data
         self._base = _load(path)
+        self._answers: dict[str, Answer] = {}
         self.fatal_values = True
-        self.fatal_values = self.ask("--xla_gpu_autotune_level=abc").options is None
+        self.fatal_values = self._asked("--xla_gpu_autotune_level=abc").options is None
 
     def registry(self) -> list[dict[str, str]]:
         """Every registered flag: name, type, default (as the usage text would show it) and help, in XLA's order."""
@@ -73,7 +74,12 @@ class Binary:
         return cast("list[dict[str, str]]", told.results[0])
 
     def ask(self, flags: str) -> Answer:
-        """Parse ``flags`` in a fork. Releases that only log a bad value are asked with an unknown flag beside it."""
+        """Parse ``flags`` in a fork, once. Releases that only log a bad value are asked with an unknown flag beside it."""
+        if flags not in self._answers:
+            self._answers[flags] = self._asked(flags)
+        return self._answers[flags]
+
+    def _asked(self, flags: str) -> Answer:
         told = _in_fork(lambda: self._parse(flags))
         if not told.results:
             return Answer(None, told.message, told.signal in (signal.SIGSEGV, signal.SIGBUS))
