@@ -28,8 +28,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 JAX = ("jax",)
-BEFORE_JAX = ("jaxlib.xla_client", "numpy.ma", "etils.epath", "opt_einsum", "unittest.mock")
-"""What jax imports, and takes half of the time: names that a release of jax does not have are passed over."""
+DIALECTS = ("chlo", "func", "mpmd", "sdy", "stablehlo")
+BEFORE_JAX = (
+    *("jaxlib.xla_client", "numpy.ma", "numpy.random", "etils.epath", "opt_einsum", "unittest.mock"),
+    *("http.server", "importlib.metadata", "filelock", "pygments.lexers", "pygments.formatters"),
+    *(f"jaxlib.mlir.dialects.{name}" for name in DIALECTS),
+    *("jaxlib.mosaic.python.mosaic_gpu", "jaxlib.mosaic.python.tpu", "jaxlib.thunky.python.thunky"),
+)
+"""What jax imports, and takes most of the time: names that a release of jax does not have are passed over."""
 PLATFORMS = (None, "cpu")
 """A process waits with jax imported for each of these JAX_PLATFORMS, where no other JAX_* variable is set."""
 
