@@ -90,7 +90,9 @@ def test_an_export_needs_the_program_for_its_names(tmp_path: Path) -> None:
     export.range("XlaModule:#hlo_module=jit_f,program_id=3#", 0, 100)
     export.range(f"Thunk:#name=x,hlo_op={gather}#", 1, 5)
     export.kernel("ncclDevKernel_AllGather", 2, 10, 20)
-    assert [one.code for one in convert([export.path]).findings] == ["pgle-no-program"]
+    found = convert([export.path]).findings
+    assert [(one.code, one.severity) for one in found] == [("pgle-no-program", "warning")]
+    assert "'s instructions are those after scheduling" in found[0].message and "--program" in found[0].hint
     other = convert([export.path], program=read_program(FILES / "fsdp.hlo.txt"))
     assert "pgle-collectives-missing" in [one.code for one in other.findings] and other.match is not None
     named = convert([export.path], program=read_program(FILES / "fsdp_no_overlap.hlo.txt"))
@@ -145,6 +147,7 @@ def test_a_real_trace_of_two_gpus() -> None:
     CUDA graphs is not."""
     found = convert([TRACES / "fsdp-h200x2.xplane.pb.gz"])
     assert found.module == "jit_step" and found.match is not None
-    assert [one.code for one in found.findings] == ["pgle-command-buffers", "pgle-little-match"]
+    told = [(one.code, one.severity) for one in found.findings]
+    assert told == [("pgle-command-buffers", "warning"), ("pgle-little-match", "warning")]
     assert found.match.collectives == () and len([n for n in found.match.found if is_communication(n)]) == 12
     assert all(10 < us < 1000 for name, us in found.profile.by_name.items() if is_communication(name))

@@ -41,7 +41,8 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_what_is_none_of_ours_is_none(tmp_path: Path, text: str) -> None:
     path = taken(tmp_path, None)
     sidecar_path(path).write_text(text)
-    assert read_sidecar(path) is None and [one.code for one in stale(path, PROFILE, NOW)] == ["pgle-no-sidecar"]
+    assert read_sidecar(path) is None
+    assert [(one.code, one.severity) for one in stale(path, PROFILE, NOW)] == [("pgle-no-sidecar", "note")]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_each_difference_is_named(
 ) -> None:
     """What is unknown on one side is no difference, and flags that change nothing of the program are none."""
     found = list(stale(taken(tmp_path), PROFILE, taken_with(PROFILE, machine, flags, command)))
-    assert [one.code for one in found] == ["pgle-stale"] * bool(told)
+    assert [(one.code, one.severity) for one in found] == [("pgle-stale", "warning")] * bool(told)
     assert all(one in found[0].message for one in told)
 
 
@@ -87,7 +88,8 @@ def test_all_that_a_profile_is_bound_to_is_told_in_words(tmp_path: Path) -> None
 
 def test_a_profile_that_was_changed(tmp_path: Path) -> None:
     path = taken(tmp_path)
-    assert [one.code for one in stale(path, CostProfile((Cost("fusion.1", 3.0),)), NOW)] == ["pgle-changed"]
+    found = stale(path, CostProfile((Cost("fusion.1", 3.0),)), NOW)
+    assert [(one.code, one.severity) for one in found] == [("pgle-changed", "warning")]
 
 
 def test_flags_that_matter_are_kept_as_xla_reads_them() -> None:
