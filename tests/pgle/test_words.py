@@ -20,9 +20,13 @@ SOME = [
 ]
 GATHER = f"{ESTIMATOR}197]   all-gather-start"
 
+SEVERITIES = {"pgle-used": "note", "pgle-unreadable": "error"}
+
 
 def codes(lines: list[str]) -> list[str]:
-    return [finding.code for finding in findings_of(lines)]
+    found = findings_of(lines)
+    assert all(one.severity == SEVERITIES.get(one.code, "warning") for one in found)
+    return [one.code for one in found]
 
 
 def test_nothing_missing_is_told_by_the_program_alone() -> None:
@@ -34,8 +38,9 @@ def test_nothing_missing_is_told_by_the_program_alone() -> None:
 
 
 def test_a_missing_collective_is_named() -> None:
-    found = findings_of([READ, SMALL, WHOLE, *SOME, GATHER])
-    assert [one.code for one in found] == ["pgle-used", "pgle-collectives-missing"]
+    lines = [READ, SMALL, WHOLE, *SOME, GATHER]
+    assert codes(lines) == ["pgle-used", "pgle-collectives-missing"]
+    found = findings_of(lines)
     assert "79 costs of jit_f" in found[0].message and "all-gather-start" in found[1].message
 
 
