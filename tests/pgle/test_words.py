@@ -61,6 +61,21 @@ def test_ends_of_asynchronous_operations_run_nothing() -> None:
     assert set(use.collectives) < set(use.measurable)
 
 
+def test_only_what_is_listed_is_missing() -> None:
+    """Two blanks before each, and as many as were announced; whatever else the thread says between."""
+    missing = f"{ESTIMATOR}194] Missing 2 instructions from the profile."
+    names = [f"{ESTIMATOR}197]   fusion.{number}" for number in range(3)]
+    (use,), _ = uses_in([WHOLE, SOME[0], missing, names[0], f"{ESTIMATOR}9]  one blank", *names[1:]])
+    assert use == Use("jit_f", 79, ("fusion.0", "fusion.1"))
+
+
+@pytest.mark.parametrize(("found", "code"), [(1, "pgle-little-match"), (2, "pgle-used"), (3, "pgle-used")])
+def test_a_profile_that_has_less_than_half_is_of_another_program(found: int, code: str) -> None:
+    counts = [f"{ESTIMATOR}192] Found {found} instructions from the profile."]
+    counts.append(f"{ESTIMATOR}194] Missing 2 instructions from the profile.")
+    assert codes([WHOLE, *counts, *(f"{ESTIMATOR}197]   fusion.{number}" for number in range(2))]) == [code]
+
+
 def test_threads_of_the_compiler_do_not_mix() -> None:
     other = [line.replace("  13661 ", "  99 ") for line in (WHOLE.replace("jit_f", "jit_g"), *SOME)]
     uses, _ = uses_in([WHOLE, other[0], *other[1:], other[0].replace("jit_g", "jit_h")])

@@ -148,8 +148,9 @@ same = one._replace(fault=one.fault._replace(text="TOLERANCE = 0.010"))
 print([mutate._shown(planted, copy, tests, 10)[0] for planted in (one, same, one)])
 print([test.lines for test in tests] == [test.lines for test in again] and len(tests) > 3)
 print(in_fork(copy.root, time.sleep, 60, patience=0.1))
+print(in_fork(copy.root, lambda size: len(bytearray(size)) and 0, 9 << 30, patience=60))
 copy.end()
 """
     ended = run(code, argv=(str(tmp_path),), cwd=mutate.ROOT)
     assert ended.status == 0, ended.stderr
-    assert ended.stdout.splitlines()[-3:] == ["[True, False, True]", "True", "None"], ended.stdout
+    assert ended.stdout.splitlines()[-4:] == ["[True, False, True]", "True", "None", "1"], ended.stdout

@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,9 @@ OPTIONS = (
     *("-q", "-m", "not slow", "--hypothesis-profile=planted", "-p", "no:cacheprovider", "-p", "no:xdist"),
     *("-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"),
 )
+
+MEMORY = 8 << 30
+"""Bytes that a process of the tests may take: a fault can make a loop that ends nowhere and keeps what it makes."""
 
 
 def import_others() -> None:
@@ -59,6 +63,7 @@ def said_in(root: Path) -> Path:
 
 def _be(root: Path, work: Callable[..., int], arguments: Iterable[Any]) -> None:
     os.setsid()
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     said = os.open(said_in(root), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(said, 1)
