@@ -33,6 +33,8 @@ class _Finder:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tree = ast.parse(text)
+        for node in ast.walk(self._tree):
+            _put_behind_what_is_there(node)
         self._lines = re.split(_LINE_STARTS, text)
         self._starts = list(accumulate(map(len, self._lines), initial=0))
 
@@ -99,6 +101,13 @@ class _Finder:
     def _at(self, line: int, column: int) -> int:
         """ast counts bytes."""
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
+
+
+def _put_behind_what_is_there(node: ast.AST) -> None:
+    """``x += "text"`` becomes ``x = None + "text"``, where None stands for what is not known."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and _is_text(node.value):
+        before = ast.copy_location(ast.Constant(None), node.value)
+        node.value = ast.copy_location(ast.BinOp(before, ast.Add(), node.value), node.value)
 
 
 class _Unclear(Exception):

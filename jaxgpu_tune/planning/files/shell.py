@@ -34,7 +34,9 @@ def shell_sites(text: str, name: str = "XLA_FLAGS") -> Iterator[Site]:
         elif text[at - 1 : at] == ",":
             yield Site(at, unsure="the value is a part of a list with commas")
         else:
-            yield _site(text, at, start, ENDS)
+            site = _site(text, at, start, ENDS)
+            adds = text[start - 2] == "+"
+            yield site._replace(pieces=(Mapped.hole(), *site.pieces)) if adds else site
 
 
 def _in_one_quote(text: str, at: int, start: int) -> Site | None:

@@ -61,3 +61,19 @@ def test_python_and_docker_are_read_too() -> None:
     python = "import os\nos.environ['XLA_FLAGS'] = '--xla_gpu_graph_level=0'\n"
     assert found(python, "python") == [wrong]
     assert found("FROM x\nENV XLA_FLAGS=--xla_gpu_graph_level=0\n", "dockerfile") == [wrong]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("shell", 'XLA_FLAGS+="{}--xla_gpu_autotune_level=2"'),
+        ("shell", 'export XLA_FLAGS="$XLA_FLAGS{}--xla_gpu_autotune_level=2"'),
+        ("python", 'os.environ["XLA_FLAGS"] += "{}--xla_gpu_autotune_level=2"'),
+        ("python", 'os.environ["XLA_FLAGS"] += f"{}--xla_gpu_autotune_level={{level}}"'),
+        ("python", 'flags = "--xla_gpu_enable_triton_gemm=false"\nflags += "{}--xla_gpu_autotune_level=2"\nos.environ["XLA_FLAGS"] = flags'),
+    ],
+)  # fmt: skip
+def test_what_is_added_without_a_blank_is_told(kind: str, text: str) -> None:
+    """XLA would read it as a part of the flag before it."""
+    assert [code for _, _, code in found(text.format(""), kind)] == ["flag-in-file"]
+    assert found(text.format(" "), kind) == []
