@@ -145,7 +145,10 @@ class _Work:
         if start >= 0 and self._text[:start].rstrip("}")[-1:] not in BLANKS and (start, -2) not in self._seen:
             self._seen.add((start, -2))
             why = "no blank parts it from what stands before it: where that does not end with one, XLA reads both as one word"
-            self._leave(start, token.text.replace(HOLE, "…"), why)
+            new, _, sure = self._new(token.text)
+            stays = new if sure else token.text
+            if stays:
+                self._leave(start, stays.replace(HOLE, "…"), why)
 
     def _stray(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
         spans = [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]

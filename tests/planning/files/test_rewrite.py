@@ -250,3 +250,17 @@ def test_each_ending_tells_a_kind_that_can_be_asked_for(kind: str, endings: str)
         assert file_kind(f"x{ending[1:]}", "") is None
     for whole in ("Makefile", "Dockerfile", "Containerfile.gpu", ".env.local"):
         assert file_kind(whole, "") in KINDS
+
+
+@pytest.mark.parametrize(
+    ("flag", "left"),
+    [
+        ("--xla_gpu_enable_async_collectives=true", []),
+        ("--xla_gpu_graph_level=0", [("--xla_gpu_enable_command_buffer=", False)]),
+        ("--xla_gpu_autotune_level=2", [("--xla_gpu_autotune_level=2", False)]),
+    ],
+)
+def test_a_missing_blank_is_told_of_what_stays(flag: str, left: list[tuple[str, bool]]) -> None:
+    """What goes needs none, and what is put in its place ends no process."""
+    found = rewrite(f'XLA_FLAGS="$XLA_FLAGS{flag}"\n', "shell", migrate)
+    assert [(one.before, one.fatal) for one in found.left] == left
