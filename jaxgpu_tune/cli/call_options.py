@@ -103,7 +103,7 @@ def mapping(pairs: Iterable[str], option: str) -> dict[str, Any]:
             raise bad_argument(
                 f"--{option} {text!r} has no value.", f"Write --{option} {text}=VALUE (VALUE may be empty)."
             )
-        found[name] = _typed(value) if option == "config" else value
+        found[name] = _typed(value) if option.endswith("config") else value
     return found
 
 

@@ -93,7 +93,7 @@ def wanted_candidates(given: dict[str, Any]) -> tuple[Candidate, ...]:
     from .call_options import mapping
 
     asked = {"flags": "try_flag", "env": "try_env", "jax_config": "try_config"}
-    options = {name: mapping(given[option], option.replace("try_", "")) for name, option in asked.items()}
+    options = {name: mapping(given[option], option.replace("_", "-")) for name, option in asked.items()}
     return candidates_of(**options)
 
 

@@ -16,6 +16,7 @@ from jaxgpu_tune.cli.compare import PARAMETERS, _protocol
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.protocol import Protocol
 from tests.child import clean_environ
+from tests.cli.typed import call
 
 COMPARE = (sys.executable, "-m", "jaxgpu_tune", "compare")
 BY_FLAGS = 'case "$XLA_FLAGS" in *level=0*) echo took 4;; *) echo took 8;; esac'
@@ -62,12 +63,17 @@ def test_json_only_on_stdout_and_the_exit_code_of_a_failed_reference(tmp_path: P
         (("none", "fsdp", "--higher-is-better", "--", "true"), "needs --metric"),
         (("--python", "nowhere/python", "--python", sys.executable, "--", "true"), "there is no such command"),
         (("--python", sys.executable, "--", "true"), "give two or more"),
+        (("--python", "a", "--python", "b", "none", "fsdp", "--", "true"), "at most one VARIANT"),
+        (("none", "--", "true"), "1 VARIANT was given"),
+        (("none", "fsdp", "--percentile", "100", "--", "true"), "a number between 0 and 100"),
+        (("none", "fsdp", "--caches", "hot", "--", "true"), "'cold', 'warm'"),
     ],
 )
-def test_wrong_use_is_told(tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+@pytest.mark.usefixtures("this_jaxlib")
+def test_wrong_use_is_told(words: tuple[str, ...], says: str) -> None:
     """Exit code 2, and what to write."""
-    done = compare(tmp_path, *words)
-    assert done.returncode == 2 and says in done.stderr and not done.stdout
+    done = call("compare", *words)
+    assert done.exit_code == 2 and says in " ".join(done.stderr.split()) and not done.stdout
 
 
 NOT_GIVEN = {one.name: one.absent for one in PARAMETERS}

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
+from jaxgpu_tune.cli.tune import PARAMETERS, _how, wanted_candidates
+from jaxgpu_tune.errors import BadSetting
 from tests.child import clean_environ
-from tests.cli.typed import measured, tunable
+from tests.cli.typed import call, measured, tunable
 
 
 @pytest.mark.slow
@@ -38,7 +40,10 @@ def test_tune_finds_what_pays_and_survives_what_crashes_hangs_and_lies(tmp_path:
     assert json.loads(again.stdout)["trials"] == told["trials"]
 
 
-def test_wrong_use_is_told_before_anything_runs(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("this_jaxlib")
+def test_wrong_use_is_told_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     for words, said in (
         (("--budget", "soon"), "--budget 'soon'"),
         (("--metric", "("), "regular expression"),
@@ -46,10 +51,39 @@ def test_wrong_use_is_told_before_anything_runs(tmp_path: Path) -> None:
         (("--tolerance", "2"), "--tolerance '2'"),
         (("--try-flag", "xla_gpu_autotune_leve=3"), "xla_gpu_autotune_level"),
     ):
-        ended = measured(tmp_path, "tune", *words, "--", "true")
-        assert ended.status == 2, words
-        assert said in ended.stderr, words
-    assert list(tmp_path.iterdir()) == []
+        ended = call("tune", *words, "--", "true")
+        assert ended.exit_code == 2, words
+        assert said in " ".join(ended.stderr.split()), words
+    assert list(Path().iterdir()) == []
+
+
+def test_how_the_program_is_run_and_judged() -> None:
+    """Beside the name of the preset, several at once unless that is refused or whole runs are timed; numbers within one percent."""
+    absent = {one.name: one.absent for one in PARAMETERS}
+    how = _how(("a",), {**absent, "out": "there/best.toml"})
+    assert (how.command, how.tolerance, how.early, how.clock) == (("a",), 0.01, True, "steps")
+    assert how.folder.parent.name == "there"
+    assert [_how(("a",), {**absent, name: True}).early for name in ("whole", "alone")] == [False, False]
+    for text, value in (("0", 0.0), ("5%", 0.05), ("0.99", 0.99)):
+        assert _how(("a",), {**absent, "tolerance": text}).tolerance == value
+    for text in ("1", "-0.1", "much"):
+        with pytest.raises(BadSetting, match="--tolerance"):
+            _how(("a",), {**absent, "tolerance": text})
+
+
+def test_what_is_tried_beyond_what_is_known() -> None:
+    """Each as it is typed, and checked; an option's value is a number where it reads as one."""
+    typed = {
+        "try_flag": ("xla_gpu_autotune_level=3",),
+        "try_env": ("NCCL_ALGO=Ring",),
+        "try_config": ("jax_enable_x64=true",),
+    }
+    found = wanted_candidates(typed)
+    assert len(found) == 3 and all(name.partition("=")[0] in str(found) for names in typed.values() for name in names)
+    assert wanted_candidates(dict.fromkeys(typed, ())) == ()
+    for option, name in (("try_flag", "--try-flag"), ("try_env", "--try-env"), ("try_config", "--try-config")):
+        with pytest.raises(BadSetting, match=name):
+            wanted_candidates({**dict.fromkeys(typed, ()), option: ("word",)})
 
 
 @pytest.mark.slow
