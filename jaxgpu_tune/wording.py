@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SEVERITIES",
     "by_severity",
+    "counted",
     "did_you_mean",
     "is_true",
     "likeness",
@@ -35,6 +36,11 @@ def bad_argument(message: str, hint: str = "") -> BadSetting:
 def by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Errors first, then warnings and notes; each kind in its own order."""
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """``1 run``, ``2 runs``; ``more``: the plural where it is not made by an s."""
+    return f"{number} {one if number == 1 else more or f'{one}s'}"
 
 
 def setting_text(value: Any) -> str:

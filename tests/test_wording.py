@@ -10,6 +10,7 @@ from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 from jaxgpu_tune.wording import (
     by_severity,
+    counted,
     did_you_mean,
     is_true,
     nearest,
@@ -67,3 +68,8 @@ def test_the_nearest_name_is_near() -> None:
 
 def test_a_time_is_as_exact_as_people_need_it() -> None:
     assert [rough_time(seconds) for seconds in (-1, 3.2, 99, 120)] == ["0 s", "3 s", "99 s", "2 min"]
+
+
+def test_one_is_not_counted_as_many() -> None:
+    assert [counted(number, "run") for number in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+    assert [counted(number, "process", "processes") for number in (1, 2)] == ["1 process", "2 processes"]

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..wording import bad_argument
+from ..wording import bad_argument, counted
 from .measuring import METRIC, SECONDS, WHOLE, check_regex, how_of, share
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import JSON, Argument, Option
@@ -61,7 +61,7 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     symptom = _symptom(given)
     how = how_of(program, given, Path(given["folder"]))
     suspects = _suspects(given)
-    say(f"{len(suspects.parts)} suspects; looking for: {symptom.sentence}", sys.stderr)
+    say(f"{counted(len(suspects.parts), 'suspect')}; looking for: {symptom.sentence}", sys.stderr)
     try:
         found = bisect_command(suspects, how, symptom, _line)
     except KeyboardInterrupt:

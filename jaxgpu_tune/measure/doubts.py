@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..model import Finding
+from ..wording import counted
 from .runs import RunOutcome
 
 __all__ = ["UNSURE", "other_losses", "unsure", "whole_run", "written_outside"]
@@ -26,7 +27,7 @@ def written_outside(begin: float, folder: Path, most: int = 2_000) -> list[Findi
     if not found:
         return []
     some = ", ".join(str(path.relative_to(here)) for path in found[:3])
-    message = f"The program wrote {len(found)} file(s) outside its run's own folder: {some}."
+    message = f"The program wrote {counted(len(found), 'file')} outside its run's own folder: {some}."
     hint = "A later run may resume from them: write {run} in the command, or let the program use JAXGPU_TUNE_RUN_DIR."
     return [Finding("program-writes-outside", "warning", message, hint)]
 

@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from ..wording import number_of
+from ..wording import counted, number_of
 from .watched import Process
 
 TYPE_CHECKING = False
@@ -99,7 +99,8 @@ def silence(command: Sequence[str], processes: Sequence[Process]) -> str:
         ),
     )
     return next(
-        (text for holds, text in told if holds), f"{len(processes)} Python process(es) ran and none imported jax."
+        (text for holds, text in told if holds),
+        f"{counted(len(processes), 'Python process', 'Python processes')} ran and none imported jax.",
     )
 
 

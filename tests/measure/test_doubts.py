@@ -22,13 +22,13 @@ def test_what_a_run_writes_outside_its_folder_is_told(tmp_path: Path, monkeypatc
         os.utime(tmp_path / name, (99, 99 if name == "sub/old" else 100))
     (finding,) = doubts.written_outside(100.0, own)
     assert (finding.code, finding.severity) == ("program-writes-outside", "warning")
-    assert "wrote 2 file(s) outside its run's own folder: top, sub/new." in finding.message
+    assert "wrote 2 files outside its run's own folder: top, sub/new." in finding.message
     assert doubts.written_outside(101.0, own) == []
     (finding,) = doubts.written_outside(99.0, Path("runs"))
-    assert "wrote 3 file(s)" in finding.message
+    assert "wrote 3 files" in finding.message
     (tmp_path / "gone").symlink_to("nowhere")
     (finding,) = doubts.written_outside(100.0, own)
-    assert "wrote 2 file(s)" in finding.message
+    assert "wrote 2 files" in finding.message
 
 
 def test_a_file_that_shows_our_own_output_is_not_the_program_s(
@@ -55,9 +55,9 @@ def test_only_so_many_files_are_looked_at(tmp_path: Path, monkeypatch: pytest.Mo
         for name in "abc":
             (tmp_path / f"d{number}" / name).touch()
     (all_of_them,) = doubts.written_outside(0.0, tmp_path / "own")
-    assert "wrote 27 file(s)" in all_of_them.message
+    assert "wrote 27 files" in all_of_them.message
     (some,) = doubts.written_outside(0.0, tmp_path / "own", most=6)
-    assert "wrote 9 file(s)" in some.message
+    assert "wrote 9 files" in some.message
 
 
 def test_the_other_doubts_are_told_with_their_numbers() -> None:

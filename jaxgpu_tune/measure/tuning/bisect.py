@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from ...values import jsonable
+from ...wording import counted
 from ..runs import Asked, Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
@@ -209,9 +210,11 @@ class _Hunt:
         return len(checks) >= CONFIRMED and all(trial.detail["shows"] for trial in checks)
 
     def _sentence(self, found: Guilty[Atom], confirmed: bool, verdicts: Mapping[Config, Verdict | None]) -> str:
-        what, runs = self.symptom.sentence, len(self.journal.trials)
+        what, runs = self.symptom.sentence, counted(len(self.journal.trials), "run")
         if found.problem:
-            return f"Nothing was found: {found.problem} ({what}; {len(self.suspects.parts)} suspects, {runs} runs)."
+            return (
+                f"Nothing was found: {found.problem} ({what}; {counted(len(self.suspects.parts), 'suspect')}, {runs})."
+            )
         parts = []
         for one in found.sets:
             told = verdicts[frozenset(one)]
@@ -219,7 +222,7 @@ class _Hunt:
             together = "alone" if len(one) == 1 else "together, and not without any of them"
             parts.append(f"{' '.join(map(str, one))} {together}{seen}")
         again = "confirmed by fresh runs" if confirmed else "NOT confirmed by fresh runs: it does not show every time"
-        return f"{what[0].upper()}{what[1:]} with {'; and with '.join(parts)} ({again}; {runs} runs)."
+        return f"{what[0].upper()}{what[1:]} with {'; and with '.join(parts)} ({again}; {runs})."
 
 
 def _shows(symptom: Symptom, outcome: RunOutcome, numbers: tuple[float, ...], ms: float | None, fast: float) -> bool:

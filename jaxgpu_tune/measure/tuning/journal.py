@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import BadSetting
 from ...model import Finding
+from ...wording import counted
 from ..search.trials import Atom, Trial
 
 __all__ = ["NAME", "Journal", "config_json", "config_of", "own_folder", "trial_json", "trial_of"]
@@ -53,7 +54,7 @@ class Journal:
 
 
 def _earlier(path: Path, runs: int) -> tuple[Finding, ...]:
-    told = f"{runs} {'run' if runs == 1 else 'runs'} of an earlier start {'counts' if runs == 1 else 'count'}"
+    told = f"{counted(runs, 'run')} of an earlier start {'counts' if runs == 1 else 'count'}"
     message = f"{told} here. If the program has changed since, remove {path.parent} and start again."
     return (Finding("earlier-runs", "note", message),) if runs else ()
 
