@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .call_options import PLAN, plan_arguments
-from .output import finish, library_version
+from .output import OLDER, finish, library_version
 from .parameters import Argument, Option
 
 __all__ = ["COMMANDS", "group", "magic"]
@@ -154,6 +154,7 @@ def _parameter(given: Option | Argument) -> click.Parameter:
         more |= {"type": click.Choice(given.choices), "show_default": given.default is not None}
     many_times = given.kind == "many"
     default = {} if many_times or given.kind == "switch" else {"default": given.default}
+    more["hidden"] = given.name.removeprefix("no_") in OLDER
     return click.Option(
         [given.name, spelled], help=given.help, multiple=many_times, **default, **more, **_completed(given)
     )

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
 
-__all__ = ["exit_code", "finish", "library_version", "print_json", "say", "show", "tell"]
+__all__ = ["OLDER", "exit_code", "finish", "library_version", "print_json", "say", "show", "tell"]
 
 FOUND, WRONG_USE, INTERRUPTED = 1, 2, 130
 OLDER = {"variable": "env"}
-"""Options that are called otherwise now, and work still."""
+"""Options that are called otherwise now, and work still; no help lists them."""
 STYLES = {
     r"^error\b.*?:": "bold red",
     r"^warning\b.*?:": "bold yellow",

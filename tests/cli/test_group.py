@@ -30,3 +30,9 @@ def test_a_line_in_a_notebook_is_arguments_of_configure() -> None:
     read = magic.main(["fsdp", "--devices", "8", "--late", "warn"], standalone_mode=False)
     assert read == {"preset": "fsdp", "devices": 8, "late": "warn"}
     assert magic.main([], standalone_mode=False)["preset"] == "auto"
+
+
+def test_what_is_called_otherwise_now_works_and_is_in_no_help() -> None:
+    told = call("plan", "--help").output
+    assert "--no-env NAME" in told and "variable NAME" not in told
+    assert call("plan", "auto", "--variable", "NCCL_DEBUG=INFO").exit_code == 0
