@@ -74,7 +74,7 @@ def _cut(groups: Iterable[Sequence[Work]], most: int) -> tuple[float, int]:
     lengths = sorted((work.end - work.start for works in groups for work in works), reverse=True)
     if len(lengths) <= most:
         return 0.0, 0
-    shortest = min((length for length in lengths if length > lengths[most]), default=0.0)
+    shortest = min((length for length in lengths if length > lengths[most]), default=lengths[0])
     return shortest, sum(length < shortest for length in lengths)
 
 

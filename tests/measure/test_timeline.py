@@ -23,11 +23,12 @@ def test_the_timeline_has_whole_lanes_of_two_steps() -> None:
 
 
 def test_of_too_many_blocks_the_shortest_are_left_out() -> None:
-    """And counted."""
+    """And counted; all of the longest stay, however many they are."""
     many = [ran(f"fusion.{number}", number / 10, 0.01 if number % 3 else 0.05) for number in range(90)]
     found = trace(*repeated(many))
     reduction = reduce_trace(found)
     assert timeline_of(found, reduction).left_out == 0
-    drawn = timeline_of(found, reduction, most=70)
-    assert drawn.left_out == 120
+    for most in (50, 70, 179):
+        drawn = timeline_of(found, reduction, most=most)
+        assert drawn.left_out == 120
     assert {round(block.length_us) for lane in drawn.lanes for block in lane.blocks} == {50}

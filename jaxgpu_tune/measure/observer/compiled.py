@@ -38,8 +38,8 @@ class Compiled:
 
 
 def _module(name: str) -> str:
-    """The name of the program that jax makes of a function."""
-    return "jit_" + re.sub(r"[^\w.-]", "_", name)
+    """The name of the program that jax makes of a function, without underscores at its end, which some releases take off."""
+    return "jit_" + re.sub(r"[^\w.-]", "_", name).rstrip("_")
 
 
 def _texts(wanted: set[str]) -> Iterator[tuple[str, str]]:
@@ -49,5 +49,6 @@ def _texts(wanted: set[str]) -> Iterator[tuple[str, str]]:
         return
     for executable in jax.local_devices()[0].client.live_executables():
         for module in executable.hlo_modules():
-            if module.name in wanted:
-                yield module.name, module.to_string()
+            name = module.name.rstrip("_")
+            if name in wanted:
+                yield name, module.to_string()

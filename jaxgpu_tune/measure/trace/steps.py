@@ -58,12 +58,13 @@ def _outermost(events: Iterable[Event]) -> Iterable[Event]:
 
 def calls_of(module: str, calls: Mapping[str, Sequence[Event]]) -> int | None:
     """How often the host called the function that a program was compiled from; None: not seen."""
-    return next((len(events) for name, events in calls.items() if module_of_call(name) == module), None)
+    name = module.rstrip("_")
+    return next((len(events) for function, events in calls.items() if module_of_call(function) == name), None)
 
 
 def module_of_call(function: str) -> str:
-    """The name of the program that a jitted function is compiled to."""
-    return "jit_" + re.sub(r"\W", "_", function)
+    """The name of the program that a jitted function is compiled to, without underscores at its end, which some releases take off."""
+    return "jit_" + re.sub(r"[^\w.-]", "_", function).rstrip("_")
 
 
 def dominant_module(works: Iterable[Work]) -> str:

@@ -42,3 +42,10 @@ def test_it_looks_again_only_after_a_compilation_or_at_other_functions() -> None
     assert not found.look([], 1)
     assert [found.look(["looped_step"], n) for n in (1, 1, 2)] == [True, False, True]
     assert "loops" in found.kinds
+
+
+def test_a_function_without_a_name_of_its_own_is_found() -> None:
+    """What no name of a program can hold stands there as an underscore, but not at its end."""
+    nameless = jax.jit(lambda x: x * 3)
+    nameless(jnp.ones(8))
+    assert fingerprint("<lambda>")

@@ -41,6 +41,9 @@ def test_devices_are_told_once_the_program_has_started_them(monkeypatch: pytest.
     first, *_ = device_facts()
     assert (first["id"], first["platform"]) == (0, "cpu") and len(device_facts()) == jax.local_device_count()
     assert not on_gpu()
+    with monkeypatch.context() as before:
+        before.setattr("jax._src.xla_bridge._backends", {})
+        assert device_facts() == []
     monkeypatch.delitem(sys.modules, "jax._src.xla_bridge")
     assert device_facts() == [] and not on_gpu()
 

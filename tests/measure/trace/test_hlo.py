@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from jaxgpu_tune.measure.trace.hlo import Module, module_of
+from jaxgpu_tune.measure.trace.hlo import COUNTING, TYPES, Module, module_of
 from tests.child import told
 
 CODE = """
@@ -51,3 +51,11 @@ def test_what_a_while_loop_runs_is_in_an_open_loop_and_what_a_scan_runs_is_not()
 def test_a_scan_inside_of_a_while_loop_is_in_an_open_loop() -> None:
     """Whatever the loop calls, however deep."""
     assert opens(program("searched(x)", inside="scanned(x)"), "cosine") == {True}
+
+
+def test_the_names_of_types_tell_their_bits() -> None:
+    """Each once, those that count among them."""
+    names = [name for name, _ in TYPES.values()]
+    assert len(set(names)) == len(names) and set(names) >= COUNTING and all(name[0] in "pscufb" for name in names)
+    for name, bits in TYPES.values():
+        assert bits == 8 if name == "pred" or name.startswith("f8") else name.endswith(str(bits))

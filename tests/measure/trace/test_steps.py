@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from jaxgpu_tune.measure.trace.events import Event
 from jaxgpu_tune.measure.trace.reduction import reduce_trace
+from jaxgpu_tune.measure.trace.steps import calls_of
 from tests.measure.trace.reducing import reduced
 from tests.traces import called, ran, repeated, trace
 
@@ -31,3 +33,14 @@ def test_what_does_not_repeat_is_one_step() -> None:
     """All that ran, and it is said that no step was found."""
     step = reduced(ran("dot", 0, 6), ran("fusion", 7, 3))
     assert (step.steps, step.by, step.step_ms) == (0, "", pytest.approx(10))
+
+
+@pytest.mark.parametrize(
+    ("function", "module"),
+    [("<lambda>", "jit__lambda"), ("<lambda>", "jit__lambda_"), ("step_", "jit_step"), ("a.b-c", "jit_a.b-c")],
+)
+def test_a_program_has_the_name_of_its_function(function: str, module: str) -> None:
+    """With what cannot stand in it as an underscore; newer releases of JAX take those at its end off."""
+    call = Event("/host:CPU", "python", f"PjitFunction({function})", 0, 1, {})
+    assert calls_of(module, {"other": (), function: (call, call)}) == 2
+    assert calls_of("jit_none", {function: (call,)}) is None
