@@ -13,7 +13,7 @@ from typing import Any
 
 from .program_kind import kinds_of
 
-__all__ = ["Compiled"]
+__all__ = ["Compiled", "program_of"]
 
 
 class Compiled:
@@ -30,16 +30,16 @@ class Compiled:
         if not wanted or (wanted, compilations) == self._looked:
             return False
         self._looked = (wanted, compilations)
-        texts = sorted(_texts({_module(name) for name in wanted}))
+        texts = sorted(_texts({program_of(name) for name in wanted}))
         self.kinds = kinds_of(max((text for _, text in texts), key=len, default=""))
-        whole = {name for name, _ in texts} == {_module(name) for name in wanted}
+        whole = {name for name, _ in texts} == {program_of(name) for name in wanted}
         self.fingerprint = sha256("\0".join(text for _, text in texts).encode()).hexdigest()[:16] if whole else ""
         return True
 
 
-def _module(name: str) -> str:
+def program_of(function: str) -> str:
     """The name of the program that jax makes of a function, without underscores at its end, which some releases take off."""
-    return "jit_" + re.sub(r"[^\w.-]", "_", name).rstrip("_")
+    return "jit_" + re.sub(r"[^\w.-]", "_", function).rstrip("_")
 
 
 def _texts(wanted: set[str]) -> Iterator[tuple[str, str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ..observer.compiled import program_of
 from .buffer_plan import BufferPlan
 from .collectives import Collective, Occurrence, collectives_of, waits
 from .events import Event, Trace
 from .idle import SHORT, HostCalls, causes, host_of
 from .kernels import Kernel, kernels_of
 from .kinds import GRAPH, Work, works_on
-from .steps import Steps, host_calls, module_of_call, steps_on
+from .steps import Steps, host_calls, steps_on
 from .sweep import Span, spans
 
 __all__ = ["PARTS", "GpuStep", "Graphs", "Reduction", "dominant_call", "reduce_trace"]
@@ -93,7 +94,7 @@ def reduce_trace(trace: Trace, *, processes: int = 1) -> Reduction:
     count = processes * len(busy)
     steps = tuple(_gpu_step(trace, gpu, found, steps_on(found, calls), late[gpu], count) for gpu, found in busy.items())
     host = {name: _pace(c) for name, c in calls.items()}
-    module = steps[0].module if steps else module_of_call(dominant_call(host))
+    module = steps[0].module if steps else program_of(dominant_call(host))
     memory = trace.modules[module].memory if module in trace.modules else None
     return Reduction(steps, tuple(gpu for gpu in works if gpu not in busy), host, memory)
 

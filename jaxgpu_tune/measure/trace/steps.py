@@ -9,10 +9,11 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ..observer.compiled import program_of
 from .events import HOST, Event, Trace
 from .kinds import Work
 
-__all__ = ["Steps", "calls_of", "dominant_module", "host_calls", "module_of_call", "steps_on"]
+__all__ = ["Steps", "calls_of", "dominant_module", "host_calls", "steps_on"]
 
 CALL = re.compile(r"^PjitFunction\((.*)\)$")
 SHARE = 0.02
@@ -59,12 +60,7 @@ def _outermost(events: Iterable[Event]) -> Iterable[Event]:
 def calls_of(module: str, calls: Mapping[str, Sequence[Event]]) -> int | None:
     """How often the host called the function that a program was compiled from; None: not seen."""
     name = module.rstrip("_")
-    return next((len(events) for function, events in calls.items() if module_of_call(function) == name), None)
-
-
-def module_of_call(function: str) -> str:
-    """The name of the program that a jitted function is compiled to, without underscores at its end, which some releases take off."""
-    return "jit_" + re.sub(r"[^\w.-]", "_", function).rstrip("_")
+    return next((len(events) for function, events in calls.items() if program_of(function) == name), None)
 
 
 def dominant_module(works: Iterable[Work]) -> str:

@@ -72,6 +72,7 @@ def outcome(*processes: Process, **more: Any) -> RunOutcome:
         (outcome(metric=(2.0, 4.0, 3.0)), HOW._replace(clock="metric"), 3.0),
         (outcome(metric=(2.0, 4.0, 3.0)), HOW._replace(clock="metric", higher_is_better=True), 1e3 / 3),
         (outcome(metric=()), HOW._replace(clock="metric"), None),
+        (outcome(metric=(0.5,)), HOW._replace(clock="metric"), 0.5),
         (outcome(metric=(-1.0,)), HOW._replace(clock="metric"), None),
     ],
 )
