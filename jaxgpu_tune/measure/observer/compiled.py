@@ -13,7 +13,7 @@ from typing import Any
 
 from .program_kind import kinds_of
 
-__all__ = ["Compiled", "program_of"]
+__all__ = ["Compiled", "compiled_name"]
 
 
 class Compiled:
@@ -30,14 +30,14 @@ class Compiled:
         if not wanted or (wanted, compilations) == self._looked:
             return False
         self._looked = (wanted, compilations)
-        texts = sorted(_texts({program_of(name) for name in wanted}))
+        texts = sorted(_texts({compiled_name(name) for name in wanted}))
         self.kinds = kinds_of(max((text for _, text in texts), key=len, default=""))
-        whole = {name for name, _ in texts} == {program_of(name) for name in wanted}
+        whole = {name for name, _ in texts} == {compiled_name(name) for name in wanted}
         self.fingerprint = sha256("\0".join(text for _, text in texts).encode()).hexdigest()[:16] if whole else ""
         return True
 
 
-def program_of(function: str) -> str:
+def compiled_name(function: str) -> str:
     """The name of the program that jax makes of a function, without underscores at its end, which some releases take off."""
     return "jit_" + re.sub(r"[^\w.-]", "_", function).rstrip("_")
 

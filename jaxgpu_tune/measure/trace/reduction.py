@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..observer.compiled import program_of
+from ..observer.compiled import compiled_name
 from .buffer_plan import BufferPlan
 from .collectives import Collective, Occurrence, collectives_of, waits
 from .events import Event, Trace
@@ -94,7 +94,7 @@ def reduce_trace(trace: Trace, *, processes: int = 1) -> Reduction:
     count = processes * len(busy)
     steps = tuple(_gpu_step(trace, gpu, found, steps_on(found, calls), late[gpu], count) for gpu, found in busy.items())
     host = {name: _pace(c) for name, c in calls.items()}
-    module = steps[0].module if steps else program_of(dominant_call(host))
+    module = steps[0].module if steps else compiled_name(dominant_call(host))
     memory = trace.modules[module].memory if module in trace.modules else None
     return Reduction(steps, tuple(gpu for gpu in works if gpu not in busy), host, memory)
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ..observer.compiled import program_of
+from ..observer.compiled import compiled_name
 from .events import HOST, Event, Trace
 from .kinds import Work
 
@@ -60,7 +60,7 @@ def _outermost(events: Iterable[Event]) -> Iterable[Event]:
 def calls_of(module: str, calls: Mapping[str, Sequence[Event]]) -> int | None:
     """How often the host called the function that a program was compiled from; None: not seen."""
     name = module.rstrip("_")
-    return next((len(events) for function, events in calls.items() if program_of(function) == name), None)
+    return next((len(events) for function, events in calls.items() if compiled_name(function) == name), None)
 
 
 def dominant_module(works: Iterable[Work]) -> str:
