@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -59,3 +60,5 @@ def test_which_gpus_a_job_may_use_is_said_where_it_runs(monkeypatch: pytest.Monk
     told = all_settings(report, final)
     assert final["CUDA_VISIBLE_DEVICES"] == "0" and "CUDA_VISIBLE_DEVICES" not in told
     assert told["NCCL_DEBUG"] == "INFO" and told["XLA_FLAGS"] == report.xla_flags
+    (call,) = json.loads(final["JAXGPU_TUNE_STATE"])["calls"]
+    assert call[1] == "jaxgpu-tune" and call[2]["preset"] == "fsdp"

@@ -35,6 +35,17 @@ def test_migrate_fails_while_a_fatal_flag_stays(text: str, status: int, tmp_path
     assert done.exit_code == status and ("would end the process" in done.stderr) is bool(status)
 
 
+def test_a_file_is_told_as_json(tmp_path: Path) -> None:
+    """The patch, what is changed in it, and what is left, each with its line and why."""
+    file = tmp_path / "job.sh"
+    file.write_text("A=1\nexport XLA_FLAGS=--xla_gpu_graph_level=0\nXLA_FLAGS=--xla_gpu_graph_level=$L\n")
+    done = call("migrate", "--to", "0.11.2", "--json", "--file", str(file))
+    (told,) = json.loads(done.stdout)
+    assert done.exit_code == 1 and set(told) == {"file", "patch", "changes", "left"} and told["file"] == str(file)
+    assert [one["line"] for one in told["changes"]] == [2] and [one["line"] for one in told["left"]] == [3]
+    assert "+export XLA_FLAGS=--xla_gpu_enable_command_buffer=" in told["patch"]
+
+
 def test_migrate_reads_no_pipe(tmp_path: Path) -> None:
     """Which would wait for whoever writes to it."""
     os.mkfifo(tmp_path / "job.sh")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +12,16 @@ from typing import Any
 import pytest
 
 import jaxgpu_tune.cli as package
+from jaxgpu_tune.cli.completion import offers
 from jaxgpu_tune.cli.parameters import Argument, Option
 
 KINDS = {"text", "number", "switch", "on_off", "many"}
+PLACEHOLDERS = {
+    *("BYTES", "COMMAND", "DIR", "DIRECTORY", "FILE", "FOLDER", "FRACTION", "HLO", "KIND", "LEVEL", "N", "NAME", "P"),
+    *("PRESET", "PROFILE", "PYTHON", "REGEX", "SECONDS", "SHARE", "SOURCE", "TEXT", "VALUE", "VARIANT", "VERSION"),
+    *("A", "B", "V1", "V2"),
+}
+"""The words in capitals that stand for what is typed."""
 ROOT = Path(package.__file__).parent
 
 
@@ -41,6 +49,8 @@ def test_what_a_command_takes(module: Any) -> None:
             assert not one.choices or one.default in (None, *one.choices)
         else:
             assert isinstance(one, Argument) and one.metavar.replace("[", "").replace("]", "").rstrip(".").isupper()
+        assert {word for word in re.findall(r"\w+", one.metavar) if word.isupper()} <= PLACEHOLDERS
+        assert isinstance(offers(one.completes, ""), list) if one.completes else True
         assert one.metavar.count("[") == one.metavar.count("]")
     assert module.command.__doc__ and all(isinstance(example, tuple) or example for example in module.EXAMPLES)
 

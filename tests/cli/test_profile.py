@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from jaxgpu_tune.cli.profile import _status
+from jaxgpu_tune.cli.profile import _check, _status, _write
+from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.profile import Profile
 from jaxgpu_tune.measure.runs import RunOutcome
 from tests.child import ROOT, clean_environ, free_port
@@ -114,6 +115,25 @@ def test_what_cannot_be_profiled_is_told(words: tuple[str, ...], status: int, to
 def test_the_exit_code_is_the_programs(status: Any, exit_code: int, step: float | None, told: int) -> None:
     """As a shell tells it; one that we ended once it was measured has ended well, and one without a step has not."""
     assert _status(Profile(step_ms=step), RunOutcome(status, "", ("a",), "", "", exit_code)) == told
+
+
+@pytest.mark.parametrize(("option", "least"), [("steps", 3), ("seconds", 1), ("timeout", 1)])
+def test_the_least_that_can_be_asked_for(option: str, least: int) -> None:
+    given = {"steps": 6, "seconds": 3, "timeout": None}
+    _check(("a",), None, {**given, option: least})
+    with pytest.raises(BadSetting, match=f"--{option} {least - 1} is not valid; .* at least {least}"):
+        _check(("a",), None, {**given, option: least - 1})
+
+
+def test_a_page_is_written_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Over one that is there, and said on stderr."""
+    page = tmp_path / "step.html"
+    page.write_text("before")
+    _write(Profile(function="train"), str(page))
+    assert "<title>train</title>" in page.read_text() and "before" not in page.read_text()
+    assert capsys.readouterr() == ("", f"written: {page}\n")
+    _write(Profile(), None)
+    assert list(tmp_path.iterdir()) == [page]
 
 
 def test_names_need_flags_that_are_written_out(tmp_path: Path) -> None:

@@ -167,3 +167,13 @@ def test_what_compiles_to_a_known_program_is_not_run_and_not_asked_again() -> No
     step = search.ask(38)
     assert step is not None
     assert step.config == moves[1].config or step.purpose == "check"
+
+
+def test_a_change_is_tried_while_it_and_a_proof_can_be_paid_for() -> None:
+    """And one run more, which is kept for what is begun and takes longer."""
+    search = Search([NONE], [Move(frozenset([ATOMS[0]]), seen=False)])
+    search.tell(told(NOTHING, 100.0, ""))
+    enough = 3 + 2 * PAIRS + 1
+    step, none = search.ask(enough, 3.0), search.ask(enough - 0.01, 3.0)
+    assert step is not None and step.purpose == "toggle"
+    assert none is None or none.purpose != "toggle"

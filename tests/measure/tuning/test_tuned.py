@@ -126,3 +126,9 @@ def test_a_line_after_each_run_names_it_and_the_best_so_far() -> None:
     check = checked(1.2)[1]
     proof = how_it_goes(Standing(told(FAST, check), check, 3, 100.0), space())
     assert proof.count("loops-in-graphs") == 1
+
+
+def test_each_way_of_failing_is_told_once() -> None:
+    died = ALONE._replace(failure="died", detail={})
+    did = {one.name: one for one in found(FAST, ALONE, died, ALONE, *checked(1.2)).did}
+    assert did["cublas-only"].why == "hang: it was ended; died"
