@@ -43,7 +43,7 @@ def test_what_a_command_takes(module: Any) -> None:
     assert any(one.kind is one.VAR_KEYWORD for one in taken.values()) or set(names) == set(taken)
     for one in module.PARAMETERS:
         if isinstance(one, Option):
-            assert one.kind in KINDS and re.fullmatch("--[a-z][a-z-]*", one.spelled) and one.help.endswith(".")
+            assert one.kind in KINDS and re.fullmatch("-[a-z]|--[a-z][a-z-]+", one.spelled) and one.help.endswith(".")
             takes_a_value = one.kind in ("text", "number", "many")
             assert bool(one.metavar or one.choices) is takes_a_value
             assert not one.choices or one.default in (None, *one.choices)
