@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..knowledge.gains import Gain, gains_of
 from ..model import Machine, Report
-from ..planning.merging.told import YIELDS
+from ..planning.base.wish import YIELDS
 from ..planning.request import is_off
 from .parts import by_owner
 

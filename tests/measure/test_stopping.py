@@ -37,7 +37,8 @@ def test_all_that_it_started_goes_with_it_also_what_left_its_group(tmp_path: Pat
         time.sleep(0.005)
     assert child.pid in members(child.pid) and members(child.pid) < carriers(mine)
     end_all(child, mine, 300)
-    assert child.poll() == -15 and carriers(mine) == set() == members(child.pid)
+    assert child.poll() in (-15, 143)  # a shell whose last command has ended by the signal says 143
+    assert carriers(mine) == set() == members(child.pid)
 
 
 def test_what_does_not_hear_is_killed(tmp_path: Path) -> None:

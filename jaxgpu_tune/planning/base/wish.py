@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from ..xla_flags.grammar import Token
 
 
-__all__ = ["Outcome", "Problem", "Repaired", "Stated", "Wish", "together", "wish_of"]
+__all__ = ["YIELDS", "Outcome", "Problem", "Repaired", "Stated", "Wish", "together", "wish_of"]
+
+
+YIELDS = "preset-yields"
+"""The code of a finding: what is set already wins over a preset's setting."""
 
 
 class Repaired(Value):
@@ -48,6 +52,13 @@ class Wish(Value):
     def is_offered(self) -> bool:
         """Whether nobody asked for it by name: a preset, or a fault of what is installed, brings it."""
         return self.origin in ("preset", "fault")
+
+    @property
+    def emitted(self) -> str | None:
+        """The text that is emitted for its value."""
+        if self.value is None or isinstance(self.value, str):
+            return self.value
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
     def decided(self, value: str | None, status: Status, reason: str) -> Decision:
         """The decision about it."""

@@ -14,8 +14,7 @@ from ...wording import written
 from ..base.secrets import shown_value
 from ..base.wish import Outcome, Problem, Wish, together
 from ..in_force import Settled
-from ..merging.merge import RANKS
-from ..merging.told import shown
+from ..merging.merge import RANKS, shown
 from ..settings.from_arguments import CACHE_OPTION, GUARD_OPTIONS
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ...model import Decision, Finding
-from ..base.wish import Outcome, Wish, together
-from ..release.target import Target
+from ...wording import written
+from ..base.wish import YIELDS, Outcome, Wish, together
+from ..release.target import Target, same
 from ..settings.from_arguments import GUARD_OPTIONS
 from ..settings.pool_variables import FRACTION_NAMES
 from ..xla_flags.grammar import quote
-from .told import equal, list_steps, overruled, repeats, shown, text_of, yielding
 
-__all__ = ["RANKS", "merge", "shown", "text_of"]
+__all__ = ["RANKS", "merge", "shown"]
 
 RANKS = {
     "existing": {"fault": 0, "preset": 0, "existing": 1, "request": 2, "argument": 3},
@@ -179,13 +179,6 @@ def _remove(group: list[Wish], winner: Wish) -> Outcome:
     return Outcome(tuple(gone), tuple(decisions), tuple(told))
 
 
-def _adds_up(group: list[Wish], target: Target) -> bool:
-    """Whether these are occurrences of one flag whose values XLA itself adds up."""
-    spec = target.flag(group[0].name) if group[0].kind == "xla_flag" else None
-    same_name = len({w.name for w in group}) == 1
-    return spec is not None and same_name and spec.repeat in ("append", "merge")
-
-
 def _already(group: list[Wish], winner: Wish, target: Target) -> bool:
     existing = [w for w in group if w.origin == "existing"]
     return bool(existing) and all(w.name == winner.name for w in existing) and equal(existing[-1], winner, target)
@@ -218,8 +211,8 @@ def _outdone(beside: list[Wish], by: Wish) -> Outcome:
 def _kept(wish: Wish, group: list[Wish], target: Target, *, in_steps: bool) -> Decision:
     losers = [w for w in group if w.origin != "existing" and not equal(w, wish, target)]
     reason = (wish.reason if wish.translated else "set already") + _named(losers)
-    said = (w.given or text_of(w) or "" for w in group if w.origin == "existing" and w.name == wish.name)
-    return wish.decided(" ".join(said) if in_steps else text_of(wish), "kept", reason)
+    said = (w.given or w.emitted or "" for w in group if w.origin == "existing" and w.name == wish.name)
+    return wish.decided(" ".join(said) if in_steps else wish.emitted, "kept", reason)
 
 
 def _set(group: list[Wish], winner: Wish, target: Target) -> Outcome:
@@ -233,7 +226,7 @@ def _set(group: list[Wish], winner: Wish, target: Target) -> Outcome:
     if winner.kind == "xla_flag" and target.is_default(winner.name, winner.value):
         note = f"{winner.reason}; {target.label} does this by itself, so nothing is emitted" + _named(others)
         return Outcome(gone, (*dropped, winner.decided(None, "default", note)), told)
-    decision = winner.decided(text_of(winner), "set", winner.reason + _named(others))
+    decision = winner.decided(winner.emitted, "set", winner.reason + _named(others))
     return Outcome((*gone, winner), (*dropped, decision), told)
 
 
@@ -244,3 +237,60 @@ def _unset(winner: Wish, names: Iterable[str]) -> tuple[Wish, ...]:
 
 def _named(losers: list[Wish]) -> str:
     return "; wins over " + ", ".join(f"{shown(w)} ({w.source})" for w in losers) if losers else ""
+
+
+def overruled(losers: Iterable[Wish], winner: Wish) -> Iterator[Finding]:
+    """What was set or asked for before and gives way is told; what an earlier call gave way to was told then."""
+    for loser in {(w.name, w.origin): w for w in losers if w.value is not None}.values():
+        if loser.origin == "existing":
+            message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
+            code = "request-holds" if winner.origin == "request" else "overruled"
+            yield Finding(code, "warning", message, "Set it in one place only.")
+        elif loser.origin == "request" and winner.origin == "argument":
+            what = "it is removed" if winner.value is None else f"{shown(winner)} ({winner.source}) takes its place"
+            message = f"{shown(loser)} was {loser.reason}; {what}."
+            yield Finding("overruled", "warning", message, "Ask for it in one place only.")
+
+
+def yielding(group: list[Wish], winner: Wish, target: Target) -> Iterator[Finding]:
+    """What a preset would set otherwise, and what is set already stands against."""
+    for wish in {w.source: w for w in group if w.origin == "preset" and not equal(w, winner, target)}.values():
+        message = f"{shown(winner)} was set already and wins over {shown(wish)} ({wish.source})."
+        yield Finding(YIELDS, "note", message, 'prefer="preset" takes the preset\'s; or leave yours out.')
+
+
+def repeats(existing: list[Wish], last: dict[str, Wish]) -> Iterator[Finding]:
+    for wish in existing:
+        winner = last[wish.name]
+        if winner is not wish and winner.value != wish.value:
+            message = f"{shown(wish)} is given again: XLA has {shown(winner)} in the end, which alone is kept."
+            yield Finding("repeated-flag", "note", message)
+
+
+def list_steps(existing: list[Wish]) -> Iterator[Finding]:
+    for wish in existing:
+        if wish.given is not None and not wish.translated:
+            message = f"{shown(wish)} changes the list that stands before it: all are kept as they are."
+            yield Finding("repeated-flag", "note", message)
+
+
+def equal(left: Wish, right: Wish, target: Target) -> bool:
+    if left.name != right.name or left.value is None or right.value is None:
+        return left.name == right.name and left.value == right.value
+    spec = target.flag(left.name) if left.kind == "xla_flag" else None
+    return same(spec, left.value, right.value) if spec is not None else bool(left.value == right.value)
+
+
+def shown(wish: Wish) -> str:
+    """A wish as a person would write it."""
+    from ..base.secrets import shown_value
+
+    text = shown_value(wish.name, wish.emitted) if wish.kind == "env" else wish.given or wish.emitted
+    return written(wish.kind, wish.name, text)
+
+
+def _adds_up(group: list[Wish], target: Target) -> bool:
+    """Whether these are occurrences of one flag whose values XLA itself adds up."""
+    spec = target.flag(group[0].name) if group[0].kind == "xla_flag" else None
+    same_name = len({w.name for w in group}) == 1
+    return spec is not None and same_name and spec.repeat in ("append", "merge")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune.planning.base.wish import Wish
-from jaxgpu_tune.planning.merging.told import equal, list_steps, overruled, repeats, shown, text_of, yielding
+from jaxgpu_tune.planning.merging.merge import equal, list_steps, overruled, repeats, shown, yielding
 from jaxgpu_tune.planning.release.target import Target
 
 HERE = Target(("0.11.2",))
@@ -63,7 +63,7 @@ def test_flags_are_equal_if_xla_reads_them_alike(left: Wish, right: Wish, same: 
 
 def test_a_wish_is_written_as_a_person_would() -> None:
     """A secret is not shown, and of a change to a list the change."""
-    assert [text_of(wish(value)) for value in (None, "a", True, False, 3)] == [None, "a", "true", "false", "3"]
+    assert [wish(value).emitted for value in (None, "a", True, False, 3)] == [None, "a", "true", "false", "3"]
     assert shown(wish("A,B", given="+B")) == f"--{LEVEL}=+B"
     assert shown(wish("INFO", name="NCCL_DEBUG", kind="env")) == "NCCL_DEBUG=INFO"
     assert "abc123" not in shown(wish("abc123", name="WANDB_API_KEY", kind="env"))
