@@ -135,4 +135,6 @@ def _unpack(file: Path, folder: Path) -> Path:
 
 def _pip(*words: str) -> str:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", "30", *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+    spoken = {name: text for name, text in os.environ.items() if name not in ("PIP_QUIET", "PIP_VERBOSE")}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE, env=spoken)
+    return done.stdout  # a quiet pip would tell nothing
