@@ -13,6 +13,10 @@ from pathlib import Path
 __all__ = ["carriers", "end_all", "members"]
 
 LOOK = 0.05
+STARTING = 1.0
+"""Seconds for one execve at most; it takes microseconds."""
+MEMORY, ENVIRON = 20, 47
+"""Where ``_stat`` has the size of the memory, and the start of the environment before its end (man 5 proc: 23, 50, 51)."""
 
 
 def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> None:
@@ -54,11 +58,20 @@ def _left(child: subprocess.Popen[bytes], mark: Mapping[str, str]) -> set[int]:
 
 
 def _holds(path: Path, wanted: list[bytes]) -> bool:
+    end = time.monotonic() + STARTING
     try:
-        found = path.read_bytes().split(b"\0")
+        while not (text := path.read_bytes()) and _has_environ(path.parent) and time.monotonic() < end:
+            time.sleep(0)
     except OSError:
         return False
+    found = text.split(b"\0")
     return all(one in found for one in wanted)
+
+
+def _has_environ(process: Path) -> bool:
+    """In the middle of execve it reads as empty all the same: the old one is gone, or the new one is not all there."""
+    memory, start, end = (_stat(process)[at : at + 1] for at in (MEMORY, ENVIRON, ENVIRON + 1))
+    return memory not in ([], ["0"]) and (end == ["0"] or start != end)
 
 
 def _is_dead(process: Path) -> bool:
