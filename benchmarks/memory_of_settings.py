@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
+from benchmarks.absent_gpus import MISSING, toolkit
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
 
@@ -33,7 +34,7 @@ CASES = {
 GPU = {"name": "NVIDIA H200", "compute_capability": "9.0", "memory_bytes": 150754820096}
 CHILD = """
 import json, sys
-from tests.absent_gpus import devices
+from benchmarks.absent_gpus import devices
 from benchmarks.workloads import WORKLOADS
 
 name, count, size = json.loads(sys.argv[1])
@@ -53,11 +54,16 @@ def main() -> int:
     parser.add_argument("--size", choices=("full", "tiny"), default="full")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     given = parser.parse_args()
+    if toolkit() is None:
+        raise SystemExit(f"Nothing can be compiled for GPUs that are not there: {MISSING}.")
     given.out.mkdir(parents=True, exist_ok=True)
     release = jaxgpu_tune.detect().jaxlib
-    found = {name: measured(name, given.size) for name in given.only}
-    told = {"jaxlib": release, "gpu": GPU["name"], "size": given.size, "cases": found}
-    (given.out / f"memory-of-settings-{release}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    path = given.out / f"memory-of-settings-{release}.json"
+    same = {"jaxlib": release, "gpu": GPU["name"], "size": given.size}
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept = before["cases"] if before and same.items() <= before.items() else {}
+    cases = kept | {name: measured(name, given.size) for name in given.only}
+    path.write_text(json.dumps({**same, "cases": cases}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
@@ -103,8 +109,6 @@ def flags_of(preset: str, count: int) -> tuple[str, ...]:
 
 def compiled(name: str, count: int, size: str, flags: tuple[str, ...]) -> dict[str, int]:
     """The memory of one device, in bytes."""
-    from tests.absent_gpus import toolkit
-
     environ = bare_environ() | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
     environ["XLA_FLAGS"] = " ".join((f"--xla_gpu_cuda_data_dir={toolkit()}", "--xla_gpu_autotune_level=0", *flags))
     done = subprocess.run(

@@ -1,40 +1,17 @@
-"""Compiling for GPUs that are not there: the real GPU compiler, where jax's CUDA plugin and NVIDIA's wheels are installed."""
+"""Compiling for GPUs that are not there, in tests: skipped where the compiler is not."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any
 
-H200 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
-  shared_memory_per_core: 233472 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647
-  block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 4800000000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98
-  device_memory_size: 150000000000 shared_memory_per_block_optin: 232448 registers_per_core_limit: 65536
-  registers_per_block_limit: 65536 cuda_compute_capability { major: 9 } dnn_version: "9.10.1"
-  runtime_version: "13.0.0" driver_version: "13.0.0" device_interconnect_info { active_links: 18 } } platform_name: "CUDA" device_description_str: "NVIDIA H200"
-"""
+import pytest
 
-
-def devices(count: int) -> Any:
-    """So many H200 of one process, to compile for; call it in a child with JAX_PLATFORMS=cpu and XLA's path of the toolkit."""
-    from jax.experimental import topologies
-
-    topology = topologies.get_topology_desc(
-        platform="cuda", topology_name="", target_config=H200, topology=f"1x1x{count}"
-    )
-    return topology.devices
+from benchmarks import absent_gpus
 
 
 def toolkit() -> Path:
-    """The folder of ptxas and libdevice, from wheels, where jax's CUDA plugin is there, too."""
-    folders = [Path(entry) for entry in sys.path if (Path(entry) / "jax_plugins" / "xla_cuda13").is_dir()]
-    found = [
-        folder / "nvidia" / "cu13" for folder in folders if (folder / "nvidia" / "cu13" / "bin" / "ptxas").is_file()
-    ]
-    if not found:
-        import pytest
-
-        pytest.skip(
-            "no jax-cuda13-pjrt with nvidia-cuda-nvcc, nvidia-nvvm and nvidia-cuda-nvrtc: they take half a gigabyte"
-        )
-    return found[0]
+    """The folder of ptxas and libdevice."""
+    found = absent_gpus.toolkit()
+    if found is None:
+        pytest.skip(absent_gpus.MISSING)
+    return found

@@ -16,6 +16,7 @@ import pytest
 
 import jaxgpu_tune
 from tests.child import told
+from tools.house import function_lines, functions_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
@@ -169,20 +170,11 @@ def test_imports_point_downward() -> None:
     assert {module: wrong for module, wrong in found.items() if wrong} == {} and len(found) > 200
 
 
-def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """The lines of a function without those of its docstring."""
-    whole = (function.end_lineno or function.lineno) - function.lineno + 1
-    first = function.body[0]
-    documented = ast.get_docstring(function) is not None
-    return whole - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
-
-
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_functions_and_files_are_short(path: Path) -> None:
     """A function has at most 30 lines, a file 300: what is longer does more than one thing. Ruff holds branches (at most 10)."""
     text = path.read_text()
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS)]
-    assert {node.name: length(node) for node in functions if length(node) > LINES} == {}
+    assert {one.name: lines for one in functions_of(text) if (lines := function_lines(one)) > LINES} == {}
     assert len(text.splitlines()) <= 300
 
 

@@ -1,7 +1,7 @@
 """How the package is built: ``python -m tools.house [--root CHECKOUT]``.
 
 Lines of code without docstrings, comments and blank lines; the longest function and file; names that several modules have; rooms of
-``planning`` (its folders and its own modules); modules that stand in a circle of imports, at their top or anywhere.
+``planning`` (its folders and its own modules); a circle of imports, at the top of modules or anywhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import io
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -32,70 +34,89 @@ def code_lines(text: str) -> set[int]:
     return used - said
 
 
-def function_lines(text: str) -> int:
-    """The lines of the longest function without its docstring."""
-    found = [0]
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, FUNCTIONS[:2]):
-            first = node.body[0]
-            said = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node) else 0
-            found.append((node.end_lineno or 0) - node.lineno + 1 - said)
-    return max(found)
+def function_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function without those of its docstring."""
+    whole = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    documented = ast.get_docstring(function) is not None
+    return whole - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
+
+
+def functions_of(text: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function of a module."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS[:2])]
+
+
+def names_of(root: Path) -> dict[str, Path]:
+    """Each module of the package in that folder, by its name below the package; the package itself is empty."""
+    package = root / "jaxgpu_tune"
+    found = {path.relative_to(package).with_suffix("").parts: path for path in package.rglob("*.py")}
+    return {".".join(parts).removesuffix("__init__").removesuffix("."): path for parts, path in found.items()}
+
+
+parsed = cache(ast.parse)
 
 
 def imported(name: str, path: Path, known: Mapping[str, Path], *, later: bool) -> Iterator[str]:
-    """The modules of the package that one imports at its top; ``later``: in its functions, too. Types alone do not count."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """The modules of the package that one imports at its top; ``later``: inside its functions, too. Types alone do not count."""
+    tree = parsed(path.read_text())
     skipped = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)]
     skipped += [] if later else [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS)]
     inside = {id(part) for one in skipped for part in ast.walk(one)}
     folder = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level and id(node) not in inside:
-            base = [*folder[: len(folder) - node.level + 1], *(node.module or "").split(".")]
-            module = ".".join(filter(None, base))
-            for alias in node.names:
-                inner = f"{module}.{alias.name}".lstrip(".")
-                yield from (one for one in ([inner] if inner in known else [module]) if one in known)
+        if isinstance(node, ast.Import) and id(node) not in inside:
+            names = (alias.name.removeprefix("jaxgpu_tune.") for alias in node.names)
+            yield from (one for one in names if one in known)
+        elif isinstance(node, ast.ImportFrom) and id(node) not in inside:
+            yield from targets(node, [part for part in folder if part], known)
 
 
-def in_circles(known: Mapping[str, Path], *, later: bool) -> set[str]:
-    """The modules from which a way of imports leads back."""
-    needs = {name: {*imported(name, path, known, later=later)} - {name} for name, path in known.items()}
-    found = set()
-    for name in known:
-        seen, ways = set[str](), list(needs[name])
-        while ways:
-            one = ways.pop()
-            if one not in seen:
-                seen.add(one)
-                ways += needs[one]
-        if name in seen:
-            found.add(name)
-    return found
+def targets(node: ast.ImportFrom, folder: list[str], known: Mapping[str, Path]) -> Iterator[str]:
+    """The modules that one statement names: of ``from . import a, b`` those two, where they are modules."""
+    if not node.level and (node.module or "").partition(".")[0] != "jaxgpu_tune":
+        return
+    above = folder[: len(folder) - node.level + 1] if node.level else []
+    base = ".".join([*above, *(node.module or "").removeprefix("jaxgpu_tune").strip(".").split(".")]).strip(".")
+    for alias in node.names:
+        inner = f"{base}.{alias.name}".strip(".")
+        yield inner if inner in known else base
+
+
+@cache
+def graph(root: Path, *, later: bool) -> dict[str, set[str]]:
+    """What each module imports."""
+    known = names_of(root)
+    return {name: {*imported(name, path, known, later=later)} - {name} for name, path in known.items()}
+
+
+def circle(found: Mapping[str, set[str]], but: Iterable[tuple[str, str]] = ()) -> list[str]:
+    """The modules of one circle, in order, if there is any."""
+    left = {name: {to for to in others if (name, to) not in but} for name, others in found.items()}
+    try:
+        TopologicalSorter(left).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def main(arguments: list[str]) -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(prog="python -m tools.house", description=str(__doc__).partition("\n")[0])
     parser.add_argument("--root", type=Path, default=Path.cwd(), help="the checkout that is looked at")
-    package = parser.parse_args(arguments).root / "jaxgpu_tune"
-    paths = sorted(package.rglob("*.py"))
-    texts = [path.read_text(encoding="utf-8") for path in paths]
-    parts = {path: path.relative_to(package).with_suffix("").parts for path in paths}
-    known = {".".join(part for part in parts[path] if part != "__init__"): path for path in paths}
-    names = Counter(path.stem for path in paths if not path.stem.startswith("__"))
-    planning = {parts[path][1] for path in paths if parts[path][0] == "planning" and parts[path][1] != "__init__"}
-    folders = sum((package / "planning" / name).is_dir() for name in planning)
-    print(f"modules: {len(paths)}; lines of code: {sum(len(code_lines(text)) for text in texts)}")
-    print(
-        f"longest function: {max(map(function_lines, texts))} lines; longest file: {max(text.count(chr(10)) for text in texts)}"
-    )
+    root = parser.parse_args(arguments).root
+    known = names_of(root)
+    texts = [path.read_text(encoding="utf-8") for path in known.values()]
+    names = Counter(path.stem for path in known.values() if path.stem not in {"__init__", "__main__"})
+    planning = {name.split(".")[1] for name in known if name.startswith("planning.")}
+    folders = sum((root / "jaxgpu_tune" / "planning" / name).is_dir() for name in planning)
+    longest = max(function_lines(one) for text in texts for one in functions_of(text))
+    print(f"modules: {len(known)}; lines of code: {sum(len(code_lines(text)) for text in texts)}")
+    print(f"longest function: {longest} lines; longest file: {max(text.count(chr(10)) for text in texts)}")
     print(f"names that several modules have: {sum(count > 1 for count in names.values())}")
     print(f"planning: {folders} folders, {len(planning) - folders} modules beside them")
-    print(
-        f"modules in a circle of imports: {len(in_circles(known, later=False))} at the top, {len(in_circles(known, later=True))} in all"
-    )
+    for where, later in (("at the top of modules", False), ("in functions, too", True)):
+        print(f"a circle of imports {where}: {' to '.join(circle(graph(root, later=later))) or 'none'}")
 
 
 if __name__ == "__main__":

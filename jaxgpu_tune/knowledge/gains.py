@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
 
 from ..values import Value
-from .tables import DATA
+from .tables import read_measured
 
 __all__ = ["Gain", "gains_of"]
 
@@ -37,5 +35,4 @@ def gains_of(preset: str) -> tuple[Gain, ...]:
 
 @cache
 def _gains() -> tuple[Gain, ...]:
-    with open(os.path.join(DATA, "gains.json"), encoding="utf-8") as file:
-        return tuple(Gain(**one) for one in json.load(file))
+    return tuple(Gain(**one) for one in read_measured("gains.json"))

@@ -5,12 +5,10 @@ It is XLA's own plan of what a step takes on one GPU beside its arguments (``pyt
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
 
 from ..values import Value
-from .tables import DATA
+from .tables import read_measured
 
 __all__ = ["MemoryCost", "memory_costs"]
 
@@ -46,5 +44,4 @@ def memory_costs(name: str) -> tuple[MemoryCost, ...]:
 
 @cache
 def _costs() -> tuple[MemoryCost, ...]:
-    with open(os.path.join(DATA, "memory_costs.json"), encoding="utf-8") as file:
-        return tuple(MemoryCost(**one) for one in json.load(file))
+    return tuple(MemoryCost(**one) for one in read_measured("memory_costs.json"))

@@ -23,6 +23,7 @@ __all__ = [
     "is_own",
     "read_generated",
     "read_lines",
+    "read_measured",
     "read_table",
     "read_toml",
     "setting_kind",
@@ -75,6 +76,12 @@ def read_lines(name: str) -> dict[str, str]:
     """A table of which a call needs little, such as "flags.tsv": name -> its JSON, which is left to be read where it is asked for."""
     with open(os.path.join(DATA, name), encoding="utf-8") as file:
         return complete(name, dict(line.split("\t") for line in file))
+
+
+def read_measured(name: str) -> tuple[Mapping[str, Any], ...]:
+    """The records of what was measured, such as "gains.json", which ``python -m benchmarks.tables`` writes."""
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        return tuple(json.load(file))
 
 
 class Table(dict[str, "Any"]):

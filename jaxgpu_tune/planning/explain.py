@@ -107,7 +107,8 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
 
 
 def _memory(name: str) -> tuple[str, ...]:
-    return tuple(cost.sentence for cost in memory_costs(name))
+    """Of a flag, or of presets, several of them joined by +."""
+    return tuple(cost.sentence for part in name.split("+") for cost in memory_costs(part.strip()))
 
 
 def _stated(setting: Setting) -> str:

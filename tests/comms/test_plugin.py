@@ -15,7 +15,7 @@ from tests.child import ROOT, told
 CODE = """
 import re, sys
 import decode, jax, jax.numpy as jnp, numpy as np
-from tests.absent_gpus import devices
+from benchmarks.absent_gpus import devices
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from jaxgpu_tune.comms import AllReduce
 from jaxgpu_tune.comms.ffi import load_launcher

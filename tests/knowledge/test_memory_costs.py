@@ -55,5 +55,7 @@ def test_explain_tells_the_memory_of_a_flag_and_of_a_preset() -> None:
         told = jaxgpu_tune.explain(name)
         assert told is not None and told.memory and all("GiB a GPU" in one for one in told.memory)
         assert f"  memory: {told.memory[0]}" in str(told)
+    alone, joined = jaxgpu_tune.explain("fsdp"), jaxgpu_tune.explain("fsdp+reproducible")
+    assert alone is not None and joined is not None and joined.memory == alone.memory
     other = jaxgpu_tune.explain("xla_gpu_autotune_level")
     assert other is not None and other.memory == ()

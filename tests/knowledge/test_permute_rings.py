@@ -14,7 +14,7 @@ from tests.child import ROOT, told
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
 CODE = """
 import jax, jax.numpy as jnp, jaxlib, numpy as np
-from tests.absent_gpus import devices
+from benchmarks.absent_gpus import devices
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 ring, chain = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 1), (1, 2), (2, 3)]

@@ -25,7 +25,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-from tests.absent_gpus import devices
+from benchmarks.absent_gpus import devices
 
 mesh = Mesh(np.array(devices(2)), ("d",))
 cut, rows = NamedSharding(mesh, P(None, None, "d")), NamedSharding(mesh, P("d"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ...errors import JaxGpuTuneError
 from ...model import Decision, Finding, Origin, Setting, SettingKind, Status
 from ...values import Value
+from ...wording import setting_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +57,8 @@ class Wish(Value):
     @property
     def emitted(self) -> str | None:
         """The text that is emitted for its value."""
-        if self.value is None or isinstance(self.value, str):
-            return self.value
-        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+        is_text = self.value is None or isinstance(self.value, str)
+        return self.value if is_text else setting_text(self.value)
 
     def decided(self, value: str | None, status: Status, reason: str) -> Decision:
         """The decision about it."""

@@ -28,6 +28,19 @@ def codes(result: Repaired) -> list[str]:
     return [finding.code for finding in result.findings]
 
 
+def assert_repaired(code: str, given_text: str, expected: list[str]) -> None:
+    """What was meant is read, with a warning of this code alone."""
+    result = read(given_text)
+    assert texts(result) == expected
+    assert set(codes(result)) == {code} and {finding.severity for finding in result.findings} == {"warning"}
+
+
+def assert_stays(expected: list[str]) -> None:
+    """What was repaired is sound."""
+    again = read(" ".join(expected))
+    assert texts(again) == expected and again.findings == ()
+
+
 BETWEEN_FLAGS = [
     ("typographic-dash", f"\u2013\u2013{LHS}=true \u2014{DUMP}=1", [f"--{LHS}=true", f"--{DUMP}=1"]),
     ("typographic-dash", f"--{LHS}=true \u2212\u2212{DUMP}", [f"--{LHS}=true", f"--{DUMP}"]),

@@ -9,6 +9,8 @@ from tests.planning.xla_flags.damaged import (
     LEVEL,
     LHS,
     TO,
+    assert_repaired,
+    assert_stays,
     codes,
     read,
     texts,
@@ -18,14 +20,11 @@ from tests.planning.xla_flags.damaged import (
 class TestDamage:
     @pytest.mark.parametrize(("code", "given_text", "expected"), IN_VALUES)
     def test_is_repaired_with_a_finding(self, code: str, given_text: str, expected: list[str]) -> None:
-        result = read(given_text)
-        assert texts(result) == expected
-        assert set(codes(result)) == {code} and {finding.severity for finding in result.findings} == {"warning"}
+        assert_repaired(code, given_text, expected)
 
-    @pytest.mark.parametrize(("code", "given_text", "expected"), IN_VALUES)
-    def test_once_repaired_it_stays(self, code: str, given_text: str, expected: list[str]) -> None:
-        again = read(" ".join(expected))
-        assert texts(again) == expected and again.findings == ()
+    @pytest.mark.parametrize("expected", [expected for _, _, expected in IN_VALUES])
+    def test_once_repaired_it_stays(self, expected: list[str]) -> None:
+        assert_stays(expected)
 
 
 class TestAmbiguous:
