@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadSetting
+from ..measure.trace.trace_file import ENDINGS
 from ..model import Finding
 from .cost_profile import CostProfile, merged
 from .inspection import Match, match_findings, matched
@@ -21,7 +22,7 @@ from .xplane import is_trace, read_xplane
 
 __all__ = ["Converted", "convert", "of_one_run"]
 
-PATTERNS = ("*.xplane.pb", "*.xplane.pb.gz", "*.sqlite")
+PATTERNS = (*(f"*{ending}" for ending in ENDINGS), "*.sqlite")
 
 
 class Converted(NamedTuple):

@@ -11,13 +11,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ..measure.trace.hlo import COLLECTIVES
+
 __all__ = ["Cost", "CostProfile", "Latency", "communications", "is_communication", "merged", "xla_percentile"]
 
 SEPARATOR = "::"
-COLLECTIVES = (
-    *("all-gather", "all-reduce", "all-to-all", "reduce-scatter", "ragged-all-to-all"),
-    *("collective-broadcast", "collective-permute", "send", "recv"),
-)
 
 
 class Cost(NamedTuple):

@@ -8,11 +8,12 @@ instruction by the later one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..proof.wire import pairs, varint
+from ..measure.trace import hlo
+from ..proof.wire import Message
 from .profile_files import bad_profile
 
 __all__ = ["Program", "ScheduledInstruction", "program_of_proto", "program_of_text", "read_program"]
@@ -119,77 +120,46 @@ def _named(program: Program) -> Program:
     return program._replace(instructions=tuple(one._replace(scheduled=one.name) for one in program.instructions))
 
 
-# Field numbers of xla/service/hlo.proto and xla/xla_data.proto, read off the descriptors in jaxlib's binary.
-MODULE_NAME, MODULE_COMPUTATIONS, MODULE_ENTRY, MODULE_ATTRIBUTES = 1, 3, 6, 19
-COMPUTATION_NAME, COMPUTATION_INSTRUCTIONS, COMPUTATION_ID, COMPUTATION_ROOT = 1, 2, 5, 6
-NAME, OPCODE, METADATA, INSTRUCTION_ID, CALLED_IDS, ATTRIBUTES = 1, 2, 7, 35, 38, 68
-SCHEDULING_NAME = 16
-KEY = "fingerprint_before_lhs"
-Field = tuple[int, Any]
-"""(number, value), the value a number or bytes."""
+# Field numbers beyond those that ``hlo`` has, of xla/service/hlo.proto and xla/xla_data.proto, read off the descriptors in jaxlib's binary.
+MODULE_ENTRY, MODULE_ATTRIBUTES = 6, 19
+COMPUTATION_NAME, COMPUTATION_ROOT = 1, 6
+ATTRIBUTES, SCHEDULING_NAME = 68, 16
+PAIRS, KEY, VALUE = 1, 1, 2
+BOUND = "fingerprint_before_lhs"
 
 
 def program_of_proto(data: bytes) -> Program:
     """The program in the bytes of a serialized ``HloModuleProto``."""
-    fields = list(pairs(data))
-    computations = [list(pairs(value)) for number, value in fields if number == MODULE_COMPUTATIONS]
-    names = {_number(one, COMPUTATION_ID): _text(one, COMPUTATION_NAME) for one in computations}
-    looped = {_number(fields, MODULE_ENTRY)}
+    module = Message(data)
+    computations = {one.number(hlo.COMPUTATION_ID): one for one in module.messages(hlo.COMPUTATIONS)}
+    inside = {number: one.messages(hlo.COMPUTATION_INSTRUCTIONS) for number, one in computations.items()}
+    roots = {number: _root(one, inside[number]) for number, one in computations.items()}
+    looped = {module.number(MODULE_ENTRY)}
+    bound = _fingerprint(module, MODULE_ATTRIBUTES)
     found: list[ScheduledInstruction] = []
-    roots = {_number(one, COMPUTATION_ID): _root(one) for one in computations}
-    bound = _fingerprint(fields, MODULE_ATTRIBUTES)
-    for one in computations:
-        for raw in _instructions(one):
-            instruction = _instruction(raw, _text(one, COMPUTATION_NAME), roots)
-            looped |= set(_packed(raw, CALLED_IDS)) if instruction.opcode == "while" else set()
-            bound = bound or _fingerprint(raw, ATTRIBUTES)
+    for number, one in computations.items():
+        for stored in inside[number]:
+            instruction = _instruction(stored, one.text(COMPUTATION_NAME), roots)
+            looped |= set(stored.numbers(hlo.CALLED)) if instruction.opcode == "while" else set()
+            bound = bound or _fingerprint(stored, ATTRIBUTES)
             found.append(instruction)
-    inside = frozenset(names[number] for number in looped if number in names)
-    return _named(Program(_text(fields, MODULE_NAME), bound, tuple(found), inside))
+    names = frozenset(computations[number].text(COMPUTATION_NAME) for number in looped if number in computations)
+    return _named(Program(module.text(hlo.MODULE_NAME), bound, tuple(found), names))
 
 
-def _instructions(computation: list[Field]) -> Iterator[list[Field]]:
-    return (list(pairs(value)) for number, value in computation if number == COMPUTATION_INSTRUCTIONS)
+def _instruction(stored: Message, computation: str, roots: Mapping[int, str]) -> ScheduledInstruction:
+    opcode, scheduled = stored.text(hlo.OPCODE), stored.message(hlo.METADATA).text(SCHEDULING_NAME)
+    called = stored.numbers(hlo.CALLED) if opcode == "async-start" else ()
+    wrapped = next((roots.get(number, "") for number in called), "")
+    return ScheduledInstruction(stored.text(hlo.NAME), scheduled, opcode, computation, wrapped)
 
 
-def _instruction(raw: list[Field], computation: str, roots: Mapping[int, str]) -> ScheduledInstruction:
-    metadata = next((list(pairs(value)) for number, value in raw if number == METADATA), [])
-    opcode = _text(raw, OPCODE)
-    inside = (roots.get(number, "") for number in _packed(raw, CALLED_IDS)) if opcode == "async-start" else ()
-    return ScheduledInstruction(
-        _text(raw, NAME), _text(metadata, SCHEDULING_NAME), opcode, computation, next(iter(inside), "")
-    )
-
-
-def _root(computation: list[Field]) -> str:
+def _root(computation: Message, instructions: list[Message]) -> str:
     """The name of the instruction whose result is the computation's."""
-    wanted = _number(computation, COMPUTATION_ROOT)
-    return next((_text(raw, NAME) for raw in _instructions(computation) if _number(raw, INSTRUCTION_ID) == wanted), "")
+    wanted = computation.number(COMPUTATION_ROOT)
+    return next((one.text(hlo.NAME) for one in instructions if one.number(hlo.ID) == wanted), "")
 
 
-def _text(fields: list[Field], wanted: int) -> str:
-    found = next((value for number, value in fields if number == wanted), b"")
-    return found.decode(errors="replace") if isinstance(found, bytes) else ""
-
-
-def _number(fields: list[Field], wanted: int) -> int:
-    found = next((value for number, value in fields if number == wanted), 0)
-    return found if isinstance(found, int) else 0
-
-
-def _packed(fields: list[Field], wanted: int) -> Iterator[int]:
-    for value in (value for number, value in fields if number == wanted):
-        at = 0
-        while isinstance(value, bytes) and at < len(value):
-            one, at = varint(value, at)
-            yield one
-        if isinstance(value, int):
-            yield value
-
-
-def _fingerprint(fields: list[Field], wanted: int) -> str:
-    for attributes in (value for number, value in fields if number == wanted and isinstance(value, bytes)):
-        for pair in (list(pairs(value)) for _, value in pairs(attributes) if isinstance(value, bytes)):
-            if _text(pair, 1) == KEY:
-                return _text(pair, 2)
-    return ""
+def _fingerprint(message: Message, attributes: int) -> str:
+    pairs = message.message(attributes).messages(PAIRS)
+    return next((pair.text(VALUE) for pair in pairs if pair.text(KEY) == BOUND), "")

@@ -7,26 +7,19 @@ program that is to be compiled.
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ..measure.trace.events import Event
-from ..measure.trace.trace_file import read_trace
-from ..measure.trace.xspace import Plane, planes_of
-from ..proof.wire import sub_message
+from ..measure.trace.hlo import HLO_MODULE
+from ..measure.trace.trace_file import ENDINGS, programs_in, read_trace, trace_bytes
+from ..measure.trace.xspace import planes_of
+from ..proof.wire import Message
 from .profile_files import bad_profile
 from .program import Program, program_of_proto
 from .samples import Sample
 
 __all__ = ["Seen", "is_trace", "read_xplane"]
-
-ENDINGS = (".xplane.pb", ".xplane.pb.gz")
-
-HLO = ("hlo_proto", "Hlo Proto")
-"""The fact of a program in a trace; its name in newer and older releases."""
-HLO_MODULE = 1
 
 
 class Seen(NamedTuple):
@@ -44,8 +37,7 @@ def is_trace(path: Path) -> bool:
 def read_xplane(path: Path) -> Seen:
     """Raises BadSetting that says why the trace cannot serve."""
     try:
-        data = path.read_bytes()
-        data = gzip.decompress(data) if path.name.endswith(".gz") else data
+        data = trace_bytes(path)
         trace = read_trace(data)
     except (OSError, ValueError) as wrong:
         raise bad_profile(f"{path} is no trace of JAX's profiler: {wrong}.") from None
@@ -53,7 +45,7 @@ def read_xplane(path: Path) -> Seen:
     samples = [sample for event in events if (sample := _sample(event, path)) is not None]
     if not samples:
         raise bad_profile(f"{path}: {_why_nothing(events, trace.gpus())}", _hint(events, trace.gpus()))
-    programs = (program_of_proto(one) for plane in planes_of(data) for one in _programs(plane))
+    programs = [program_of_proto(Message(one).raw(HLO_MODULE)) for one in programs_in(planes_of(data))]
     return Seen(samples, {program.name: program for program in programs})
 
 
@@ -65,13 +57,6 @@ def _sample(event: Event, path: Path) -> Sample | None:
     place, scope = f"{path}:{event.plane}", stats.get("scope_range_id")
     execution = scope if isinstance(scope, int) else None
     return Sample(str(module), str(instruction), place, event.name, event.start_ns, event.duration_ns, execution)
-
-
-def _programs(plane: Plane) -> Iterator[bytes]:
-    for _, stats in plane.metadata.values():
-        for name in HLO:
-            if isinstance(found := stats.get(name), bytes):
-                yield sub_message(found, HLO_MODULE)
 
 
 def _why_nothing(events: list[Event], gpus: tuple[str, ...]) -> str:

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Field",
+    "Message",
     "Schema",
     "decode",
     "entries",
-    "fields_by_number",
     "pairs",
     "schema_of",
-    "sub_message",
     "varint",
     "zeros",
 ]
@@ -66,37 +65,56 @@ def entries(data: bytes | mmap, at: int = 0) -> Iterator[tuple[int, int, Raw, in
         yield tag >> 3, kind, value, at
 
 
-def sub_message(data: bytes, number: int) -> bytes:
-    """The message in field ``number`` of another; empty if it is not there."""
-    found = _all(data, number)
-    return bytes(found[-1]) if found else b""
-
-
 def pairs(data: bytes) -> Iterator[tuple[int, Any]]:
     """(field number, value), in the order of the bytes."""
     return ((number, value) for number, _, value, _ in entries(data))
 
 
-def fields_by_number(data: bytes) -> dict[int, list[Any]]:
-    """Field number -> its values, in the order of the bytes."""
-    found: dict[int, list[Any]] = {}
-    for number, value in pairs(data):
-        found.setdefault(number, []).append(value)
-    return found
+class Message:
+    """A message by its field numbers: each answer is for the last value of a field, and zero or empty where there is none."""
+
+    def __init__(self, data: bytes) -> None:
+        self._values: dict[int, list[Any]] = {}
+        for number, value in pairs(data):
+            self._values.setdefault(number, []).append(value)
+
+    def number(self, field: int) -> int:
+        """A whole number."""
+        found = self.all(field)[-1:]
+        return found[0] if found and isinstance(found[0], int) else 0
+
+    def raw(self, field: int) -> bytes:
+        """Bytes as they are."""
+        found = self.all(field)[-1:]
+        return bytes(found[0]) if found and isinstance(found[0], bytes) else b""
+
+    def text(self, field: int) -> str:
+        """A text; bytes that are none are replaced."""
+        return self.raw(field).decode(errors="replace")
+
+    def message(self, field: int) -> Message:
+        """A message within this one."""
+        return Message(self.raw(field))
+
+    def messages(self, field: int) -> list[Message]:
+        """Each of the messages in a repeated field."""
+        return [Message(value) for value in self.all(field) if isinstance(value, bytes)]
+
+    def numbers(self, field: int) -> tuple[int, ...]:
+        """Each of the numbers in a repeated field, packed or one by one."""
+        several = (_unpacked(value) if isinstance(value, bytes) else (value,) for value in self.all(field))
+        return tuple(number for some in several for number in some)
+
+    def all(self, field: int) -> list[Any]:
+        """Each value as it is, in the order of the bytes."""
+        return self._values.get(field, [])
 
 
-def _all(data: bytes, number: int) -> list[Any]:
-    return [value for n, _, value, _ in entries(data) if n == number]
-
-
-def _text(data: bytes, number: int) -> str:
-    found = _all(data, number)
-    return found[-1].decode() if found else ""
-
-
-def _number(data: bytes, number: int) -> int:
-    found = _all(data, number)
-    return int(found[-1]) if found else 0
+def _unpacked(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        number, at = varint(data, at)
+        yield number
 
 
 class Field(Value):
@@ -141,7 +159,7 @@ def schema_of(binary: bytes | mmap, root: str, levels: int = 99) -> Schema:
         seen.add(name)
         for found in _file_descriptors(binary, places.get(name.encode(), ())):
             _add_file(schema, found)
-            todo += [(d.decode(), level + 1) for d in _all(found, 3) if level < levels]
+            todo += [(d.decode(), level + 1) for d in Message(found).all(3) if level < levels]
     return schema
 
 
@@ -172,31 +190,33 @@ def _end_of_file(binary: bytes | mmap, start: int) -> int:
 
 
 def _add_file(schema: Schema, data: bytes) -> None:
-    scope = "." + _text(data, 2) if _text(data, 2) else ""
-    for message in _all(data, 4):
+    file = Message(data)
+    scope = f".{file.text(2)}" if file.text(2) else ""
+    for message in file.messages(4):
         _add_message(schema, message, scope)
-    for enum in _all(data, 5):
+    for enum in file.messages(5):
         _add_enum(schema, enum, scope)
 
 
-def _add_message(schema: Schema, data: bytes, scope: str) -> None:
-    name = f"{scope}.{_text(data, 1)}"
-    schema.messages[name] = {f.number: f for f in map(_field, _all(data, 2))}
-    if any(_number(options, 7) for options in _all(data, 7)):
+def _add_message(schema: Schema, declared: Message, scope: str) -> None:
+    name = f"{scope}.{declared.text(1)}"
+    schema.messages[name] = {f.number: f for f in map(_field, declared.messages(2))}
+    if any(options.number(7) for options in declared.messages(7)):
         schema.maps.add(name)
-    for message in _all(data, 3):
+    for message in declared.messages(3):
         _add_message(schema, message, name)
-    for enum in _all(data, 4):
+    for enum in declared.messages(4):
         _add_enum(schema, enum, name)
 
 
-def _add_enum(schema: Schema, data: bytes, scope: str) -> None:
-    values = {_number(v, 2): _text(v, 1) for v in reversed(_all(data, 2))}
-    schema.enums[f"{scope}.{_text(data, 1)}"] = values
+def _add_enum(schema: Schema, declared: Message, scope: str) -> None:
+    values = {value.number(2): value.text(1) for value in reversed(declared.messages(2))}
+    schema.enums[f"{scope}.{declared.text(1)}"] = values
 
 
-def _field(data: bytes) -> Field:
-    return Field(_text(data, 1), _number(data, 3), _number(data, 4) == 3, _number(data, 5), _text(data, 6))
+def _field(declared: Message) -> Field:
+    repeated = declared.number(4) == 3
+    return Field(declared.text(1), declared.number(3), repeated, declared.number(5), declared.text(6))
 
 
 def decode(schema: Schema, message: str, data: bytes) -> dict[str, Any]:
@@ -245,16 +265,10 @@ def _values(schema: Schema, spec: Field, kind: int, value: Raw) -> list[Any]:
     return [_plain(schema, spec, value)]
 
 
-def _packed(spec: Field, value: Raw) -> Iterator[Raw]:
+def _packed(spec: Field, value: Raw) -> Iterable[Raw]:
     assert isinstance(value, bytes)
-    at, width = 0, {_FLOAT: 4, _DOUBLE: 8}.get(spec.kind)
-    while at < len(value):
-        if width:
-            yield value[at : at + width]
-            at += width
-        else:
-            number, at = varint(value, at)
-            yield number
+    width = {_FLOAT: 4, _DOUBLE: 8}.get(spec.kind)
+    return [value[at : at + width] for at in range(0, len(value), width)] if width else _unpacked(value)
 
 
 def _plain(schema: Schema, spec: Field, value: Raw) -> Any:

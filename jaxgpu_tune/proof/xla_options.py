@@ -120,8 +120,8 @@ def _decoded(compile_options: Any) -> Options | None:
     declared = schema()
     if declared is None:
         return None
-    build = wire.sub_message(compile_options.SerializeAsString(), BUILD_OPTIONS)
-    return _filled(wire.decode(declared, MESSAGE, wire.sub_message(build, DEBUG_OPTIONS)))
+    build = wire.Message(compile_options.SerializeAsString()).message(BUILD_OPTIONS)
+    return _filled(wire.decode(declared, MESSAGE, build.raw(DEBUG_OPTIONS)))
 
 
 def _filled(found: Options | None) -> Options | None:

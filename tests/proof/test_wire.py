@@ -167,7 +167,7 @@ def test_what_nobody_sets_is_zero() -> None:
 
 @pytest.mark.parametrize(("tag", "found"), [(6, b"second"), (9, b"")])
 def test_the_last_of_a_field_counts(tag: int, found: bytes) -> None:
-    assert wire.sub_message(field(6, b"first") + field(1, 2) + field(6, b"second"), tag) == found
+    assert wire.Message(field(6, b"first") + field(1, 2) + field(6, b"second")).raw(tag) == found
 
 
 def file(name: str, message: str, *imports: str) -> bytes:

@@ -5,10 +5,10 @@ Field numbers: BufferAssignmentProto in https://github.com/openxla/xla/blob/main
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from ...proof.wire import entries, fields_by_number
+from ...proof.wire import Message
 
 __all__ = ["Buffer", "BufferPlan", "buffer_plan"]
 
@@ -42,43 +42,33 @@ class BufferPlan(NamedTuple):
 
 def buffer_plan(assignment: bytes, instructions: Mapping[int, tuple[str, str, str]]) -> BufferPlan | None:
     """Read a serialized BufferAssignmentProto; ``instructions``: (name, opcode, source) by number. None: there is nothing in it."""
-    allocations = [fields_by_number(value) for value in _all(assignment, ALLOCATIONS)]
+    plan = Message(assignment)
+    allocations = plan.messages(ALLOCATIONS)
     if not allocations:
         return None
     kinds = {"arguments": 0, "results": 0, "temporary": 0}
     for one in allocations:
         kind = _kind(one)
         if kind:
-            kinds[kind] += _number(one, SIZE)
-    inside = {number for one in allocations if _kind(one) == "temporary" for number in _assigned(one)}
-    buffers = (fields_by_number(value) for value in _all(assignment, BUFFERS))
-    named = {found for one in buffers if _number(one, ID) in inside and (found := _buffer(one, instructions))}
+            kinds[kind] += one.number(SIZE)
+    temporary = (one for one in allocations if _kind(one) == "temporary")
+    inside = {assigned.number(ID) for one in temporary for assigned in one.messages(ASSIGNED)}
+    buffers = (one for one in plan.messages(BUFFERS) if one.number(ID) in inside)
+    named = {found for one in buffers if (found := _buffer(one, instructions))}
     largest = sorted(named, key=lambda one: (-one.bytes, one.op))[:MOST]
     return BufferPlan(**kinds, largest=tuple(largest))
 
 
-def _kind(allocation: Mapping[int, list[Any]]) -> str:
-    if _number(allocation, PARAMETER):
+def _kind(allocation: Message) -> str:
+    if allocation.number(PARAMETER):
         return "arguments"
-    if _number(allocation, LIVE_OUT):
+    if allocation.number(LIVE_OUT):
         return "results"
-    return "" if _number(allocation, THREAD_LOCAL) or _number(allocation, CONSTANT) else "temporary"
+    return "" if allocation.number(THREAD_LOCAL) or allocation.number(CONSTANT) else "temporary"
 
 
-def _assigned(allocation: Mapping[int, list[Any]]) -> Iterator[int]:
-    return (_number(fields_by_number(one), ID) for one in allocation.get(ASSIGNED, ()))
-
-
-def _buffer(buffer: Mapping[int, list[Any]], instructions: Mapping[int, tuple[str, str, str]]) -> Buffer | None:
+def _buffer(buffer: Message, instructions: Mapping[int, tuple[str, str, str]]) -> Buffer | None:
     """None for what only passes on what another instruction wrote."""
-    where = fields_by_number(buffer[DEFINED_AT][-1]) if DEFINED_AT in buffer else {}
-    name, opcode, source = instructions.get(_number(where, INSTRUCTION), ("", "", ""))
-    return None if opcode in PASSES_ON else Buffer(_number(buffer, SIZE), name, source)
-
-
-def _all(data: bytes, field: int) -> Iterable[Any]:
-    return (value for number, _, value, _ in entries(data) if number == field)
-
-
-def _number(parts: Mapping[int, list[Any]], field: int) -> int:
-    return int(parts[field][-1]) if field in parts else 0
+    written_by = buffer.message(DEFINED_AT).number(INSTRUCTION)
+    name, opcode, source = instructions.get(written_by, ("", "", ""))
+    return None if opcode in PASSES_ON else Buffer(buffer.number(SIZE), name, source)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ...proof.wire import fields_by_number, sub_message, varint
+from ...proof.wire import Message
 from .buffer_plan import BufferPlan, buffer_plan
 
 __all__ = ["COLLECTIVES", "Instruction", "Module", "collective_kind", "module_of"]
@@ -118,7 +119,7 @@ class _Raw(NamedTuple):
     size: int
     target: str
     members: tuple[int, ...]
-    metadata: Mapping[int, Any]
+    metadata: Message
     open_loop: bool
 
 
@@ -137,71 +138,49 @@ def collective_kind(opcode: str) -> str:
 
 def module_of(proto: bytes) -> Module:
     """Read a serialized HloProto."""
-    body = fields_by_number(sub_message(proto, HLO_MODULE))
-    computations = {}
-    for data in body.get(COMPUTATIONS, ()):
-        parts = fields_by_number(data)
-        computations[_last(parts, COMPUTATION_ID, 0)] = [_raw(one) for one in parts.get(COMPUTATION_INSTRUCTIONS, ())]
+    whole = Message(proto)
+    body = whole.message(HLO_MODULE)
+    computations = {
+        one.number(COMPUTATION_ID): [_raw(each) for each in one.messages(COMPUTATION_INSTRUCTIONS)]
+        for one in body.messages(COMPUTATIONS)
+    }
     by_number = {one.number: one for several in computations.values() for one in several}
-    sources = _sources(_last(body, STACK_FRAMES, b""))
+    sources = _sources(body.message(STACK_FRAMES))
     looped = _in_open_loops(computations)
     found = {
         number: _instruction(one, by_number, computations, sources)._replace(open_loop=number in looped)
         for number, one in by_number.items()
     }
     places = {number: (one.name, one.opcode, one.source) for number, one in found.items()}
-    memory = buffer_plan(sub_message(proto, BUFFER_ASSIGNMENT), places)
-    return Module.of(_last(body, MODULE_NAME, b"").decode(), found.values(), memory)
+    memory = buffer_plan(whole.raw(BUFFER_ASSIGNMENT), places)
+    return Module.of(body.text(MODULE_NAME), found.values(), memory)
 
 
-def _last(parts: Mapping[int, list[Any]], number: int, absent: Any) -> Any:
-    return parts[number][-1] if number in parts else absent
-
-
-def _raw(data: bytes) -> _Raw:
-    parts = fields_by_number(data)
-    shape = _last(parts, SHAPE, b"")
+def _raw(stored: Message) -> _Raw:
+    shape, opcode = stored.message(SHAPE), stored.text(OPCODE)
     leaves = list(_leaves(shape))
-    members = tuple(sum(size for _, size in _leaves(one)) for one in fields_by_number(shape).get(TUPLE, ()))
-    opcode = _last(parts, OPCODE, b"").decode()
     return _Raw(
-        name=_last(parts, NAME, b"").decode(),
+        name=stored.text(NAME),
         opcode=opcode,
-        number=_last(parts, ID, 0),
-        operands=_numbers(parts.get(OPERANDS, ())),
-        called=_numbers(parts.get(CALLED, ())),
+        number=stored.number(ID),
+        operands=stored.numbers(OPERANDS),
+        called=stored.numbers(CALLED),
         types=tuple(kind for kind, _ in leaves),
         size=sum(size for _, size in leaves),
-        target=_last(parts, TARGET, b"").decode(errors="replace"),
-        members=members,
-        open_loop=opcode == "while" and KNOWN_LENGTH not in _last(parts, BACKEND, b""),
-        metadata={number: values[-1] for number, values in fields_by_number(_last(parts, METADATA, b"")).items()},
+        target=stored.text(TARGET),
+        members=tuple(sum(size for _, size in _leaves(member)) for member in shape.messages(TUPLE)),
+        open_loop=opcode == "while" and KNOWN_LENGTH not in stored.raw(BACKEND),
+        metadata=stored.message(METADATA),
     )
 
 
-def _leaves(shape: bytes) -> Iterator[tuple[str, int]]:
+def _leaves(shape: Message) -> Iterator[tuple[str, int]]:
     """(element type, bytes) of each array in a shape."""
-    parts = fields_by_number(shape)
-    for member in parts.get(TUPLE, ()):
+    for member in shape.messages(TUPLE):
         yield from _leaves(member)
-    kind, bits = TYPES.get(_last(parts, ELEMENT_TYPE, 0), ("", 0))
+    kind, bits = TYPES.get(shape.number(ELEMENT_TYPE), ("", 0))
     if kind:
-        count = 1
-        for size in _numbers(parts.get(SIZES, ())):
-            count *= size
-        yield kind, count * bits // 8
-
-
-def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
-    """Repeated numbers, packed into one field or one by one."""
-    return tuple(number for value in values for number in (_unpacked(value) if isinstance(value, bytes) else (value,)))
-
-
-def _unpacked(data: bytes) -> Iterator[int]:
-    at = 0
-    while at < len(data):
-        number, at = varint(data, at)
-        yield number
+        yield kind, prod(shape.numbers(SIZES)) * bits // 8
 
 
 def _instruction(
@@ -218,7 +197,7 @@ def _instruction(
         operand_bytes=taken,
         result_bytes=given,
         types=tuple(kind for one in operands for kind in one.types),
-        scope=_text(raw.metadata.get(OP_NAME)),
+        scope=raw.metadata.text(OP_NAME),
         source=_source(raw.metadata, sources),
     )
 
@@ -245,28 +224,23 @@ def _does(raw: _Raw, computations: Mapping[int, list[_Raw]], depth: int) -> Iter
             yield from _does(one, computations, depth - 1)
 
 
-def _source(metadata: Mapping[int, Any], sources: Mapping[int, str]) -> str:
+def _source(metadata: Message, sources: Mapping[int, str]) -> str:
     """Where it was written: said by the instruction, in newer releases by the number of a stack frame."""
-    file = _text(metadata.get(SOURCE_FILE))
+    file = metadata.text(SOURCE_FILE)
     if file:
-        return f"{_short(file)}:{metadata.get(SOURCE_LINE, 0)}"
-    return sources.get(metadata.get(STACK_FRAME, 0), "")
+        return f"{_short(file)}:{metadata.number(SOURCE_LINE)}"
+    return sources.get(metadata.number(STACK_FRAME), "")
 
 
-def _sources(index: bytes) -> dict[int, str]:
+def _sources(index: Message) -> dict[int, str]:
     """The number of each stack frame -> "file.py:12"; all numbers count from 1."""
-    parts = fields_by_number(index)
-    files = [_short(name.decode(errors="replace")) for name in parts.get(FILES, ())]
-    places = [fields_by_number(place) for place in parts.get(LOCATIONS, ())]
-    lines = [f"{files[_last(place, 1, 1) - 1]}:{_last(place, 3, 0)}" for place in places if files]
-    frames = [_last(fields_by_number(frame), 1, 0) for frame in parts.get(FRAMES, ())]
+    files = [_short(name.decode(errors="replace")) for name in index.all(FILES)]
+    places = index.messages(LOCATIONS) if files else []
+    lines = [f"{files[(place.number(1) or 1) - 1]}:{place.number(3)}" for place in places]
+    frames = [frame.number(1) for frame in index.messages(FRAMES)]
     return {number: lines[place - 1] for number, place in enumerate(frames, 1) if 0 < place <= len(lines)}
 
 
 def _short(path: str) -> str:
     """The last two parts of a path, which tell a person where to look."""
     return "/".join(path.split("/")[-2:])
-
-
-def _text(value: Any) -> str:
-    return str(value.decode(errors="replace")) if isinstance(value, bytes) else ""

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ...proof.wire import entries, fields_by_number, pairs
+from ...proof.wire import Message, entries, pairs
 from .events import Event
 
 __all__ = ["Plane", "events_of", "numbered", "planes_of", "signed"]
@@ -47,30 +47,28 @@ def planes_of(space: bytes) -> list[Plane]:
 
 
 def _plane(data: bytes) -> Plane:
-    parts = fields_by_number(data)
-    stat_names = {key: _text(value, METADATA_NAME) for key, value in _map(parts.get(STAT_METADATA, ()))}
+    stored = Message(data)
+    stat_names = {key: _name(value, METADATA_NAME) for key, value in _map(stored, STAT_METADATA)}
     metadata = {
-        key: (_text(value, METADATA_NAME), _stats(value, METADATA_STATS, stat_names))
-        for key, value in _map(parts.get(EVENT_METADATA, ()))
+        key: (_name(value, METADATA_NAME), _stats(value, METADATA_STATS, stat_names))
+        for key, value in _map(stored, EVENT_METADATA)
     }
-    name = parts.get(NAME, [b""])[-1].decode()
-    stats = dict(_stat(value, stat_names) for value in parts.get(PLANE_STATS, ()))
-    return Plane(name, stats, metadata, stat_names, tuple(parts.get(LINES, ())))
+    stats = _stats(stored, PLANE_STATS, stat_names)
+    return Plane(_name(stored, NAME), stats, metadata, stat_names, tuple(stored.all(LINES)))
 
 
-def _map(messages: Any) -> Iterator[tuple[int, bytes]]:
+def _map(message: Message, field: int) -> Iterator[tuple[int, Message]]:
     """(key, value) of a map's entries; a key of 0 is not written."""
-    for message in messages:
-        found = dict(pairs(message))
-        yield signed(found.get(KEY, 0)), found.get(VALUE, b"")
+    return ((signed(entry.number(KEY)), entry.message(VALUE)) for entry in message.messages(field))
 
 
-def _text(message: bytes, field: int) -> str:
-    return next((value.decode() for number, value in pairs(message) if number == field), "")
+def _name(message: Message, field: int) -> str:
+    """Raises ValueError for bytes that are no text: they are no trace's."""
+    return message.raw(field).decode()
 
 
-def _stats(message: bytes, field: int, names: Mapping[int, str]) -> dict[str, Any]:
-    return dict(_stat(value, names) for number, value in pairs(message) if number == field)
+def _stats(message: Message, field: int, names: Mapping[int, str]) -> dict[str, Any]:
+    return dict(_stat(value, names) for value in message.all(field))
 
 
 def _stat(message: Any, names: Mapping[int, str]) -> tuple[str, Any]:
