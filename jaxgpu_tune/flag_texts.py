@@ -1,9 +1,9 @@
-"""A text of flags: what is wrong with it, what XLA makes of it, and the same intent for another release."""
+"""A text of flags, or variables as a file sets them: what is wrong with them, what XLA makes of it, and the same intent for another release."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from .asking import observe_fresh
 from .host.looked_up import preset_files
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .planning.release.reading import Reading
 
 
-__all__ = ["checked", "migrator"]
+__all__ = ["checked", "checker", "migrator"]
 
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
@@ -34,12 +34,26 @@ def checked(
 
     The latter tells where the faults are, and what to write instead. ``machine``: the one here, where it was looked at already.
     """
+    given = dict(os.environ) if xla_flags is None else texts("xla_flags", {"XLA_FLAGS": xla_flags})
+    report, read = _judged(given, jaxlib, machine)
+    return on_this_disk(report), read
+
+
+def checker(jaxlib: str | None = None) -> Callable[[Mapping[str, str]], tuple[Finding, ...]]:
+    """The findings of ``check`` for many environments, as files set them; they may be meant for other hosts' disks.
+
+    The machine is looked at once.
+    """
+    machine = observe_fresh(make_request(), {}, jaxlib).machine
+    return lambda environ: _judged(texts("environ", environ), jaxlib, machine)[0].findings
+
+
+def _judged(given: Mapping[str, str], jaxlib: str | None, machine: Machine | None) -> tuple[Report, Reading]:
     from .planning.release.reading import reading
 
-    given = dict(os.environ) if xla_flags is None else texts("xla_flags", {"XLA_FLAGS": xla_flags})
     request = make_request()._replace(machine=machine)
     observation = observe_fresh(request, given, jaxlib)
-    report = on_this_disk(make_plan(request, observation, NOTHING))
+    report = make_plan(request, observation, NOTHING)
     report = with_findings(report, check_own(given, preset_files(given.get(PRESET, ""))))
     told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
     read = reading(observation, target_of(observation.machine), report.xla_flags)

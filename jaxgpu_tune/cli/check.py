@@ -20,7 +20,7 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
     Argument("text", "[TEXT]...", many=True, completes="flag"),
-    Option("files", "--file", "many", "Check the XLA_FLAGS inside this file instead; may be repeated.", "FILE"),
+    Option("files", "--file", "many", "Check what this file sets instead; may be repeated.", "FILE"),
     AS,
     JAXLIB,
     JSON,
@@ -37,8 +37,9 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
 
     Shows where the fault is, what XLA makes of it (ends the process, or stops reading without a word), and the text
     that says what was meant. Without TEXT the other variables that JAX, XLA, NCCL and CUDA read are checked as well. With --file,
-    what is wrong inside scripts, Dockerfiles, YAML, Python and the other files that `migrate` reads, each with its line.
-    Exit code 1 if XLA would end the process.
+    the same of what scripts, Dockerfiles, Makefiles, YAML, Python and the other files set that `migrate` reads, each with its
+    line. A value that is put together when the file runs is named and not judged.
+    Exit code 1 if XLA would end the process, or what is set would not count as it stands.
     """
     from ..flag_texts import checked
 
@@ -73,13 +74,10 @@ def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json
 
 
 def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, LineFault]]:
-    from functools import cache, partial
+    from functools import partial
 
-    from ..api import detect
-    from ..flag_texts import checked, migrator
+    from ..flag_texts import checker, migrator
     from ..planning.files.file_faults import file_faults
 
-    machine = detect()
-    check = cache(lambda flags: checked(flags, jaxlib, machine)[0].findings)
-    reader = partial(file_faults, check=check, migrate=migrator(jaxlib))
+    reader = partial(file_faults, check=checker(jaxlib), migrate=migrator(jaxlib))
     return [(name, one) for name in names for one in read_as(name, read_file(name), kind, reader)]

@@ -20,6 +20,7 @@ __all__ = ["AS", "meant_file", "read_as", "read_file"]
 KINDS_OF = {
     "sh": "shell",
     "docker": "dockerfile",
+    "make": "makefile",
     "yaml": "yaml",
     "python": "python",
     "notebook": "notebook",
@@ -46,7 +47,7 @@ def read_file(name: str) -> str:
 
 def read_as(name: str, text: str, said: str | None, reader: Callable[[str, str], Result]) -> Result:
     """What ``reader`` makes of the text as the kind that is said, or that the name tells. Raises BadSetting."""
-    from ..planning.files.rewrite import file_kind
+    from ..planning.files.file_kinds import file_kind
 
     kind = KINDS_OF[said] if said else file_kind(name, text)
     if kind is None:
@@ -64,4 +65,4 @@ def meant_file(text: tuple[str, ...], command: str) -> str:
     names = [word for word in text if os.path.isfile(word)]
     if not names or len(names) != len(text):
         return ""
-    return f"{names[0]} is a file. To look at the XLA_FLAGS inside it: jaxgpu-tune {command} --file {' --file '.join(names)}"
+    return f"{names[0]} is a file. To look at what it sets: jaxgpu-tune {command} --file {' --file '.join(names)}"

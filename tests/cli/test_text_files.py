@@ -8,7 +8,7 @@ import pytest
 
 from jaxgpu_tune.cli import text_files
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.planning.files.rewrite import KINDS
+from jaxgpu_tune.planning.files.file_kinds import KINDS
 
 
 def test_a_file_is_read_as_it_stands(tmp_path: Path) -> None:

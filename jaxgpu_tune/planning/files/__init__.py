@@ -1,1 +1,1 @@
-"""XLA_FLAGS inside files of people: found, restated, and nothing else touched."""
+"""What files of people set: XLA_FLAGS is found and restated, other variables are found; nothing else is touched."""

@@ -1,4 +1,4 @@
-"""XLA_FLAGS in JSON, TOML and Lua: the variable's name, then its value as a text in quotes; or both in one text. Also flags alone."""
+"""What JSON, TOML and Lua set: the variable's name, then its value as a text in quotes; or both in one text. Also flags alone."""
 
 from __future__ import annotations
 
@@ -7,30 +7,39 @@ import re
 from collections.abc import Iterator
 
 from ...planning.files.mapped import as_json
-from .mapped import Mapped, Site, as_it_stands
+from .mapped import FLAGS, Mapped, Site, as_it_stands
+from .shell import shell_sites
 
 __all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]
 
 _TEXT = r"(?P<text>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
-_NAMED = re.compile(rf"['\"]?\bXLA_FLAGS['\"]?[ \t]*[:=,][ \t]*{_TEXT}")
-_WHOLE = re.compile(r"(?P<text>\"XLA_FLAGS=(?:[^\"\\\n]|\\.)*\"|'XLA_FLAGS=[^'\n]*')")
+_BARE = r"(?P<bare>[\w.+-]+)"
+_BARE = r"(?P<bare>[\w.+-]+)"
+_NAMED = r"['\"]?\b{}['\"]?[ \t]*[:=,][ \t]*"
+_WHOLE = r"(?P<text>\"{0}=(?:[^\"\\\n]|\\.)*\"|'{0}=[^'\n]*')"
 _CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]")
 _PUT_IN = re.compile(r"\$\{[^}]*\}|\$\w+")
 
 
-def json_sites(text: str) -> Iterator[Site]:
-    """Every value of the variable, as of ``containerEnv`` and ``runArgs``."""
-    for found in (*_NAMED.finditer(text), *_WHOLE.finditer(text)):
-        yield Site(found.start(), tuple(_pieces(_read(text, *found.span("text")))))
+def json_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
+    """Every value of the variable, as of ``containerEnv`` and ``runArgs``; a number or a word may stand without quotes."""
+    named = f"{_NAMED.format(name)}(?:{_TEXT}|{_BARE})"
+    for found in (*re.finditer(named, text), *re.finditer(_WHOLE.format(name), text)):
+        bare = found.groupdict().get("bare")
+        value = as_it_stands(bare, found.start("bare")) if bare else _read(text, *found.span("text"))
+        yield Site(found.start(), tuple(_pieces(value, f"{name}=")))
 
 
 toml_sites = lua_sites = json_sites
 """``XLA_FLAGS = "…"`` of a table; ``setenv("XLA_FLAGS", "…")`` of a module file."""
 
 
-def text_sites(text: str) -> Iterator[Site]:
-    """A file that holds flags and nothing else, as XLA_FLAGS may name one."""
-    yield Site(0, (as_it_stands(text),))
+def text_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
+    """A file that holds flags and nothing else, as XLA_FLAGS may name one; else what is assigned in it."""
+    if name == FLAGS and text.lstrip().startswith("-"):
+        yield Site(0, (as_it_stands(text),))
+    else:
+        yield from shell_sites(text, name)
 
 
 def _read(text: str, start: int, end: int) -> Mapped:
@@ -42,9 +51,9 @@ def _read(text: str, start: int, end: int) -> Mapped:
     return Mapped("".join(said), tuple(one.span() for one in found), as_json)
 
 
-def _pieces(value: Mapped) -> Iterator[Mapped]:
-    """The flags, with a hole for each variable that is put in."""
-    at = len("XLA_FLAGS=") if value.text.startswith("XLA_FLAGS=") else 0
+def _pieces(value: Mapped, head: str) -> Iterator[Mapped]:
+    """The value, with a hole for each variable that is put in."""
+    at = len(head) if value.text.startswith(head) else 0
     for found in _PUT_IN.finditer(value.text, at):
         yield value._replace(text=value.text[at : found.start()], spans=value.spans[at : found.start()])
         yield Mapped.hole()

@@ -1,20 +1,28 @@
-"""What is wrong with the XLA_FLAGS inside a file, each with its line."""
+"""What is wrong with what a file sets, each with its line: XLA_FLAGS flag by flag, and the other variables that are known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...model import Finding, Migration, Severity
 from ...values import Value
-from .mapped import HOLE, Site, joined_text, line_of
-from .rewrite import Change, rewrite, sites_of, tokens_of
+from ..xla_flags.grammar import Token
+from .file_kinds import sites_of
+from .mapped import FLAGS, HOLE, Site, joined_text, line_of
+from .rewrite import Change, rewrite, tokens_of
+from .variables_set import SetHere, variables_set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Check = Callable[[str], tuple[Finding, ...]]
+    Check = Callable[[Mapping[str, str]], tuple[Finding, ...]]
 
 
 __all__ = ["LineFault", "file_faults"]
+
+OF_NAMES = frozenset({"unknown-variable", "variable-without-reader"})
+"""What is said of a variable whatever its value is."""
+OF_VALUES = frozenset({"bad-variable", "bad-option-value", "doubtful-variable", "variable-repaired"})
+"""What is said of a value whatever else is set."""
 
 
 class LineFault(Value):
@@ -25,29 +33,79 @@ class LineFault(Value):
 
 
 def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Migration]) -> tuple[LineFault, ...]:
-    """What ``check`` says of each flag and of each whole value, and what cannot be told before the program runs.
+    """What ``check`` says of each flag, each whole value and each variable, and what cannot be told before the program runs.
 
     Raises SyntaxError or ValueError where the file cannot be read as its kind.
     """
-    found = [fault for site in sites_of(text, kind) for fault in _of_site(site, text, check)]
+    judge = _Judge(check)
+    sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
+    found = [LineFault(line_of(text, at), finding) for at, finding in judge.all_of(sites, variables)]
     told = [(fault.line, fault.finding.message) for fault in found]
     left = (one for one in rewrite(text, kind, migrate).left if not _is_told(one, told))
     found += map(_left, left)
     return tuple(sorted(dict.fromkeys(found), key=lambda fault: fault.line))
 
 
-def _of_site(site: Site, text: str, check: Check) -> Iterator[LineFault]:
-    """Flag by flag, with the line of each; then what only the whole value shows, where all of it is known."""
-    whole, places = joined_text(site.pieces)
-    seen = set()
-    for token in tokens_of(whole):
-        starts = [piece.spans[at][0] for piece, at in places[token.start : token.end] if piece.spans[at][0] >= 0]
-        if starts and token.text.startswith("-") and HOLE not in token.text:
-            for finding in check(token.text):
-                seen.add(finding.code)
-                yield LineFault(line_of(text, starts[0]), finding)
-    if whole and HOLE not in whole and not site.unsure:
-        yield from (LineFault(line_of(text, site.at), finding) for finding in check(whole) if finding.code not in seen)
+class _Judge:
+    """What ``check`` says of one setting among the others of its file; each environment is judged once."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._known: dict[tuple[tuple[str, str], ...], tuple[Finding, ...]] = {}
+
+    def all_of(self, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
+        """(where, what) of every setting; what several cause together is told where the last of them stands."""
+        for site in sites:
+            yield from self._flags(site)
+        told: dict[Finding, int] = {}
+        for one in variables:
+            told.update(dict.fromkeys(self._variable(one, _beside(one, sites, variables)), one.at))
+        yield from ((at, finding) for finding, at in told.items())
+
+    def _flags(self, site: Site) -> Iterator[tuple[int, Finding]]:
+        """Flag by flag, with the place of each; then what only the whole value shows, where all of it is known."""
+        whole, places = joined_text(site.pieces)
+        seen = set()
+        for token in tokens_of(whole):
+            starts = [piece.spans[at][0] for piece, at in places[token.start : token.end] if piece.spans[at][0] >= 0]
+            if starts and token.text.startswith("-") and HOLE not in token.text:
+                for finding in self._of({FLAGS: token.text}):
+                    seen.add(finding.code)
+                    yield starts[0], finding
+        if whole and HOLE not in whole and not site.unsure:
+            yield from ((site.at, finding) for finding in self._of({FLAGS: whole}) if finding.code not in seen)
+
+    def _variable(self, one: SetHere, beside: dict[str, str]) -> Iterator[Finding]:
+        """What is said of its own value, and what is said with it that is not said without it."""
+        if one.value is None:
+            wrong = [finding for finding in self._of({one.name: "1"}) if finding.code in OF_NAMES]
+            yield from wrong or ([_unreadable(one)] if one.unreadable else [])
+            return
+        without = self._of(beside)
+        yield from (finding for finding in self._of({one.name: one.value}) if finding.code in OF_VALUES)
+        yield from (finding for finding in self._of({**beside, one.name: one.value}) if finding not in without)
+
+    def _of(self, environ: dict[str, str]) -> tuple[Finding, ...]:
+        key = tuple(sorted(environ.items()))
+        if key not in self._known:
+            self._known[key] = self._check(environ)
+        return self._known[key]
+
+
+def _beside(one: SetHere, sites: list[Site], variables: tuple[SetHere, ...]) -> dict[str, str]:
+    """What else is set in its part of the file, by the last value of each; what is not known counts as not set."""
+    flags = " ".join(token.text for site in sites for token in _known_flags(site))
+    others = {v.name: v.value for v in variables if v.part == one.part and v.name != one.name and v.value is not None}
+    return {**others, FLAGS: flags} if flags else others
+
+
+def _known_flags(site: Site) -> Iterable[Token]:
+    whole, _ = joined_text(site.pieces)
+    return (token for token in tokens_of(whole) if token.text.startswith("-") and HOLE not in token.text)
+
+
+def _unreadable(one: SetHere) -> Finding:
+    return Finding("value-not-read", "note", f"{one.name}: {one.unreadable}, so it was not checked.")
 
 
 def _left(change: Change) -> LineFault:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 
 from ...values import Value
 
-__all__ = ["HOLE", "Edit", "Encoder", "Mapped", "Site", "as_it_stands", "as_json", "joined_text", "line_of"]
+__all__ = ["FLAGS", "HOLE", "Edit", "Encoder", "Mapped", "Site", "as_it_stands", "as_json", "joined_text", "line_of"]
 
+FLAGS = "XLA_FLAGS"
+"""The variable that is looked for where no other is named."""
 HOLE = "\ue000"
 """Stands for a part that is known only when the program runs."""
 

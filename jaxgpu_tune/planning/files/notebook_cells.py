@@ -1,4 +1,4 @@
-"""XLA_FLAGS in the cells of a notebook: Python, ``%env``, lines for the shell, and cells of bash."""
+"""What the cells of a notebook set: Python, ``%env``, lines for the shell, and cells of bash."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...planning.files.mapped import as_json
-from .mapped import Mapped, Site, as_it_stands
+from .mapped import FLAGS, Mapped, Site, as_it_stands
 from .python import python_sites
 from .shell import shell_sites
 
@@ -17,15 +17,15 @@ _SOURCE = re.compile(r'"source"\s*:\s*')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPE = re.compile(r"(?:\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 _MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<mark>%+|!)(?P<line>.*)$")
-_ENV = re.compile(r"%(?:set_)?env[ \t]+XLA_FLAGS[ =][ \t]*")
+_ENV = r"%(?:set_)?env[ \t]+{}[ =][ \t]*"
 _SHELL_CELL = re.compile(r"%%(?:bash|sh|script)\b")
 
 
-def notebook_sites(text: str) -> Iterator[Site]:
+def notebook_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """Every place in every cell of code. Raises ValueError for what is no notebook."""
     json.loads(text)
     for cell in _cells(text):
-        yield from (_placed(site, cell) for site in _cell_sites(cell.text))
+        yield from (_placed(site, cell) for site in _cell_sites(cell.text, name))
 
 
 def _cells(text: str) -> Iterator[Mapped]:
@@ -54,23 +54,23 @@ def _characters(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[in
         yield said, found.span()
 
 
-def _cell_sites(source: str) -> Iterator[Site]:
+def _cell_sites(source: str, name: str) -> Iterator[Site]:
     if _SHELL_CELL.match(source.lstrip()):
-        yield from shell_sites(source)
+        yield from shell_sites(source, name)
         return
     for line in _MAGIC.finditer(source):
-        if found := _ENV.match(source, line.start("mark")):
+        if found := re.compile(_ENV.format(name)).match(source, line.start("mark")):
             yield Site(found.start(), (as_it_stands(source[found.end() : line.end()], found.end()),))
         elif line["mark"] == "!":
-            inner = shell_sites(line["line"])
+            inner = shell_sites(line["line"], name)
             yield from (_shifted(site, line.start("line")) for site in inner)
     try:
         yield from python_sites(
-            _MAGIC.sub(lambda line: f"{line['indent']}pass".ljust(len(line[0]))[: len(line[0])], source)
+            _MAGIC.sub(lambda line: f"{line['indent']}pass".ljust(len(line[0]))[: len(line[0])], source), name
         )
     except (SyntaxError, ValueError):
-        if "XLA_FLAGS" in source:
-            yield Site(source.index("XLA_FLAGS"), unsure="the cell cannot be read as Python")
+        if name in source:
+            yield Site(source.index(name), unsure="the cell cannot be read as Python")
 
 
 def _shifted(site: Site, by: int) -> Site:

@@ -1,4 +1,4 @@
-"""XLA_FLAGS in Python: assigned to the environment in any form, through names, sums, joins and f-strings."""
+"""What Python sets: assigned to the environment in any form, through names, sums, joins and f-strings."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from .literals import literals
-from .mapped import Mapped, Site, as_it_stands
+from .mapped import FLAGS, Mapped, Site, as_it_stands
 
 __all__ = ["python_sites"]
 
-FLAGS = "XLA_FLAGS"
 TRIMS = ("strip", "lstrip", "rstrip", "replace")
 """Methods after which flags are still the flags that they were."""
 _LINE_STARTS = r"(?<=\n)|(?<=\r)(?!\n)"
 """As Python counts lines, to which a lone carriage return is an end too."""
 READERS = frozenset({"get", "getenv", "pop"})
+SETTERS = frozenset({"setdefault", "putenv", "setenv", "setitem", "__setitem__"})
+"""The calls that set a variable; with flags as second argument any call does that is not known to read it."""
 
 
-def python_sites(text: str) -> Iterator[Site]:
+def python_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """Every place that sets the variable, and the values of the names that are used there.
 
     Raises SyntaxError for what is no Python.
     """
-    finder = _Finder(text)
-    yield from finder.sites()
+    yield from _Finder(text, name).sites()
 
 
 class _Finder:
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, name: str) -> None:
+        self._text, self._name = text, name
         self._tree = ast.parse(text)
         for node in ast.walk(self._tree):
             _put_behind_what_is_there(node)
@@ -39,7 +39,7 @@ class _Finder:
         self._starts = list(accumulate(map(len, self._lines), initial=0))
 
     def sites(self) -> Iterator[Site]:
-        pending = [value for node in ast.walk(self._tree) for value in _values(node)]
+        pending = [value for node in ast.walk(self._tree) for value in _values(node, self._name)]
         names: set[str] = set()
         seen: set[int] = set()
         while pending:
@@ -47,11 +47,12 @@ class _Finder:
             if id(expression) in seen:
                 continue
             seen.add(id(expression))
-            for part in _parts(expression):
-                yield self._site(part)
             fresh = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)} - names
             names |= fresh
-            pending += [value for node in ast.walk(self._tree) for value in _assigned(node, fresh)]
+            held = [value for node in ast.walk(self._tree) for value in _assigned(node, fresh)]
+            # a name stands for what it is assigned, which is a place of its own
+            yield from (self._site(part) for part in _parts(expression) if not (held and isinstance(part, ast.Name)))
+            pending += held
 
     def _site(self, expression: ast.expr) -> Site:
         try:
@@ -66,6 +67,9 @@ class _Finder:
             yield from self._pieces(node.right)
         elif isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             yield from self._literals(node)
+        elif (number := _number_in(node)) is not None:
+            start, end = self._span(number)
+            yield as_it_stands(self._text[start:end], start)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
             yield from self._template(node.left, r"%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
         elif (trimmed := _receiver(node, TRIMS)) is not None:
@@ -114,18 +118,19 @@ class _Unclear(Exception):
     pass
 
 
-def _values(node: ast.AST) -> Iterator[ast.expr]:
+def _values(node: ast.AST, name: str) -> Iterator[ast.expr]:
     """The expressions that a node sets the variable to."""
     if isinstance(node, ast.Assign):
-        yield from (node.value for target in node.targets if _is_variable(target))
+        yield from (node.value for target in node.targets if _is_variable(target, name))
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-        yield from [node.value] if _is_variable(node.target) else []
+        yield from [node.value] if _is_variable(node.target, name) else []
     elif isinstance(node, ast.Dict):
-        yield from (value for key, value in zip(node.keys, node.values, strict=True) if key and _is_name(key))
+        yield from (value for key, value in zip(node.keys, node.values, strict=True) if key and _is_name(key, name))
     elif isinstance(node, ast.Call):
-        yield from (word.value for word in node.keywords if word.arg == FLAGS)
-        reads = isinstance(node.func, ast.Attribute) and node.func.attr in READERS
-        if len(node.args) > 1 and _is_name(node.args[0]) and not reads:
+        yield from (word.value for word in node.keywords if word.arg == name)
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        sets = called not in READERS if name == FLAGS else called in SETTERS
+        if len(node.args) > 1 and _is_name(node.args[0], name) and sets:
             yield node.args[1]
 
 
@@ -166,14 +171,23 @@ def _is_list(node: ast.expr) -> bool:
     return joins or isinstance(node, (ast.List, ast.Tuple))
 
 
-def _is_variable(target: ast.expr) -> bool:
+def _is_variable(target: ast.expr, name: str) -> bool:
+    """The variable in the environment; a name of the program that is called so holds flags, and of other variables anything."""
     if isinstance(target, ast.Subscript):
-        return _is_name(target.slice)
-    return isinstance(target, ast.Name) and target.id == FLAGS
+        return _is_name(target.slice, name)
+    return isinstance(target, ast.Name) and target.id == name == FLAGS
 
 
-def _is_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == FLAGS
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == name
+
+
+def _number_in(node: ast.expr) -> ast.expr | None:
+    """A number as it is written, or ``str()`` of one."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "str" and len(node.args) == 1:
+        node = node.args[0]
+    is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    return node if is_number else None
 
 
 def _is_text(node: ast.expr) -> bool:

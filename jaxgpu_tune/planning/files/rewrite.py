@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
+from ...knowledge import flags as known
 from ...model import Migration
 from ...values import Value
-from ...wording import setting_text, written
+from ...wording import nearest, setting_text, written
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
+from .file_kinds import sites_of
 from .mapped import HOLE, Edit, Mapped, Site, joined_text, line_of
 
-__all__ = ["KINDS", "Change", "Rewritten", "file_kind", "rewrite", "sites_of", "tokens_of"]
+__all__ = ["Change", "Rewritten", "rewrite", "tokens_of"]
 
 BYTE_ORDER_MARK = "\ufeff"
 """Windows' editors begin files with it, and every reader skips it."""
-KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "shell", "json", "toml", "lua", "text")
-SHELLS = ("shell", "dockerfile", "dotenv")
-ASSIGNED = ("json", "toml", "lua", "text")
 SAID_ANEW = ("flag-translated", "flag-half-read")
 """The findings about a flag whose name may have stayed: it stands in other words for what it stood for."""
-_ENDINGS = {
-    "python": (".py", ".pyi"),
-    "notebook": (".ipynb",),
-    "yaml": (".yaml", ".yml"),
-    "dotenv": (".env",),
-    "shell": (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".bashrc", ".profile", ".def", ".mk", "makefile"),
-    "json": (".json", ".jsonc"),
-    "toml": (".toml",),
-    "lua": (".lua",),
-}
-"""A container's definition (Apptainer) and a Makefile quote as the shell does that they hand their lines to."""
 _EMPTIED = {"": 1, "\\": 1, '""': 2, "''": 2, '"",': 2, "'',": 2, 'f""': 2, 'f"",': 2}
 """What may be left of a line that held flags which went, and how many parts the value must have for the line to go too."""
 WORD = re.compile(r"\w+=\S*")
 """What is told as no flag: a setting without dashes; other words may be a command around the flags."""
-_LOOKS_LIKE_FLAGS = re.compile(r"--xla_\w+(?:=[^\s\"'\\,)\]}]*)?")
+_LOOKS_LIKE_FLAGS = re.compile(r"--xla_\w+(?:=(?!--)[^\s\"'\\,)\]}]*)?")
+_ARGUMENT = re.compile(r"(?P<name>(?<![\w-])(?:--?)?(?:\w+[_-])?xla[_-]flags)(?:=|[\"']?,?[ \t]+)(?P<mark>[\"']?)(?=-)")
+"""What programs call an argument that holds flags of XLA: they put it in XLA_FLAGS, or compile with it (MaxText)."""
+MISSPELT = 0.88
+"""How alike a name must be to a flag's to be that flag misspelt; ``xla_flags`` and ``xla_dump_dir`` are none."""
+OTHERS = "LIBTPU_INIT_ARGS"
+"""Flags of TPUs, which no XLA for GPUs reads: https://github.com/jax-ml/jax/issues/15616."""
 
 
 class Change(Value):
@@ -60,20 +54,6 @@ class Rewritten(Value):
     left: tuple[Change, ...] = ()
 
 
-def file_kind(name: str, text: str) -> str | None:
-    """Which of KINDS a file is, by its name or its first line; None: cannot be told."""
-    base = name.replace("\\", "/").rsplit("/", 1)[-1].lower()
-    if re.match(r"(docker|container)file", base) or base.endswith((".dockerfile", ".containerfile")):
-        return "dockerfile"
-    if base.startswith(".env"):
-        return "dotenv"
-    for kind, endings in _ENDINGS.items():
-        if base.endswith(endings):
-            return kind
-    first = text.split("\n", 1)[0]
-    return None if not first.startswith("#!") else "python" if "python" in first else "shell" if "sh" in first else None
-
-
 def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewritten:
     """Restate every flag that XLA_FLAGS holds in a file; ``migrate`` says one flag for the release that is meant.
 
@@ -86,34 +66,13 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
     sites = list(sites_of(text, kind))
     for site in sites:
         work.site(site)
+    for site in sites_of(text, kind, OTHERS):
+        work.pass_over(site)
     if kind == "python":
         work.compile_options()
     work.elsewhere()
     changes, left = (tuple(sorted(found, key=lambda change: change.line)) for found in (work.changes, work.left))
     return Rewritten(work.edited(), changes, left)
-
-
-def sites_of(text: str, kind: str) -> Iterator[Site]:
-    from . import assigned, notebook_cells, python, shell, yaml
-
-    own = {"notebook": notebook_cells, "python": python, "yaml": yaml}
-    home = {**dict.fromkeys(SHELLS, shell), **dict.fromkeys(ASSIGNED, assigned), **own}[kind]
-    find: Callable[[str], Iterator[Site]] = getattr(home, f"{kind}_sites")
-    yield from find(text)
-    if kind in ("shell", "dockerfile"):
-        yield from _through_names(text, shell.shell_sites, find(text))
-
-
-def _through_names(text: str, find: Callable[[str, str], Iterator[Site]], sites: Iterable[Site]) -> Iterator[Site]:
-    """The variables whose values are put into XLA_FLAGS, and so on."""
-    seen, names = {"XLA_FLAGS"}, [name for site in sites for name in site.names]
-    while names:
-        name = names.pop()
-        if name not in seen:
-            seen.add(name)
-            for site in find(text, name):
-                names += site.names
-                yield site
 
 
 class _Work:
@@ -138,6 +97,10 @@ class _Work:
                 self._token(token, places[token.start : token.end], len(site.pieces))
             elif site.pieces:
                 self._stray(token, places[token.start : token.end])
+
+    def pass_over(self, site: Site) -> None:
+        """Flags that are none of ours."""
+        self._seen.update(span for piece in site.pieces for span in piece.spans)
 
     def _glued(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
         """A flag right behind what is known only when the program runs, and may not end with a blank."""
@@ -178,12 +141,15 @@ class _Work:
 
     def elsewhere(self) -> None:
         """Flags that would change but stand where nothing is known to read them: named, not touched."""
+        arguments = list(_arguments(self._text))
         for found in _LOOKS_LIKE_FLAGS.finditer(self._text):
             start_of_line = self._text.rfind("\n", 0, found.start()) + 1
             comment = re.match(r"[ \t\"]*(#|//)", self._text[start_of_line : found.start()])
             inside = any(start <= found.start() < end for start, end in self._seen)
             if not comment and not inside and self._new(found[0])[0] != found[0]:
-                self._leave(found.start(), found[0], "it cannot be told whether this becomes a part of XLA_FLAGS")
+                within = next((name for name, start, end in arguments if start <= found.start() < end), "")
+                if within or _is_a_flag(found[0]):
+                    self._leave(found.start(), found[0], _why_left(within, self._new(found[0])[0]))
 
     def edited(self) -> str:
         """The file with the edits made; neighbours may both want the blank between them."""
@@ -279,6 +245,28 @@ class _Work:
             sure = bool(translated) or any(f.code in SAID_ANEW for f in found.findings)
             self._known[flag] = found.xla_flags, [*translated, *others, ""][0], sure
         return self._known[flag]
+
+
+def _arguments(text: str) -> Iterator[tuple[str, int, int]]:
+    """(name, start, end) of each value that a program gets as flags of XLA by an argument of its own."""
+    for found in _ARGUMENT.finditer(text):
+        before = text[found.start() - 1 : found.start()]
+        mark = found["mark"] or (before if before in ("'", '"') else "")
+        end = re.compile(re.escape(mark) if mark else r"\s|\Z").search(text, found.end())
+        yield found["name"], found.end(), end.start() if end else len(text)
+
+
+def _is_a_flag(text: str) -> bool:
+    """Whether a release has the flag, or one like it: any other is an argument that a program has for itself."""
+    name = text[2:].partition("=")[0]
+    return known.known(name) or nearest(name, known.names(), MISSPELT) is not None
+
+
+def _why_left(argument: str, new: str) -> str:
+    if not argument:
+        return "it cannot be told whether this becomes a part of XLA_FLAGS"
+    instead = f"; write {new} instead" if new else "; leave it out"
+    return f"the program gets it by its own argument {argument}, and it counts when that is handed to XLA{instead}"
 
 
 def tokens_of(text: str) -> Iterator[Token]:

@@ -1,4 +1,4 @@
-"""XLA_FLAGS in shell scripts, and in the instructions of a Dockerfile, which are quoted alike. Also ``.env`` files."""
+"""What shell scripts set, and the instructions of a Dockerfile, which are quoted alike. Also ``.env`` files."""
 
 from __future__ import annotations
 
@@ -6,31 +6,67 @@ import re
 from collections.abc import Iterator
 from shlex import quote
 
-from .mapped import HOLE, Encoder, Mapped, Site
+from .mapped import FLAGS, HOLE, Encoder, Mapped, Site
 
-__all__ = ["dockerfile_sites", "dotenv_sites", "read_word", "shell_sites"]
+__all__ = ["QUOTES", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
 
 QUOTES = ("'", '"')
 DOCUMENT = "a here-document"
 ENDS = " \t\n;&|()<>"
 _ASSIGNED = r"(?:^|(?<=[\s;&|(\"'=,]))(?P<name>{})\+?="
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-_LEGACY = re.compile(r"(?im)^[ \t]*ENV[ \t]+(?P<name>XLA_FLAGS)[ \t]+(?=\S)")
-_DOTENV = re.compile(r"(?m)^[ \t]*(?:export[ \t]+)?XLA_FLAGS[ \t]*=[ \t]*")
-_VARIABLE = re.compile(r"\$(\w+|\{(\w+)[^}]*\})")
+_LEGACY = r"(?im)^[ \t]*ENV[ \t]+(?P<name>{})[ \t]+(?=\S)"
+_DOTENV = r"(?m)^[ \t]*(?:export[ \t]+)?{}[ \t]*=[ \t]*"
+_SPACED = r"(?m)^[^#\n]*?(?<![\w-])(?:setenv|set[ \t]+-\w+|-genv)[ \t]+(?P<name>{})[ \t]+(?=\S)"
+"""As csh, fish and Intel's mpirun write it."""
+_BATCH = re.compile(r"#(?:SBATCH|PBS|BSUB|\$)[ \t]")
+"""Comments to the shell, options to the scheduler."""
+_NEXT = re.compile(r",(?=[A-Za-z_]\w*=|ALL\b|NIL\b)")
+"""Between the members of ``--export=A=1,B=2,ALL``; the value of a variable may hold other commas."""
+_VARIABLE = re.compile(r"\$\$?(\w+|\{(\w+)[^}]*\})")
+"""Also as a Makefile hands it to the shell, with two dollars."""
 
 
-def shell_sites(text: str, name: str = "XLA_FLAGS") -> Iterator[Site]:
-    """Every assignment of the variable: alone, exported, before a command, as an argument of env or docker."""
+def shell_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
+    """Every assignment of the variable: alone, exported, before a command, as an argument of env, docker or sbatch."""
+    for found in re.finditer(_SPACED.format(re.escape(name)), text):
+        yield _site(text, found.start("name"), found.end(), ENDS)
+    yield from flag_sites(text) if name == FLAGS else _assigned(text, name)
+
+
+def _assigned(text: str, name: str) -> Iterator[Site]:
+    """A value without blanks, also of a command in quotes, where it ends with those at the latest."""
+    for at, within in _word_starts(text, re.compile(_ASSIGNED.format(re.escape(name)))):
+        start = text.index("=", at) + 1
+        escaped = 2 if within and text[start : start + 2] in ('\\"', "\\'") else 0
+        site = _site(text, at, start + escaped, ENDS + (within if within in QUOTES else "") + "\\" * bool(escaped))
+        one = _one_member(site) if text[start : start + 1] not in QUOTES else site
+        yield one._replace(pieces=(Mapped.hole(), *one.pieces)) if text[start - 2] == "+" else one
+
+
+def _one_member(site: Site) -> Site:
+    pieces: list[Mapped] = []
+    for piece in site.pieces:
+        end = _NEXT.search(piece.text)
+        pieces.append(
+            piece if end is None else piece._replace(text=piece.text[: end.start()], spans=piece.spans[: end.start()])
+        )
+        if end:
+            break
+    return site._replace(pieces=tuple(pieces))
+
+
+def flag_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
+    """The same for a variable that holds flags with blanks between them: what of a command in quotes is one cannot be known."""
     for at, within in _word_starts(text, re.compile(_ASSIGNED.format(re.escape(name)))):
         start = text.index("=", at) + 1
         whole = _in_one_quote(text, at, start) if within else None
         if whole is not None:
             yield whole
-        elif within == DOCUMENT and _DOTENV.match(text, text.rfind("\n", 0, at) + 1):
+        elif within == DOCUMENT and re.compile(_DOTENV.format(name)).match(text, text.rfind("\n", 0, at) + 1):
             yield _line_site(text, at, start)
         elif within:
-            yield Site(at, unsure=f"{name} is set within {within}")
+            yield Site(at, unsure=f"{name} is set within {within if within == DOCUMENT else 'quotes'}")
         elif text[at - 1 : at] == ",":
             yield Site(at, unsure="the value is a part of a list with commas")
         else:
@@ -54,16 +90,16 @@ def _in_one_quote(text: str, at: int, start: int) -> Site | None:
     return Site(at, tuple(pieces), names=tuple(names)) if all(word[0] in f"-{HOLE}" for word in words) else None
 
 
-def dockerfile_sites(text: str) -> Iterator[Site]:
+def dockerfile_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """As in a shell, and the form ``ENV NAME value to the end of the line``."""
-    yield from shell_sites(text)
-    for found in _LEGACY.finditer(text):
+    yield from shell_sites(text, name)
+    for found in re.finditer(_LEGACY.format(re.escape(name)), text):
         yield _site(text, found.start("name"), found.end(), "\n")
 
 
-def dotenv_sites(text: str) -> Iterator[Site]:
+def dotenv_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """One assignment a line; without quotes the value goes on to the end of the line or to `` #``."""
-    for found in _DOTENV.finditer(text):
+    for found in re.finditer(_DOTENV.format(re.escape(name)), text):
         site = _line_site(text, found.start(), found.end())
         quoted = text[found.end() : found.end() + 1] in QUOTES
         yield site if quoted else site._replace(pieces=tuple(map(_before_comment, site.pieces)))
@@ -89,14 +125,17 @@ def _word_starts(text: str, wanted: re.Pattern[str]) -> Iterator[tuple[int, str]
     at, end = 0, len(text)
     while at < end:
         if text[at] == "#" and text[at - 1 : at] in ("", *" \t\n;"):
-            at = _line_end(text, at)
+            stop = _line_end(text, at)
+            options = wanted.finditer(text, at, stop) if _BATCH.match(text, at) else ()
+            yield from ((found.start(), "") for found in options)
+            at = stop
         elif text[at] in "'\"":
             close = _quote_end(text, at)
             inner = at + 1 if wanted.match(text, at + 1) and text[at - 1 : at] != "=" else None
             yield from (
-                (found.start(), "quotes") for found in wanted.finditer(text, at + 1, close) if found.start() != inner
+                (found.start(), text[at]) for found in wanted.finditer(text, at + 1, close) if found.start() != inner
             )
-            yield from () if inner is None else ((inner, "quotes"),)
+            yield from () if inner is None else ((inner, text[at]),)
             at = close + 1
         elif (document := _HEREDOC.match(text, at)) and text[at - 1 : at] != "<":
             body = _line_end(text, at) + 1

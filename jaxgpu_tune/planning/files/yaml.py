@@ -1,4 +1,4 @@
-"""XLA_FLAGS in YAML: Kubernetes' lists of name and value, maps of variables (Compose and others), ``NAME=value`` items."""
+"""What YAML sets: Kubernetes' lists of name and value, maps of variables (Compose and others), ``NAME=value`` items."""
 
 from __future__ import annotations
 
@@ -6,45 +6,47 @@ import re
 from collections.abc import Iterator
 
 from ...planning.files.mapped import as_json
-from .mapped import Encoder, Mapped, Site, as_it_stands
+from .mapped import FLAGS, Encoder, Mapped, Site, as_it_stands
 from .shell import shell_sites
 
 __all__ = ["yaml_sites"]
 
-_NAME = re.compile(r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)name:[ \t]*(['\"]?)XLA_FLAGS\2[ \t]*(?:#.*)?$")
-_FLOW = re.compile(r"name:[ \t]*(['\"]?)XLA_FLAGS\1[ \t]*,[ \t]*value:[ \t]*")
-_MAP = re.compile(r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)(['\"]?)XLA_FLAGS\2:(?:[ \t]+|$)")
-_ITEM = re.compile(r"(?m)^(?P<lead>[ \t]*-[ \t]+)(?P<quote>['\"]?)XLA_FLAGS=")
+_NAME = r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)name:[ \t]*(['\"]?){}\2[ \t]*(?:#.*)?$"
+_FLOW = r"name:[ \t]*(['\"]?){}\1[ \t]*,[ \t]*value:[ \t]*"
+_FLOW_MAP = r"(?<=[{{,])[ \t]*(['\"]?){}\1:[ \t]+"
+_MAP = r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)(['\"]?){}\2:(?:[ \t]+|$)"
+_ITEM = r"(?m)^(?P<lead>[ \t]*-[ \t]+)(?P<quote>['\"]?){}="
 _REPLACED = re.compile(r"\$(?:\(\w+\)|\w+|\{[^}]*\})")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b"}
 _CODES = {"x": 2, "u": 4, "U": 8}
 
 
-def yaml_sites(text: str) -> Iterator[Site]:
+def yaml_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """Every value of the variable; commands in block scalars are read as a shell does."""
     taken: list[tuple[int, int]] = []
-    for at, start, column in _starts(text):
+    for at, start, column in _starts(text, name):
         piece = _scalar(text, start, column)
         taken.append((at, max((end for _, end in piece.spans), default=start)))
-        yield Site(at, tuple(_with_holes(piece)))
-    for site in shell_sites(text):
+        yield Site(at, tuple(_with_holes(piece, f"{name}=")))
+    item_of = re.compile(_ITEM.format(name))
+    for site in shell_sites(text, name):
         line_start = text.rfind("\n", 0, site.at) + 1
-        item = _ITEM.match(text, line_start)
+        item = item_of.match(text, line_start)
         if not item and not any(start <= site.at <= end for start, end in taken):
             yield site
 
 
-def _starts(text: str) -> Iterator[tuple[int, int, int]]:
+def _starts(text: str, name: str) -> Iterator[tuple[int, int, int]]:
     """(where it is told, where the value starts, the column of its key)."""
-    for found in _NAME.finditer(text):
+    for found in re.finditer(_NAME.format(name), text):
         value = _sibling(text, found)
         if value is not None:
             yield found.start(), value, len(found["lead"])
-    for found in _FLOW.finditer(text):
+    for found in (one for form in (_FLOW, _FLOW_MAP) for one in re.finditer(form.format(name), text)):
         yield found.start(), found.end(), 0
-    for found in _MAP.finditer(text):
+    for found in re.finditer(_MAP.format(name), text):
         yield found.start(), found.end(), len(found["lead"])
-    for found in _ITEM.finditer(text):
+    for found in re.finditer(_ITEM.format(name), text):
         yield found.start(), found.end() if not found["quote"] else found.end("lead"), found["lead"].index("-")
 
 
@@ -112,7 +114,7 @@ def _bare(text: str, start: int, column: int) -> Mapped:
     """To the end of the line, or of the deeper lines that follow; ``, `` and brackets end it only in flow style."""
     last = re.compile(rf"\n(?![ ]{{{column + 1},}}(?!- )[^ #\n])|\Z|[ \t]#").search(text, start)
     end = last.start() if last else len(text)
-    flow = re.search(r"[}\]]", text[start:end]) if "{" in text[text.rfind("\n", 0, start) + 1 : start] else None
+    flow = re.search(r"[}\],]", text[start:end]) if "{" in text[text.rfind("\n", 0, start) + 1 : start] else None
     body = text[start : start + flow.start()] if flow else text[start:end]
     return as_it_stands(body.rstrip(), start, _bare_text)
 
@@ -125,9 +127,9 @@ def _mapped(characters: list[tuple[str, tuple[int, int]]], encode: Encoder) -> M
     return Mapped("".join(c for c, _ in characters), tuple(span for _, span in characters), encode)
 
 
-def _with_holes(piece: Mapped) -> Iterator[Mapped]:
-    """What Compose or Kubernetes replaces; a leading ``XLA_FLAGS=`` of an item in quotes is no part of the value."""
-    at = len("XLA_FLAGS=") if piece.text.startswith("XLA_FLAGS=") else 0
+def _with_holes(piece: Mapped, head: str) -> Iterator[Mapped]:
+    """What Compose or Kubernetes replaces; a leading ``NAME=`` of an item in quotes is no part of the value."""
+    at = len(head) if piece.text.startswith(head) else 0
     for found in _REPLACED.finditer(piece.text, at):
         yield piece._replace(text=piece.text[at : found.start()], spans=piece.spans[at : found.start()])
         yield Mapped.hole()

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["inherit", "read_flags", "unlisted_flags"]
+__all__ = ["inherit", "is_judged", "is_looked_at", "read_flags", "unlisted_flags"]
 
 ENVIRONMENT = "environment"
 WORDS = ("enum", "list", "map", "duration", "ranges")
@@ -40,6 +40,18 @@ TOLD = (
 
 FAMILIES = ("CUDA_", "TF_", "JAXGPU_")
 """Families of variables of which the others are held against the names that are known."""
+
+
+def is_looked_at(name: str) -> bool:
+    """Whether something may be said of a variable where it is set: of its value, or of its name that is no known one."""
+    return name.startswith((*TOLD, *FAMILIES, "JAX_"))
+
+
+def is_judged(name: str) -> bool:
+    """Whether a variable is one whose value may be told to be wrong."""
+    from ...knowledge.options import known as is_option
+
+    return name.startswith((*TOLD, "JAXGPU_")) or (name.startswith("JAX_") and is_option(name.lower()))
 
 
 def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], target: Target) -> Outcome:

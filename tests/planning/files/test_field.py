@@ -12,7 +12,8 @@ import pytest
 from jaxgpu_tune import Migration
 from jaxgpu_tune.api import checked, migrator
 from jaxgpu_tune.knowledge import flags as known
-from jaxgpu_tune.planning.files.rewrite import Rewritten, file_kind, rewrite
+from jaxgpu_tune.planning.files.file_kinds import file_kind
+from jaxgpu_tune.planning.files.rewrite import Rewritten, rewrite
 from jaxgpu_tune.planning.release.target import Target
 
 SAMPLES = Path(__file__).parent / "field"

@@ -1,4 +1,4 @@
-"""What is wrong with the XLA_FLAGS inside a file: each with its line, and nothing twice."""
+"""What is wrong with what a file sets: each with its line, and nothing twice."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from textwrap import dedent
 
 import pytest
 
-from jaxgpu_tune.api import checked, migrator
+from jaxgpu_tune.flag_texts import checker, migrator
 from jaxgpu_tune.planning.files.file_faults import file_faults
-from tests.fleet import machine
 
 NEW = "0.11.2"
 
 
 def found(text: str, kind: str = "shell") -> list[tuple[int, str, str]]:
     """(line, severity, code) of each fault, for jaxlib 0.11.2."""
-    here = machine(jaxlib=NEW)
-    check = lambda flags: checked(flags, NEW, here)[0].findings  # noqa: E731
-    reader = partial(file_faults, check=check, migrate=migrator(NEW))
+    reader = partial(file_faults, check=checker(NEW), migrate=migrator(NEW))
     return [(one.line, one.finding.severity, one.finding.code) for one in reader(dedent(text), kind)]
 
 
@@ -77,3 +74,168 @@ def test_what_is_added_without_a_blank_is_told(kind: str, text: str) -> None:
     """XLA would read it as a part of the flag before it."""
     assert [code for _, _, code in found(text.format(""), kind)] == ["flag-in-file"]
     assert found(text.format(" "), kind) == []
+
+
+FORMS = {
+    "shell": [
+        "export {name}={value}",
+        '{name}="{value}" python train.py',
+        "srun --export=ALL,{name}={value},HOME=/x python train.py",
+        "#SBATCH --export={name}={value},ALL",
+        "#PBS -v {name}={value}",
+        "mpirun -x {name}={value} -n 8 python train.py",
+        "mpiexec -genv {name} {value} python train.py",
+        "docker run -e {name}={value} image",
+        "docker run -e '{name}={value}' image",
+        "bash -c 'cd /x; {name}={value} python train.py'",
+        'ssh host "export {name}=\\"{value}\\"; python train.py"',
+        "cat > job <<EOF\nexport {name}={value}\nEOF",
+        "setenv {name} {value}",
+        "set -gx {name} {value}",
+        "Environment={name}={value}",
+    ],
+    "dockerfile": [
+        "ENV {name}={value} B=x",
+        "ENV A=1 \\\n  {name}='{value}'",
+        "ENV {name} {value}",
+        "ARG {name}={value}",
+    ],
+    "dotenv": ["{name}={value}", "export {name}='{value}'", "{name} = {value} # why"],
+    "makefile": [
+        "export {name} := {value}",
+        "{name} ?= {value}  # why",
+        "train: export {name} = {value}\n",
+        "train:\n\t{name}={value} python train.py",
+    ],
+    "yaml": [
+        "env:\n- name: {name}\n  value: '{value}'",
+        "env:\n- {{name: {name}, value: '{value}'}}",
+        "environment:\n  {name}: {value}",
+        "environment:\n- {name}={value}",
+        "environment: {{A: x, {name}: {value}, B: y}}",
+        "run: |\n  {name}={value} python train.py",
+    ],
+    "json": ['{{"containerEnv": {{"{name}": "{value}"}}}}', '{{"runArgs": ["-e", "{name}={value}"]}}'],
+    "toml": ['[activation.env]\n{name} = "{value}"', 'env = ["{name}={value}"]'],
+    "lua": ['setenv("{name}", "{value}")'],
+    "python": [
+        'os.environ["{name}"] = "{value}"',
+        'os.environ.setdefault("{name}", "{value}")',
+        'os.environ.update({{"{name}": "{value}"}})',
+        'os.environ.update({name}="{value}")',
+        'os.putenv("{name}", "{value}")',
+        'chosen = "{value}"\nos.environ["{name}"] = chosen',
+        'os.environ["{name}"] = "{value}" if big else "{value}"',
+    ],
+    "notebook": ['{{"cells": [{{"source": ["%env {name}={value}\\n", "import os"]}}]}}'],
+    "text": ["{name}={value}"],
+}
+"""How each kind of file sets a variable."""
+WRONG = {
+    "XLA_PYTHON_CLIENT_MEM_FRACTION": ("90%", "bad-variable"),
+    "NCCL_PROTO": ("FOO", "bad-variable"),
+    "CUDA_DEVICE_MAX_CONNECTIONS": ("64", "bad-variable"),
+    "JAX_ENABLE_X64": ("maybe", "bad-option-value"),
+    "TF_GPU_ALLOCATOR": ("cuda_malloc_async", "variable-without-reader"),
+    "NCCL_NVLS_ENABLED": ("1", "unknown-variable"),
+    "JAXGPU_TUNE_PRESET": ("fspd", "unknown-preset"),
+}
+
+
+@pytest.mark.parametrize(("kind", "form"), [(kind, form) for kind, forms in FORMS.items() for form in forms])
+@pytest.mark.parametrize("name", WRONG)
+def test_every_form_of_every_kind_sets_every_variable(kind: str, form: str, name: str) -> None:
+    """What is said is what is said of that environment."""
+    value, code = WRONG[name]
+    text = form.format(name=name, value=value)
+    codes = {told for _, _, told in found(text, kind)}
+    assert codes == {code} == {finding.code for finding in checker(NEW)({name: value})}
+    assert found(text.replace(name, "MY_OWN"), kind) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("shell", "export NCCL_ALGO=$A"),
+        ("shell", "NCCL_ALGO+=,Ring"),
+        ("makefile", "NCCL_ALGO = $(A)"),
+        ("makefile", "t:\n\tNCCL_ALGO=$$A python x"),
+        ("dockerfile", "ENV NCCL_ALGO=${A:-Ring}"),
+        ("yaml", "environment:\n  NCCL_ALGO: ${A}"),
+        ("json", '{"env": {"NCCL_ALGO": "${localEnv:A}"}}'),
+        ("python", "os.environ['NCCL_ALGO'] = algorithm()"),
+        ("python", "os.environ['NCCL_ALGO'] = f'{algorithm}'"),
+    ],
+)
+def test_a_value_that_is_put_in_when_it_runs_is_told_and_not_judged(kind: str, text: str) -> None:
+    assert [(severity, code) for _, severity, code in found(text, kind)] == [("note", "value-not-read")]
+    assert found(text.replace("NCCL_ALGO", "SLURM_MINE"), kind) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("python", "print('NCCL_ALGO', algorithm)"),
+        ("python", "x = os.environ.get('NCCL_ALGO', 'Foo')"),
+        ("python", "NCCL_ALGO = 'Foo'"),
+        ("shell", "# export NCCL_ALGO=Foo"),
+        ("shell", 'if [ "$NCCL_ALGO" == Foo ]; then unset NCCL_ALGO; fi'),
+        ("yaml", "environment:\n  NCCL_ALGO:\n  B: x"),
+        ("yaml", "environment:\n- NCCL_ALGO\n"),
+        ("shell", "export LIBTPU_INIT_ARGS='--xla_tpu_x=1 --xla_gpu_graph_level=0'"),
+    ],
+)
+def test_what_sets_nothing_of_ours_is_not_told(kind: str, text: str) -> None:
+    """Reading a variable, passing on the one that is set, names of a program's own, TPUs."""
+    assert found(text, kind) == []
+
+
+NEEDS = "export JAX_COMPILATION_CACHE_EXPECT_PGLE=yes\n"
+
+
+def test_settings_of_one_file_are_judged_together() -> None:
+    """One may be what another needs, or what it does not bear; a value that is wrong by itself is told even so."""
+    assert found(NEEDS) == [(1, "error", "pgle-needs-cache")]
+    assert found(f"{NEEDS}export JAX_COMPILATION_CACHE_DIR=/no/such/folder\n") == []
+    both = "export XLA_PYTHON_CLIENT_MEM_FRACTION=90%\nexport XLA_CLIENT_MEM_FRACTION=.5\n"
+    assert [(line, code) for line, _, code in found(both)] == [(1, "bad-variable"), (2, "two-fractions")]
+
+
+def test_programs_of_one_file_are_judged_apart() -> None:
+    """Each container has its own list."""
+    container = "- name: x\n  env:\n  - name: XLA_{}CLIENT_MEM_FRACTION\n    value: '.5'\n"
+    assert found(container.format("") + container.format("PYTHON_"), "yaml") == []
+    one = container.format("") + "  - name: XLA_PYTHON_CLIENT_MEM_FRACTION\n    value: '.5'\n"
+    assert [code for _, _, code in found(one, "yaml")] == ["two-fractions"]
+
+
+@pytest.mark.parametrize(
+    "form", ['--xla_flags="{}"', "--xla_flags={}", "--xla-flags '{}'", 'compile_xla_flags="{}"', "'--xla_flags={}'", "--more_xla_flags={}"]
+)  # fmt: skip
+def test_flags_in_an_argument_of_a_program_are_judged_and_the_argument_is_not(form: str) -> None:
+    """Programs set XLA_FLAGS by it, or compile with it."""
+    line = f"python train.py {form}\n"
+    assert found(line.format("--xla_gpu_autotune_level=2")) == []
+    assert found(line.format("--xla_gpu_graph_level=0")) == [(1, "error", "flag-in-file")]
+    assert found(line.format("--xla_gpu_no_such=1")) == [(1, "error", "flag-in-file")]
+
+
+@pytest.mark.parametrize("own", ["--xla_use_bf16", "--xla_downcast_bf16=true", "--xla_dump_dir=/x", "--xla_flags="])
+def test_an_argument_that_is_no_flag_of_any_release_is_the_programs_own(own: str) -> None:
+    assert found(f"python train.py {own}\n") == []
+
+
+def test_a_misspelt_flag_on_a_command_line_is_told() -> None:
+    assert found("hlo_runner --xla_gpu_autotune_levle=2\n") == [(1, "error", "flag-in-file")]
+
+
+def test_make_adds_the_blank_itself() -> None:
+    """And the shell of a recipe does not."""
+    assert found("XLA_FLAGS+=--xla_gpu_autotune_level=2\nXLA_FLAGS += --xla_dump_to=x\n", "makefile") == []
+    recipe = 'train:\n\tXLA_FLAGS="$$XLA_FLAGS--xla_gpu_autotune_level=2" python x\n'
+    assert found(recipe, "makefile") == [(2, "warning", "flag-in-file")]
+    joined = "XLA_FLAGS = --xla_dump_to=x \\\n  --xla_gpu_graph_level=0 # why\nexport XLA_FLAGS\n"
+    assert found(joined, "makefile") == [(2, "error", "flag-translated")]
+    assert found("BASE = --xla_gpu_graph_level=0\nXLA_FLAGS = $(BASE)\n", "makefile") == [
+        (1, "error", "flag-translated")
+    ]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
-from jaxgpu_tune.planning.files.rewrite import KINDS, file_kind, rewrite
+from jaxgpu_tune.planning.files.file_kinds import KINDS, file_kind
+from jaxgpu_tune.planning.files.rewrite import rewrite
 from jaxgpu_tune.render.patch import unified
 from tests.planning.files.flags_in_files import OLD, migrate, rewritten
 
@@ -235,7 +236,10 @@ def test_what_is_left_and_harmless_is_not_fatal() -> None:
         ("notebook", ".ipynb"),
         ("yaml", ".yaml .yml"),
         ("dotenv", ".env"),
-        ("shell", ".sh .bash .zsh .sbatch .slurm .pbs .bashrc .profile .def .mk"),
+        (
+            "shell",
+            ".sh .bash .zsh .ksh .fish .csh .tcsh .sbatch .slurm .pbs .lsf .bashrc .bash_profile .profile .zshrc .envrc .def .service",
+        ),
         ("json", ".json .jsonc"),
         ("toml", ".toml"),
         ("lua", ".lua"),

@@ -1,0 +1,73 @@
+"""Which kind a file is, and where a file of a kind sets a variable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from .mapped import FLAGS, Site
+
+__all__ = ["KINDS", "file_kind", "sites_of"]
+
+KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "makefile", "shell", "json", "toml", "lua", "text")
+SHELLS = ("shell", "dockerfile", "dotenv")
+ASSIGNED = ("json", "toml", "lua", "text")
+NAMING = ("shell", "dockerfile", "makefile")
+"""Where variables are often put together from others of the same file."""
+_ENDINGS = {
+    "python": (".py", ".pyi"),
+    "notebook": (".ipynb",),
+    "yaml": (".yaml", ".yml"),
+    "dotenv": (".env",),
+    "makefile": (".mk", "makefile"),
+    "shell": (
+        *(".sh", ".bash", ".zsh", ".ksh", ".fish", ".csh", ".tcsh", ".bashrc", ".bash_profile", ".profile", ".zshrc"),
+        *(".envrc", ".sbatch", ".slurm", ".pbs", ".lsf", ".def", ".service"),
+    ),
+    "json": (".json", ".jsonc"),
+    "toml": (".toml",),
+    "lua": (".lua",),
+}
+"""A container's definition (Apptainer) quotes as the shell does that it hands its lines to, and systemd's units alike."""
+
+
+def file_kind(name: str, text: str) -> str | None:
+    """Which of KINDS a file is, by its name or its first line; None: cannot be told."""
+    base = name.replace("\\", "/").rsplit("/", 1)[-1].lower()
+    if re.match(r"(docker|container)file", base) or base.endswith((".dockerfile", ".containerfile")):
+        return "dockerfile"
+    if base.startswith(".env"):
+        return "dotenv"
+    for kind, endings in _ENDINGS.items():
+        if base.endswith(endings):
+            return kind
+    first = text.split("\n", 1)[0]
+    return None if not first.startswith("#!") else "python" if "python" in first else "shell" if "sh" in first else None
+
+
+def sites_of(text: str, kind: str, name: str = FLAGS) -> Iterator[Site]:
+    """Every place of a file of that kind which sets the variable, and those that set what is put into it.
+
+    Raises SyntaxError or ValueError where the file cannot be read as its kind.
+    """
+    from . import assigned, make, notebook_cells, python, shell, yaml
+
+    own = {"notebook": notebook_cells, "python": python, "yaml": yaml, "makefile": make}
+    home = {**dict.fromkeys(SHELLS, shell), **dict.fromkeys(ASSIGNED, assigned), **own}[kind]
+    find: Callable[[str, str], Iterator[Site]] = getattr(home, f"{kind}_sites")
+    found = list(find(text, name))
+    yield from found
+    if name == FLAGS and kind in NAMING:
+        yield from _through_names(text, find if kind == "makefile" else shell.flag_sites, found)
+
+
+def _through_names(text: str, find: Callable[[str, str], Iterator[Site]], sites: Iterable[Site]) -> Iterator[Site]:
+    """The variables whose values are put into XLA_FLAGS, and so on."""
+    seen, names = {FLAGS}, [name for site in sites for name in site.names]
+    while names:
+        name = names.pop()
+        if name not in seen:
+            seen.add(name)
+            for site in find(text, name):
+                names += site.names
+                yield site

@@ -1,0 +1,61 @@
+"""The variables of JAX, XLA, NCCL, CUDA and this library that a file sets, beside XLA_FLAGS: each with its place and value."""
+
+from __future__ import annotations
+
+import re
+
+from ...values import Value
+from ..merging.inherit import is_judged, is_looked_at
+from .file_kinds import sites_of
+from .mapped import FLAGS, HOLE, Site, joined_text
+
+__all__ = ["SetHere", "variables_set"]
+
+_NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]+_[A-Z0-9_]+(?![A-Za-z0-9_])")
+NESTED = ("yaml", "json")
+"""Kinds that may set variables of several programs, each in its own list or map."""
+AT_RUN_TIME = "its value is known only when the program runs"
+
+
+class SetHere(Value):
+    """One variable at one place. ``value`` None: it cannot be known, and ``unreadable`` says why where the value matters.
+
+    ``part``: equal for those that are set together.
+    """
+
+    at: int
+    name: str
+    value: str | None
+    unreadable: str = ""
+    part: int = 0
+
+
+def variables_set(text: str, kind: str) -> tuple[SetHere, ...]:
+    """In the order of the file. Raises SyntaxError or ValueError where it cannot be read as its kind."""
+    names = {name for name in _NAME.findall(text) if is_looked_at(name) and name != FLAGS}
+    found = (_set_here(site, name, text, kind) for name in sorted(names) for site in sites_of(text, kind, name))
+    return tuple(sorted(filter(None, found), key=lambda one: one.at))
+
+
+def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
+    """None where nothing is assigned: a name without a value takes what is set around the file."""
+    whole, _ = joined_text(site.pieces)
+    part = _part(text, site.at) if kind in NESTED else 0
+    if site.unsure or HOLE in whole:
+        return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part)
+    return SetHere(site.at, name, whole, part=part) if whole.strip() else None
+
+
+def _part(text: str, at: int) -> int:
+    """Where the last line above begins that is less indented: the list or the map that this one is in."""
+    start = text.rfind("\n", 0, at) + 1
+    indent = _indent(text, start)
+    while start and _indent(text, start) >= indent:
+        start = text.rfind("\n", 0, start - 1) + 1
+    return start
+
+
+def _indent(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    return len(line) - len(line.lstrip()) if line.strip() else len(text)
