@@ -50,6 +50,6 @@ def test_a_text_that_is_the_name_of_a_file_is_told(tmp_path: Path, monkeypatch: 
     for name in ("a", "b"):
         (tmp_path / name).touch()
     told = text_files.meant_file(("a", "b"), "check")
-    assert told == "a is a file. To look at the XLA_FLAGS inside it: jaxgpu-tune check --file a --file b"
+    assert told == "a is a file. To look at what it sets: jaxgpu-tune check --file a --file b"
     assert text_files.meant_file(("a", "gone"), "check") == text_files.meant_file((), "check") == ""
     assert text_files.meant_file(("--xla_a=1",), "check") == ""

@@ -56,6 +56,8 @@ def _part(text: str, at: int) -> int:
 
 
 def _indent(text: str, start: int) -> int:
+    """How deep a line is; the items of a YAML list may begin in the column of their key."""
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)]
-    return len(line) - len(line.lstrip()) if line.strip() else len(text)
+    inner = line.lstrip()
+    return 2 * (len(line) - len(inner)) + inner.startswith("-") if inner else 2 * len(text)

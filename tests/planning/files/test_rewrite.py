@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import jaxgpu_tune
-from jaxgpu_tune.planning.files.file_kinds import KINDS, file_kind
+from jaxgpu_tune.planning.files.file_kinds import file_kind
 from jaxgpu_tune.planning.files.rewrite import rewrite
 from jaxgpu_tune.render.patch import unified
 from tests.planning.files.flags_in_files import OLD, migrate, rewritten
@@ -227,33 +227,6 @@ def test_what_is_left_and_harmless_is_not_fatal() -> None:
     text = 'XLA_FLAGS="--xla_gpu_autotune_level=$L intra_op_parallelism_threads=1 --xla_dump_to=x"\n'
     found = rewrite(text, "shell", migrate)
     assert [(c.before, c.fatal) for c in found.left] == [("intra_op_parallelism_threads=1", False)]
-
-
-@pytest.mark.parametrize(
-    ("kind", "endings"),
-    [
-        ("python", ".py .pyi"),
-        ("notebook", ".ipynb"),
-        ("yaml", ".yaml .yml"),
-        ("dotenv", ".env"),
-        (
-            "shell",
-            ".sh .bash .zsh .ksh .fish .csh .tcsh .sbatch .slurm .pbs .lsf .bashrc .bash_profile .profile .zshrc .envrc .def .service",
-        ),
-        ("json", ".json .jsonc"),
-        ("toml", ".toml"),
-        ("lua", ".lua"),
-        ("dockerfile", ".dockerfile .containerfile"),
-    ],
-)
-def test_each_ending_tells_a_kind_that_can_be_asked_for(kind: str, endings: str) -> None:
-    """Whatever its case and folder; the same letters without the dot tell nothing."""
-    assert kind in KINDS and KINDS[-1] == "text"
-    for ending in endings.split():
-        assert file_kind(f"/a.b/x{ending}", "") == file_kind(f"C:\\a\\X{ending.upper()}", "") == kind
-        assert file_kind(f"x{ending[1:]}", "") is None
-    for whole in ("Makefile", "Dockerfile", "Containerfile.gpu", ".env.local"):
-        assert file_kind(whole, "") in KINDS
 
 
 @pytest.mark.parametrize(
