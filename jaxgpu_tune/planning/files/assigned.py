@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from ...planning.files.mapped import as_json
-from .mapped import FLAGS, Mapped, Site, as_it_stands
+from .mapped import FLAGS, Mapped, Site, as_it_stands, as_json
 from .shell import shell_sites
 
 __all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]
@@ -27,7 +26,7 @@ def json_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     for found in (*re.finditer(named, text), *re.finditer(_WHOLE.format(name), text)):
         bare = found.groupdict().get("bare")
         value = as_it_stands(bare, found.start("bare")) if bare else _read(text, *found.span("text"))
-        yield Site(found.start(), tuple(_pieces(value, f"{name}=")))
+        yield Site(found.start(), tuple(value.parts(_PUT_IN, f"{name}=")))
 
 
 toml_sites = lua_sites = json_sites
@@ -44,21 +43,10 @@ def text_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 
 def _read(text: str, start: int, end: int) -> Mapped:
     if text[start] == "'":
-        inner = text[start + 1 : end - 1]
-        return Mapped(inner, tuple((at, at + 1) for at in range(start + 1, end - 1)), _literal)
+        return as_it_stands(text[start + 1 : end - 1], start + 1, _literal)
     found = list(_CHARACTER.finditer(text, start + 1, end - 1))
     said = [json.loads(f'"{one[0]}"') if one[0][0] == "\\" and one[0] != "\\'" else one[0][-1] for one in found]
-    return Mapped("".join(said), tuple(one.span() for one in found), as_json)
-
-
-def _pieces(value: Mapped, head: str) -> Iterator[Mapped]:
-    """The value, with a hole for each variable that is put in."""
-    at = len(head) if value.text.startswith(head) else 0
-    for found in _PUT_IN.finditer(value.text, at):
-        yield value._replace(text=value.text[at : found.start()], spans=value.spans[at : found.start()])
-        yield Mapped.hole()
-        at = found.end()
-    yield value._replace(text=value.text[at:], spans=value.spans[at:])
+    return Mapped.of(zip(said, (one.span() for one in found), strict=True), as_json)
 
 
 def _literal(new: str) -> str | None:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .mapped import Mapped
+from .mapped import Mapped, Placed
 
 __all__ = ["literals"]
 
@@ -29,10 +29,10 @@ def literals(source: Mapped) -> Iterator[Mapped]:
         yield from _pieces(characters, opening, source)
 
 
-def _read(text: str, opening: re.Match[str]) -> tuple[list[tuple[str, int, int]], int]:
-    """(character, start, end) each, "" for what an f-string puts in; and where the literal ends."""
+def _read(text: str, opening: re.Match[str]) -> tuple[list[Placed], int]:
+    """The characters with their places, "" for what an f-string puts in; and where the literal ends."""
     prefix, mark, at = opening["prefix"].lower(), opening["mark"], opening.end()
-    found: list[tuple[str, int, int]] = []
+    found: list[Placed] = []
     while at < len(text) and not text.startswith(mark, at):
         end, said = at + 1, text[at]
         if said == "\\":
@@ -45,9 +45,9 @@ def _read(text: str, opening: re.Match[str]) -> tuple[list[tuple[str, int, int]]
             end, said = _expression_end(text, at), ""
         # a raw escape is several characters, each at its own place
         if len(said) == end - at > 1:
-            found += [(character, at + i, at + i + 1) for i, character in enumerate(said)]
+            found += [(character, (at + i, at + i + 1)) for i, character in enumerate(said)]
         elif said or text[at] == "{":
-            found.append((said, at, end))
+            found.append((said, (at, end)))
         at = end
     return found, at + len(mark)
 
@@ -70,24 +70,20 @@ def _expression_end(text: str, at: int) -> int:
     return len(text)
 
 
-def _pieces(characters: list[tuple[str, int, int]], opening: re.Match[str], source: Mapped) -> Iterator[Mapped]:
-    said: list[tuple[str, int, int]] = []
+def _pieces(characters: list[Placed], opening: re.Match[str], source: Mapped) -> Iterator[Mapped]:
+    said: list[Placed] = []
 
     def encode(new: str) -> str | None:
         return _encoded(new, opening["prefix"].lower(), opening["mark"])
-
-    def piece() -> Mapped:
-        spans = tuple((start, end) for _, start, end in said)
-        return Mapped("".join(c for c, _, _ in said), spans, encode).within(source)
 
     for character in characters:
         if character[0]:
             said.append(character)
         else:
-            yield piece()
+            yield Mapped.of(said, encode).within(source)
             yield Mapped.hole()
             said = []
-    yield piece()
+    yield Mapped.of(said, encode).within(source)
 
 
 def _encoded(new: str, prefix: str, mark: str) -> str | None:

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 
 from ...values import Value
 
-__all__ = ["FLAGS", "HOLE", "Edit", "Encoder", "Mapped", "Site", "as_it_stands", "as_json", "joined_text", "line_of"]
+__all__ = [
+    "FLAGS",
+    "HOLE",
+    "Edit",
+    "Encoder",
+    "Mapped",
+    "Placed",
+    "Site",
+    "as_it_stands",
+    "as_json",
+    "joined_text",
+    "line_of",
+]
 
 FLAGS = "XLA_FLAGS"
 """The variable that is looked for where no other is named."""
@@ -15,6 +28,8 @@ HOLE = "\ue000"
 """Stands for a part that is known only when the program runs."""
 
 Span = tuple[int, int]
+Placed = tuple[str, Span]
+"""A character, and its (start, end) in the file."""
 Encoder = Callable[[str], "str | None"]
 NOWHERE: Span = (-1, -1)
 
@@ -31,9 +46,28 @@ class Mapped(Value):
     encode: Encoder
 
     @classmethod
+    def of(cls, characters: Iterable[Placed], encode: Encoder) -> Mapped:
+        """The characters, each with its place, as one text."""
+        placed = tuple(characters)
+        return cls("".join(character for character, _ in placed), tuple(span for _, span in placed), encode)
+
+    @classmethod
     def hole(cls) -> Mapped:
         """A part that is not known."""
         return cls(HOLE, (NOWHERE,), _never)
+
+    def part(self, start: int, end: int | None = None) -> Mapped:
+        """Its characters from ``start`` to before ``end``."""
+        return self._replace(text=self.text[start:end], spans=self.spans[start:end])
+
+    def parts(self, put_in: re.Pattern[str], head: str = "") -> Iterator[Mapped]:
+        """What is known behind ``head`` (if it is there), with a hole for each match of ``put_in``: what only the program knows."""
+        at = len(head) if self.text.startswith(head) else 0
+        for found in put_in.finditer(self.text, at):
+            yield self.part(at, found.start())
+            yield Mapped.hole()
+            at = found.end()
+        yield self.part(at)
 
     def within(self, outer: Mapped) -> Mapped:
         """The same, where the file's characters are those of ``outer.text``: its places and its quotes around ours."""

@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from ...planning.files.mapped import as_json
-from .mapped import FLAGS, Mapped, Site, as_it_stands
+from .mapped import FLAGS, Mapped, Placed, Site, as_it_stands, as_json
 from .python import python_sites
 from .shell import shell_sites
 
@@ -38,7 +37,7 @@ def _cells(text: str) -> Iterator[Mapped]:
         characters = [
             c for string in strings if string for c in _characters(text, string.start() + 1, string.end() - 1)
         ]
-        yield Mapped("".join(c for c, _ in characters), tuple(span for _, span in characters), as_json)
+        yield Mapped.of(characters, as_json)
 
 
 def _list_end(text: str, at: int) -> int:
@@ -48,7 +47,7 @@ def _list_end(text: str, at: int) -> int:
     return at
 
 
-def _characters(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, int]]]:
+def _characters(text: str, start: int, end: int) -> Iterator[Placed]:
     for found in _ESCAPE.finditer(text, start, end):
         said = json.loads(f'"{found[0]}"') if found[0][0] == "\\" else found[0]
         yield said, found.span()

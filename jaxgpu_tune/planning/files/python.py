@@ -91,12 +91,7 @@ class _Finder:
     def _template(self, node: ast.expr, blank: str) -> Iterator[Mapped]:
         """What ``%`` or ``format`` fills in is not known; what they read as escapes makes the text unclear."""
         for piece in self._literals(node):
-            at = 0
-            for found in re.finditer(blank, piece.text):
-                yield piece._replace(text=piece.text[at : found.start()], spans=piece.spans[at : found.start()])
-                yield Mapped.hole()
-                at = found.end()
-            yield piece._replace(text=piece.text[at:], spans=piece.spans[at:])
+            yield from piece.parts(re.compile(blank))
 
     def _span(self, node: ast.expr) -> tuple[int, int]:
         last, column = node.end_lineno or node.lineno, node.end_col_offset or 0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from shlex import quote
 
-from .mapped import FLAGS, HOLE, Encoder, Mapped, Site
+from .mapped import FLAGS, HOLE, Encoder, Mapped, Placed, Site, as_it_stands
 
 __all__ = ["QUOTES", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
 
@@ -48,9 +48,7 @@ def _one_member(site: Site) -> Site:
     pieces: list[Mapped] = []
     for piece in site.pieces:
         end = _NEXT.search(piece.text)
-        pieces.append(
-            piece if end is None else piece._replace(text=piece.text[: end.start()], spans=piece.spans[: end.start()])
-        )
+        pieces.append(piece if end is None else piece.part(0, end.start()))
         if end:
             break
     return site._replace(pieces=tuple(pieces))
@@ -112,7 +110,7 @@ def _line_site(text: str, at: int, start: int) -> Site:
 
 def _before_comment(piece: Mapped) -> Mapped:
     end = piece.text.find(" #")
-    return piece if end < 0 else piece._replace(text=piece.text[:end], spans=piece.spans[:end])
+    return piece if end < 0 else piece.part(0, end)
 
 
 def _site(text: str, at: int, start: int, ends: str) -> Site:
@@ -184,8 +182,7 @@ def read_word(text: str, at: int, ends: str) -> tuple[list[Mapped], list[str], i
 def _single(text: str, at: int) -> tuple[Mapped, int]:
     end = text.find("'", at + 1)
     end = len(text) if end < 0 else end
-    spans = tuple((i, i + 1) for i in range(at + 1, end))
-    return Mapped(text[at + 1 : end], spans, lambda said: said.replace("'", "'\\''")), end + 1
+    return as_it_stands(text[at + 1 : end], at + 1, lambda said: said.replace("'", "'\\''")), end + 1
 
 
 def _escaped(text: str, at: int, *, quoted: bool) -> tuple[str, int]:
@@ -197,11 +194,11 @@ def _escaped(text: str, at: int, *, quoted: bool) -> tuple[str, int]:
 
 def _inner(text: str, at: int, ends: str, pieces: list[Mapped], names: list[str], encode: Encoder) -> int:
     """Read to one of ``ends``: characters, escapes and what is put in; adds to ``pieces``, returns where it stopped."""
-    characters: list[tuple[str, tuple[int, int]]] = []
+    characters: list[Placed] = []
 
     def flush() -> None:
         if characters:
-            pieces.append(Mapped("".join(c for c, _ in characters), tuple(s for _, s in characters), encode))
+            pieces.append(Mapped.of(characters, encode))
             characters.clear()
 
     while at < len(text) and text[at] not in ends:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...planning.files.mapped import as_json
-from .mapped import FLAGS, Encoder, Mapped, Site, as_it_stands
+from .mapped import FLAGS, Mapped, Placed, Site, as_it_stands, as_json
 from .shell import shell_sites
 
 __all__ = ["yaml_sites"]
@@ -17,6 +16,7 @@ _FLOW_MAP = r"(?<=[{{,])[ \t]*(['\"]?){}\1:[ \t]+"
 _MAP = r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)(['\"]?){}\2:(?:[ \t]+|$)"
 _ITEM = r"(?m)^(?P<lead>[ \t]*-[ \t]+)(?P<quote>['\"]?){}="
 _REPLACED = re.compile(r"\$(?:\(\w+\)|\w+|\{[^}]*\})")
+"""What Compose or Kubernetes replaces."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b"}
 _CODES = {"x": 2, "u": 4, "U": 8}
 
@@ -27,7 +27,7 @@ def yaml_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     for at, start, column in _starts(text, name):
         piece = _scalar(text, start, column)
         taken.append((at, max((end for _, end in piece.spans), default=start)))
-        yield Site(at, tuple(_with_holes(piece, f"{name}=")))
+        yield Site(at, tuple(piece.parts(_REPLACED, f"{name}=")))
     item_of = re.compile(_ITEM.format(name))
     for site in shell_sites(text, name):
         line_start = text.rfind("\n", 0, site.at) + 1
@@ -75,7 +75,7 @@ def _scalar(text: str, start: int, column: int) -> Mapped:
 
 
 def _double(text: str, start: int) -> Mapped:
-    characters: list[tuple[str, tuple[int, int]]] = []
+    characters: list[Placed] = []
     at = start + 1
     while at < len(text) and text[at] != '"':
         end, said = at + 1, text[at]
@@ -91,17 +91,17 @@ def _double(text: str, start: int) -> Mapped:
             said = " "
         characters += [(said, (at, end))] if said else []
         at = end
-    return _mapped(characters, as_json)
+    return Mapped.of(characters, as_json)
 
 
 def _single(text: str, start: int) -> Mapped:
-    characters: list[tuple[str, tuple[int, int]]] = []
+    characters: list[Placed] = []
     at = start + 1
     while at < len(text) and (text[at] != "'" or text[at + 1 : at + 2] == "'"):
         end = at + (2 if text[at] == "'" else 1)
         characters.append((" " if text[at] == "\n" else text[at], (at, end)))
         at = end
-    return _mapped(characters, lambda new: new.replace("'", "''"))
+    return Mapped.of(characters, lambda new: new.replace("'", "''"))
 
 
 def _block(text: str, start: int, column: int) -> Mapped:
@@ -121,17 +121,3 @@ def _bare(text: str, start: int, column: int) -> Mapped:
 
 def _bare_text(new: str) -> str | None:
     return None if ": " in new or " #" in new else new
-
-
-def _mapped(characters: list[tuple[str, tuple[int, int]]], encode: Encoder) -> Mapped:
-    return Mapped("".join(c for c, _ in characters), tuple(span for _, span in characters), encode)
-
-
-def _with_holes(piece: Mapped, head: str) -> Iterator[Mapped]:
-    """What Compose or Kubernetes replaces; a leading ``NAME=`` of an item in quotes is no part of the value."""
-    at = len(head) if piece.text.startswith(head) else 0
-    for found in _REPLACED.finditer(piece.text, at):
-        yield piece._replace(text=piece.text[at : found.start()], spans=piece.spans[at : found.start()])
-        yield Mapped.hole()
-        at = found.end()
-    yield piece._replace(text=piece.text[at:], spans=piece.spans[at:])
