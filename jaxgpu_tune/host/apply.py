@@ -12,7 +12,7 @@ from ..model import Finding, Processes, Report
 from ..planning.merging.assemble import by_variable
 from ..planning.release.target import option_of
 from .marker import touched
-from .phase import MISSING, option_value
+from .phase import MISSING, live_options, option_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ __all__ = [
     "give_back",
     "in_notebook",
     "last_applied",
-    "live_options",
     "put",
     "reexecute",
 ]
@@ -227,11 +226,6 @@ def changed_options() -> dict[str, Any]:
     """The options that no longer hold what an earlier call set, with what they are now."""
     still, config = former_options(), live_options()
     return {name: option_value(config, name) for name in _former_options if name not in still}
-
-
-def live_options() -> Any:
-    """jax.config; None where jax is not imported."""
-    return getattr(sys.modules.get("jax"), "config", None)
 
 
 def announce(findings: Iterable[Finding], processes: Processes) -> None:

@@ -11,9 +11,9 @@ from ..planning.release.target import option_of
 from ..planning.xla_flags.grammar import scan
 from ..values import Value
 from ..wording import typed_name
-from .apply import former_options, in_notebook, live_options
+from .apply import former_options, in_notebook
 from .marker import FLAGS, MARKER, touched
-from .phase import MISSING, option_value, users_of_jax
+from .phase import MISSING, live_options, option_value, users_of_jax
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["asked"]
+__all__ = ["ask", "asked", "nvml_library"]
 
 NVLINKS = 18
 SWITCH = "switch"
@@ -60,12 +60,12 @@ def _safely(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
 
 def _all(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
     nvml = nvml or nvml_library()
-    if _ask(nvml, "nvmlInit", default=_FAILED) is _FAILED:
+    if ask(nvml, "nvmlInit", default=_FAILED) is _FAILED:
         return NvmlAnswer(None)
     try:
         return _found(nvml, environ)
     finally:
-        _ask(nvml, "nvmlShutdown")
+        ask(nvml, "nvmlShutdown")
 
 
 def nvml_library() -> Any:
@@ -78,10 +78,10 @@ def nvml_library() -> Any:
 
 
 def _found(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
-    count = _number(_ask(nvml, "nvmlDeviceGetCount"), MOST_GPUS)
-    handles = [_ask(nvml, "nvmlDeviceGetHandleByIndex", i) for i in range(count or 0)]
-    driver = _text(_ask(nvml, "nvmlSystemGetDriverVersion"))
-    cuda = _number(_ask(nvml, "nvmlSystemGetCudaDriverVersion_v2"), MOST_CAPABILITY * 1000)
+    count = _number(ask(nvml, "nvmlDeviceGetCount"), MOST_GPUS)
+    handles = [ask(nvml, "nvmlDeviceGetHandleByIndex", i) for i in range(count or 0)]
+    driver = _text(ask(nvml, "nvmlSystemGetDriverVersion"))
+    cuda = _number(ask(nvml, "nvmlSystemGetCudaDriverVersion_v2"), MOST_CAPABILITY * 1000)
     version = None if not cuda else f"{cuda // 1000}.{cuda % 1000 // 10}"
     if count is None or None in handles:
         return NvmlAnswer(None, driver, version)
@@ -90,7 +90,7 @@ def _found(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
 
 def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> list[Any]:
     """NVML counts by PCI bus, CUDA by default from the fastest; equal GPUs stay in PCI order."""
-    names = {_ask(nvml, "nvmlDeviceGetName", handle) for handle in handles}
+    names = {ask(nvml, "nvmlDeviceGetName", handle) for handle in handles}
     if environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or len(names) == 1:
         return handles
     return sorted(handles, key=lambda handle: _speed(nvml, handle), reverse=True)
@@ -98,9 +98,9 @@ def _cuda_order(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> li
 
 def _speed(nvml: Any, handle: Any) -> tuple[tuple[int, int], int, int]:
     """An estimate of CUDA's own, unpublished one: capability, then cores, then memory."""
-    capability = _ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle, default=(0, 0))
-    cores = _ask(nvml, "nvmlDeviceGetNumGpuCores", handle, default=0)
-    memory = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
+    capability = ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle, default=(0, 0))
+    cores = ask(nvml, "nvmlDeviceGetNumGpuCores", handle, default=0)
+    memory = ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
     return tuple(capability), cores, 0 if memory is None else memory.total
 
 
@@ -127,35 +127,35 @@ def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterat
 
 
 def _in_mig_mode(nvml: Any, handle: Any) -> bool:
-    return bool(_ask(nvml, "nvmlDeviceGetMigMode", handle, default=(0,))[0])
+    return bool(ask(nvml, "nvmlDeviceGetMigMode", handle, default=(0,))[0])
 
 
 def _slices(nvml: Any, handle: Any, uuid: str) -> Iterator[tuple[Device, Any]]:
     """The MIG slices of a GPU, each with its own handle."""
     if not _in_mig_mode(nvml, handle):
         return
-    for number in range(_ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, default=0)):
-        piece = _ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
-        name = None if piece is None else _text(_ask(nvml, "nvmlDeviceGetUUID", piece))
+    for number in range(ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, default=0)):
+        piece = ask(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
+        name = None if piece is None else _text(ask(nvml, "nvmlDeviceGetUUID", piece))
         if name:
-            gi = _ask(nvml, "nvmlDeviceGetGpuInstanceId", piece)
-            ci = _ask(nvml, "nvmlDeviceGetComputeInstanceId", piece)
+            gi = ask(nvml, "nvmlDeviceGetGpuInstanceId", piece)
+            ci = ask(nvml, "nvmlDeviceGetComputeInstanceId", piece)
             yield Device(name, uuid, f"MIG-{uuid}/{gi}/{ci}"), piece
 
 
 def _gpu(nvml: Any, handle: Any, index: int, uuid: str, mig: bool) -> Gpu:
-    memory = _ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
+    memory = ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
     return Gpu(
         index=index,
         uuid=uuid.partition(TWIN)[0] if uuid.startswith(("GPU-", "MIG-")) else None,
-        name=_text(_ask(nvml, "nvmlDeviceGetName", handle)),
+        name=_text(ask(nvml, "nvmlDeviceGetName", handle)),
         compute_capability=_capability(nvml, handle),
         memory_bytes=None if memory is None else _number(memory.total, MOST_BYTES),
         free_bytes=None if memory is None else _number(memory.free, MOST_BYTES),
         mig=mig,
-        vgpu=_is_vgpu(_ask(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
-        display=_is_on(_ask(nvml, "nvmlDeviceGetDisplayActive", handle)),
-        compute_mode=COMPUTE_MODES.get(_ask(nvml, "nvmlDeviceGetComputeMode", handle)),
+        vgpu=_is_vgpu(ask(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
+        display=_is_on(ask(nvml, "nvmlDeviceGetDisplayActive", handle)),
+        compute_mode=COMPUTE_MODES.get(ask(nvml, "nvmlDeviceGetComputeMode", handle)),
     )
 
 
@@ -168,18 +168,18 @@ def _is_on(state: int | None) -> bool | None:
 
 
 def _capability(nvml: Any, handle: Any) -> str | None:
-    found = _ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+    found = ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
     parts = None if found is None else [_number(part, MOST_CAPABILITY) for part in found]
     return None if parts is None or None in parts else f"{parts[0]}.{parts[1]}"
 
 
 def _uuid(nvml: Any, handle: Any, number: int) -> str:
-    return _text(_ask(nvml, "nvmlDeviceGetUUID", handle)) or f"unknown-{number}"
+    return _text(ask(nvml, "nvmlDeviceGetUUID", handle)) or f"unknown-{number}"
 
 
 def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
     """The GPUs that each reaches by NVLink, directly or through a switch; None where it could not be learned."""
-    buses = {_bus(_ask(nvml, "nvmlDeviceGetPciInfo", h)): uuid for uuid, h in handles.items()}
+    buses = {_bus(ask(nvml, "nvmlDeviceGetPciInfo", h)): uuid for uuid, h in handles.items()}
     buses.pop(None, None)
     ends = {uuid: _remote_ends(nvml, handle) for uuid, handle in handles.items()}
     switched = {uuid for uuid, found in ends.items() if found and SWITCH in found}
@@ -197,13 +197,13 @@ def _links(nvml: Any, handles: dict[str, Any]) -> dict[str, set[str] | None]:
 def _remote_ends(nvml: Any, handle: Any) -> set[str | Bus | None] | None:
     ends: set[str | Bus | None] = set()
     for link in range(NVLINKS):
-        state = _ask(nvml, "nvmlDeviceGetNvLinkState", handle, link, default=_FAILED)
+        state = ask(nvml, "nvmlDeviceGetNvLinkState", handle, link, default=_FAILED)
         if state is _FAILED and link == 0:
-            return set() if _ask(nvml, "nvmlDeviceGetName", handle) else None
+            return set() if ask(nvml, "nvmlDeviceGetName", handle) else None
         if state in (_FAILED, 0):
             continue
-        kind = _ask(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
-        remote = _ask(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
+        kind = ask(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
+        remote = ask(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
         ends.add(SWITCH if kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", 2) else _bus(remote))
     return ends
 
@@ -224,7 +224,7 @@ def _number(value: Any, most: int) -> int | None:
     return value if isinstance(value, int) and 0 <= value <= most else None
 
 
-def _ask(nvml: Any, function: str, *arguments: Any, default: Any = None) -> Any:
+def ask(nvml: Any, function: str, *arguments: Any, default: Any = None) -> Any:
     """NVML's answer; ``default`` where it has none: a driver may lack any function, and fail in any way."""
     try:
         return getattr(nvml, function)(*arguments)

@@ -14,6 +14,7 @@ from .apply import changed_options, former_options
 from .detect import detect_machine, machine_file
 from .looked_up import named_by_layers
 from .marker import MARKER, follow, state_text
+from .packages import entries_of
 from .phase import live_config, phase
 
 TYPE_CHECKING = False
@@ -96,10 +97,7 @@ def cuda_folders(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _has_cuda(folder: str) -> bool:
-    try:
-        return any(entry.startswith(CUDA_LIBRARIES) for entry in os.listdir(folder))
-    except OSError:
-        return False
+    return any(entry.startswith(CUDA_LIBRARIES) for entry in entries_of(folder))
 
 
 def relevant(observation: Observation, decisions: Iterable[Decision]) -> dict[str, str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from ..knowledge.compared import severity_of
 from ..planning.xla_flags.grammar import scan, scan_file_text
 from .gpus import find_gpus
 from .observe import flag_file
 from .packages import installed_versions
-from .phase import option_as_text
+from .phase import live_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,9 +54,7 @@ def _flags(text: str) -> dict[str, str]:
 
 
 def _options() -> dict[str, str]:
-    config = getattr(sys.modules.get("jax"), "config", None)
-    values = {} if config is None else {name: option_as_text(value) for name, value in dict(config.values).items()}
-    return {name: repr(value) for name, value in values.items() if type(value) in PLAIN}
+    return {name: repr(value) for name, value in (live_values() or {}).items() if type(value) in PLAIN}
 
 
 def _versions(driver: str | None) -> dict[str, str]:

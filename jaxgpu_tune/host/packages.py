@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from ..model import NOTHING
 from ..values import Value
 
-__all__ = ["Installed", "installed_versions"]
+__all__ = ["Installed", "entries_of", "installed_versions"]
 
 ENDINGS = (".dist-info", ".egg-info")
 VERSION_LINE = r"(?m)^_(release_version|version)\s*(?::\s*[\w |]+)?=\s*['\"](\d[^'\"]*)['\"]"
@@ -77,7 +77,7 @@ def _imported(folders: Mapping[str, Mapping[str, list[str]]], package: str) -> s
 def _conda_cuda(places: list[str]) -> str:
     """The CUDA inside conda's jaxlib, which needs no plugin, as the local part of a version: ``+cuda126``, or empty."""
     for place in places:
-        for entry in _entries(os.path.join(place, *[os.pardir] * 3, "conda-meta")):
+        for entry in entries_of(os.path.join(place, *[os.pardir] * 3, "conda-meta")):
             found = re.match(r"jaxlib-[^-]+-(cuda\d+)", entry)
             if found:
                 return f"+{found[1]}"
@@ -97,7 +97,7 @@ def _nccl(found: Mapping[str, str]) -> str | None:
 
 def _metadata(folder: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for entry in sorted(_entries(folder)):
+    for entry in sorted(entries_of(folder)):
         if entry.endswith(ENDINGS) and entry.lower().startswith(WANTED):
             name, version = _named(entry.rpartition(".")[0].split("-"))
             if version:
@@ -112,7 +112,8 @@ def _named(parts: list[str]) -> tuple[str, str]:
     return name.lower(), "".join(parts[at : at + 1]).replace("_", "+")
 
 
-def _entries(folder: str) -> list[str]:
+def entries_of(folder: str) -> list[str]:
+    """The names in a folder; none where it cannot be read."""
     try:
         return os.listdir(folder)
     except (OSError, ValueError):

@@ -14,7 +14,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["MISSING", "Joined", "joined_job", "live_config", "option_as_text", "option_value", "phase", "users_of_jax"]
+__all__ = [
+    "MISSING",
+    "Joined",
+    "joined_job",
+    "live_config",
+    "live_options",
+    "live_values",
+    "option_as_text",
+    "option_value",
+    "phase",
+    "users_of_jax",
+]
 
 BRIDGE, DISTRIBUTED = "jax._src.xla_bridge", "jax._src.distributed"
 OWN = frozenset({"jax", "jaxlib", "jax_plugins", "jaxgpu_tune", "__main__", "__mp_main__"})
@@ -59,7 +70,7 @@ def live_config(jax: str | None, former: Mapping[str, Any] = NOTHING) -> dict[st
 
     ``former``: what options were that this library has set since.
     """
-    values = _values()
+    values = live_values()
     if values is None:
         return None
     values |= former
@@ -73,8 +84,14 @@ def live_config(jax: str | None, former: Mapping[str, Any] = NOTHING) -> dict[st
     }
 
 
-def _values() -> dict[str, Any] | None:
-    config = getattr(sys.modules.get("jax"), "config", None)
+def live_options() -> Any:
+    """jax.config; None where jax is not imported."""
+    return getattr(sys.modules.get("jax"), "config", None)
+
+
+def live_values() -> dict[str, Any] | None:
+    """Each option of jax.config with its value, plain; None where jax is not imported."""
+    config = live_options()
     return None if config is None else {name: option_as_text(value) for name, value in dict(config.values).items()}
 
 

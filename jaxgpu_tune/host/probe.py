@@ -18,7 +18,7 @@ from ..model import Finding
 from ..planning.xla_flags.grammar import scan
 from ..values import Value
 from . import probe_cache as cache
-from .packages import installed_versions
+from .packages import entries_of, installed_versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _plugins() -> dict[str, str]:
     out = {name: "" for name in installed_versions().plugins if name.startswith("jax-cuda") and name.endswith("-pjrt")}
     for folder in reversed(sys.path):
         root = os.path.join(os.path.abspath(folder), "jax_plugins")
-        for entry in _entries(root):
+        for entry in sorted(entries_of(root)):
             path = os.path.join(root, entry, LIBRARY)
             if os.path.exists(path):
                 out[f"jax-{entry.removeprefix('xla_')}-pjrt"] = path
@@ -169,7 +169,7 @@ def _builds(plugins: Mapping[str, str]) -> list[list[Any]]:
     """Path, size and time of every shared object that is asked; nothing if jaxlib's cannot be told, so that nothing is kept."""
     folders = (os.path.join(os.path.abspath(folder), "jaxlib") for folder in sys.path)
     jaxlib = next((folder for folder in folders if os.path.exists(os.path.join(folder, "__init__.py"))), "")
-    paths = [os.path.join(jaxlib, entry) for entry in _entries(jaxlib) if entry.endswith(".so")]
+    paths = [os.path.join(jaxlib, entry) for entry in sorted(entries_of(jaxlib)) if entry.endswith(".so")]
     if not paths:
         return []
     return [_build(path) for path in [*paths, *plugins.values()] if path]
@@ -186,13 +186,6 @@ def _build(path: str) -> list[Any]:
 def _versions() -> dict[str, str | None]:
     found = installed_versions()
     return {"jaxlib": found.jaxlib, **found.plugins}
-
-
-def _entries(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder)) if folder else []
-    except OSError:
-        return []
 
 
 def _failed(why: str) -> ProbeFailed:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-
-from .kept_file import is_regular, read_kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ __all__ = ["Question", "alone", "keep_answer", "kept_answer"]
 FORM = 1
 MOST = 1 << 20
 """Bytes of the largest answer; one about all flags of a release takes a hundredth of that."""
-LOCK_FLAGS = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+WARY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Of what somebody else may have put there: no link is followed, and no writer of a pipe is waited for."""
 PAUSE = 0.05  # seconds between two looks at what another process is doing
 
 
@@ -37,12 +37,26 @@ def kept_answer(question: Question) -> Any:
     if path is None:
         return None
     try:
-        kept = json.loads(read_kept(path, MOST).decode("utf-8"))
+        kept = json.loads(read_kept(path, MOST))
         if kept["form"] == FORM and kept["question"] == question and kept["digest"] == _digest(kept["answer"]):
             return kept["answer"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
         pass
     return None
+
+
+def read_kept(path: str, most: int) -> bytes:
+    """The content of a regular file of at most ``most`` bytes. Raises OSError for any other."""
+    descriptor = os.open(path, os.O_RDONLY | WARY)
+    with os.fdopen(descriptor, "rb") as file:
+        if not is_regular(descriptor) or os.fstat(descriptor).st_size > most:
+            raise OSError(f"{path} is no regular file of at most {most} bytes")
+        return file.read(most + 1)[:most]
+
+
+def is_regular(descriptor: int) -> bool:
+    """Whether what is open is a file, and no pipe or device."""
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
 def keep_answer(question: Question, answer: Any) -> None:
@@ -81,7 +95,7 @@ def alone(question: Question, deadline: float) -> Iterator[None]:
 def _lock_file(question: Question) -> int | None:
     path = _path(question)
     try:
-        file = None if path is None else os.open(f"{path}.lock", LOCK_FLAGS, 0o600)
+        file = None if path is None else os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | WARY, 0o600)
     except OSError:
         return None
     if file is not None and not is_regular(file):

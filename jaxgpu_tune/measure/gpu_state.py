@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from ..host.gpus import find_gpus
-from ..host.nvml import nvml_library
+from ..host.nvml import ask, nvml_library
 from ..model import Finding
 
 TYPE_CHECKING = False
@@ -24,8 +24,7 @@ SLOWED = {
     0x40: "it is too warm (hardware's limit)",
     0x80: "its power supply brakes it",
 }
-"""NVML's nvmlClocksEventReasons that no program causes by itself; reaching the power cap (0x4) is usual and told apart."""
-POWER_CAP = 0x04
+"""NVML's nvmlClocksEventReasons that no program causes by itself; reaching the power cap (0x4) is usual."""
 PATIENCE, LOOK = 5.0, 0.05
 LITTLE = 64 * 2**20
 """Bytes by which free memory may differ from what was free at first."""
@@ -81,22 +80,17 @@ class GpuState:
             if reasons & bit
         )
 
-    @property
-    def power_capped(self) -> bool:
-        """Whether a GPU reached its power limit, which heavy programs do: faster kernels then lower the clock."""
-        return any(reasons & POWER_CAP for reasons in self._reasons.values())
-
     def _open(self, environ: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
-        if self._ask("nvmlInit", default=False) is False:
+        if ask(self._nvml, "nvmlInit", default=False) is False:
             return
         for gpu in find_gpus(environ).gpus or ():
-            handle = self._ask("nvmlDeviceGetHandleByUUID", (gpu.uuid or "").encode())
+            handle = ask(self._nvml, "nvmlDeviceGetHandleByUUID", (gpu.uuid or "").encode())
             if handle is not None:
                 yield gpu.index, handle
 
     def _memory(self) -> dict[int, int]:
         """Bytes that are free, by GPU."""
-        told = {index: self._ask("nvmlDeviceGetMemoryInfo", handle) for index, handle in self._handles.items()}
+        told = {index: ask(self._nvml, "nvmlDeviceGetMemoryInfo", handle) for index, handle in self._handles.items()}
         return {index: int(one.free) for index, one in told.items() if one is not None}
 
     def _is_less(self) -> bool:
@@ -104,19 +98,14 @@ class GpuState:
         return any(now.get(index, free) < free - LITTLE for index, free in self._free.items())
 
     def _used(self, handle: Any) -> int:
-        rates = self._ask("nvmlDeviceGetUtilizationRates", handle)
+        rates = ask(self._nvml, "nvmlDeviceGetUtilizationRates", handle)
         return 0 if rates is None else int(rates.gpu)
 
     def _slowed(self, handle: Any) -> int:
-        new = self._ask("nvmlDeviceGetCurrentClocksEventReasons", handle)
-        return int(self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", handle, default=0) if new is None else new)
-
-    def _ask(self, function: str, *arguments: Any, default: Any = None) -> Any:
-        """NVML's answer; ``default`` where it has none: a driver may lack any function, and fail in any way."""
-        try:
-            return getattr(self._nvml, function)(*arguments)
-        except Exception:  # noqa: BLE001 - nvidia-ml-py raises its own errors, and ctypes' for a function that is not there
-            return default
+        new = ask(self._nvml, "nvmlDeviceGetCurrentClocksEventReasons", handle)
+        return int(
+            ask(self._nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", handle, default=0) if new is None else new
+        )
 
 
 def _warning(code: str, message: str, hint: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -45,7 +46,7 @@ def test_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCCL_ALGO", "Ring")
     monkeypatch.setenv("SOMETHING", "else")
     values = {"jax_enable_x64": True, "jax_level": SimpleNamespace(_value_=1, value=1, name="HIGH"), "odd": object()}
-    monkeypatch.setitem(own.sys.modules, "jax", SimpleNamespace(config=SimpleNamespace(values=values)))
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(config=SimpleNamespace(values=values)))
     found = own.own_settings()
     assert list(found) == ["host", "flags", "env", "options", "versions", "gpus"]
     assert found["flags"] == {"xla_a": "1"} and found["host"]["name"]

@@ -49,7 +49,6 @@ def test_a_throttled_gpu_is_told_whenever_it_was_seen(old: bool) -> None:
     nvml.reasons = (0, 0)
     state.look()
     assert ["too warm" in finding.message for finding in state.findings()] == [True]
-    assert state.power_capped
 
 
 def test_without_answers_nothing_is_seen() -> None:
@@ -57,7 +56,7 @@ def test_without_answers_nothing_is_seen() -> None:
     for nvml in (object(), SimpleNamespace(nvmlInit=lambda: 1 / 0)):
         state = GpuState({}, nvml)
         state.look()
-        assert state.busy() == state.findings() == () and not state.power_capped
+        assert state.busy() == state.findings() == ()
 
 
 def test_a_run_waits_for_the_memory_of_the_one_before_it_but_not_for_ever() -> None:
