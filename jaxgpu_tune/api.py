@@ -245,6 +245,7 @@ def migrate(xla_flags: str, to: str | None = None) -> Migration:
 
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
     """Everything known of a flag, variable, option or preset, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
+    from .knowledge.real_names import real_name
     from .planning.explain import closest_name, containing, name_alone
     from .planning.explain import explain as explain_name
     from .planning.select import facts_of
@@ -257,7 +258,9 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
     files = preset_files(name_alone(name))
     found = explain_name(name, target, facts_of(machine, request), machine.gpus or (), files)
     if found is None:
-        near, within = closest_name(name, target), containing(name, target)
+        real, near, within = real_name(name), closest_name(name, target), containing(name, target)
+        if real:
+            raise UnknownFlag.of([Finding("unknown-name", "error", f"{name} is {real.what}.", real.instead)])
         listed = f"{', '.join(within[:NAMED])}{f' and {len(within) - NAMED} more' if len(within) > NAMED else ''}"
         hints = (f"Did you mean {near}?" if near else "", f"Names that hold it: {listed}." if within else "")
         hint = " ".join(filter(None, hints))

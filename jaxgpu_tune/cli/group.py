@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +40,8 @@ Completion of commands and options, for bash (zsh and fish alike):
   _JAXGPU_TUNE_COMPLETE=fish_source jaxgpu-tune | source"""
 PROGRAM = "program"
 """The argument of a command that runs another one: it comes last, behind two dashes."""
+SPELLED = {"flags": "--flag", "jax_config": "--config", "env": "--env", "platform": "--platform"}
+"""The option that takes what an argument of ``configure()`` takes."""
 HELP = frozenset(("-h", "--help"))
 LATE = Option(
     "late", "--late", "text", "If the backend has started: raise (default), or apply what can be.", "raise|warn"
@@ -68,16 +70,51 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is named. Raises UsageError with the nearest name and all that there are."""
         if args[0] not in self.names and not ctx.resilient_parsing and not args[0].startswith("-"):
-            from ..wording import did_you_mean
-
-            near = did_you_mean(args[0], self.names)
+            near = _meant(args[0], self.names)
             raise click.UsageError(
                 f"No such command {args[0]!r}; allowed: {', '.join(self.names)}. {near}".strip(), ctx
             )
         return super().resolve_command(ctx, args)
 
 
-class Dashed(click.Command):
+def _meant(word: str, names: Iterable[str]) -> str:
+    """What a word is that is no command here: a preset, a command of another group, a function, a setting; or the nearest command."""
+    from ..knowledge.presets import preset_names
+    from ..knowledge.real_names import real_name
+    from ..wording import did_you_mean
+    from .pgle import COMMANDS as OF_PGLE
+
+    if word in preset_names():
+        return f"It is a preset: jaxgpu-tune plan {word}, or jaxgpu-tune run {word} -- COMMAND..."
+    group = next((prefix for prefix, has in ((" pgle", OF_PGLE), ("", COMMANDS)) if word in has), None)
+    if group is not None:
+        return f"Write jaxgpu-tune{group} {word}."
+    if word in import_module(__name__.partition(".")[0]).__all__ and word.islower():
+        return f"It is a function: call jaxgpu_tune.{word}() in the program."
+    real = real_name(word)
+    return f"It is {real.what}: jaxgpu-tune explain {word}" if real else did_you_mean(word, names)
+
+
+class Told(click.Command):
+    """A setting that is written as if it were an option is told with the option that takes it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Raises NoSuchOption, which says what the name is, or else the nearest option."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as wrong:
+            from ..knowledge.real_names import real_name
+
+            if real := real_name(wrong.option_name):
+                option = SPELLED.get(real.argument, "")
+                value = real.name if real.argument == "platform" else f"{real.name}=VALUE"
+                taken = any(option in one.opts for one in self.params)
+                how = f"Write {option} {value}." if taken else real.instead
+                wrong.message, wrong.possibilities = f"{wrong.message} It is {real.what}. {how}", None
+            raise
+
+
+class Dashed(Told):
     """``[WORDS]… -- COMMAND…``: the words before the dashes are this command's own, those behind them the program to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -129,7 +166,7 @@ def _command(name: str, package: str) -> click.Command:
     arguments = [p for p in module.PARAMETERS if isinstance(p, Argument)]
     dashed = bool(arguments) and arguments[-1].name == PROGRAM and not arguments[0].required
     takes_anything = not dashed and any(p.many and not p.required for p in arguments)
-    return (Dashed if dashed else Words if takes_anything else click.Command)(
+    return (Dashed if dashed else Words if takes_anything else Told)(
         name,
         callback=call,
         params=[_parameter(one) for one in module.PARAMETERS if not (dashed and one.name == PROGRAM)],
@@ -183,7 +220,7 @@ def _magic(preset: str, **given: Any) -> dict[str, Any]:
     return {"preset": preset, **plan_arguments(given)}
 
 
-magic = click.Command(
+magic = Told(
     "jaxgpu_tune",
     callback=_magic,
     params=[_parameter(parameter) for parameter in (*PLAN, LATE)],

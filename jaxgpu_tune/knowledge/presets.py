@@ -46,6 +46,17 @@ LOADS_CODE = (("xla_flag", "xla_gpu_cuda_data_dir"),)
 """Where XLA looks for the programs that it runs (ptxas)."""
 OUR_KINDS = ("maintained", "published")
 USERS_KIND = "user"
+ALSO_CALLED = {
+    **dict.fromkeys(("zero", "zero1", "zero2", "zero3", "zero_3", "fsdp2", "hsdp"), "fsdp"),
+    **dict.fromkeys(("ddp", "dp", "pmap"), "data_parallel"),
+    **dict.fromkeys(("tp", "megatron"), "tensor_parallel"),
+    **dict.fromkeys(("pp", "gpipe", "1f1b"), "pipeline_parallel"),
+    **dict.fromkeys(("inference", "serving", "generation", "generate", "sampling"), "decode"),
+    **dict.fromkeys(("rl", "ppo", "brax", "scan"), "simulation"),
+    **dict.fromkeys(("ode", "nuts", "diffrax", "numpyro"), "while_loop"),
+    "deterministic": "reproducible",
+}
+"""Names that the field has for what a preset is for."""
 
 
 def preset_names() -> tuple[str, ...]:
@@ -185,8 +196,9 @@ def _list_problems(tables: Mapping[str, Any]) -> Iterator[str]:
     extends = tables.get("extends", ())
     for name in _extended(tables) if isinstance(extends, (str, list)) else ():
         if isinstance(name, str) and name not in known:
-            near = "Several are a list of names." if "+" in name else did_you_mean(name, known)
-            yield f"extends = {name!r}: no such preset; the nearest are {', '.join(nearest_presets(name))}. {near}"
+            why, hint = _not_a_preset(name)
+            hint = "Several are a list of names." if "+" in name else hint
+            yield f"extends = {name!r}: no such preset; {why}. {hint}"
 
 
 def _set_problems(table: Mapping[str, Any]) -> Iterator[str]:
@@ -260,10 +272,22 @@ def nearest_presets(name: str) -> list[str]:
 
 
 def _unknown(name: str) -> Finding:
-    known = preset_names()
-    message = f"There is no preset {name!r}; the nearest are {', '.join(nearest_presets(name))} (`jaxgpu-tune presets` lists all {len(known)})."
-    hint = did_you_mean(name, known) or "For a preset of your own, give the path of its TOML file."
-    return Finding("unknown-preset", "error", message, hint)
+    why, hint = _not_a_preset(name)
+    listed = f" (`jaxgpu-tune presets` lists all {len(preset_names())})"
+    return Finding("unknown-preset", "error", f"There is no preset {name!r}; {why}{listed}.", hint)
+
+
+def _not_a_preset(name: str) -> tuple[str, str]:
+    """What a name is instead, or what is most like it; and what to do."""
+    from .real_names import real_name
+
+    meant = ALSO_CALLED.get(name.lower().replace("-", "_"))
+    if meant:
+        return f"{meant!r} is for that here", f"Did you mean {meant!r}?"
+    if real := real_name(name):
+        return f"{name.partition('=')[0]} is {real.what}", real.instead
+    near = did_you_mean(name, preset_names()) or "For a preset of your own, give the path of its TOML file."
+    return f"the nearest are {', '.join(nearest_presets(name))}", near
 
 
 def _bad(path: str, problem: str) -> Finding:

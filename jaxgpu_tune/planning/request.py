@@ -234,8 +234,11 @@ def _fraction(value: Any, processes_per_gpu: Any) -> Iterable[Finding]:
 
 def _unknown(name: str) -> Finding:
     """The finding for an argument that does not exist, with the nearest that does."""
-    near = nearest(name, Arguments.__annotations__)
-    hint = f"Did you mean {near}=?" if near else f"The arguments are: {', '.join(Arguments.__annotations__)}."
+    from ..knowledge.real_names import real_name
+
+    real, near = real_name(name), nearest(name, Arguments.__annotations__)
+    listed = f"The arguments are: {', '.join(Arguments.__annotations__)}."
+    hint = real.sentence if real else f"Did you mean {near}=?" if near else listed
     return Finding("unknown-argument", "error", f"There is no argument {name!r}.", hint)
 
 

@@ -25,6 +25,31 @@ def test_a_misspelt_command_is_told_with_the_nearest_of_its_group() -> None:
         assert "allowed: " in told.output
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("fsdp",), "It is a preset: jaxgpu-tune plan fsdp, or jaxgpu-tune run fsdp -- COMMAND..."),
+        (("record",), "Write jaxgpu-tune pgle record."),
+        (("pgle", "plan"), "Write jaxgpu-tune plan."),
+        (("verify",), "It is a function: call jaxgpu_tune.verify() in the program."),
+        (("xla_gpu_ftz",), "It is an XLA flag: jaxgpu-tune explain xla_gpu_ftz"),
+        (("plan", "--xla_gpu_ftz=1"), "It is an XLA flag. Write --flag xla_gpu_ftz=VALUE."),
+        (
+            ("run", "fsdp", "--jax-enable-x64", "--", "true"),
+            "It is an option of jax. Write --config jax_enable_x64=VALUE.",
+        ),
+        (("plan", "--NCCL_DEBUG=INFO"), "It is a variable of NCCL. Write --env NCCL_DEBUG=VALUE."),
+        (("plan", "--cuda"), "It is a platform of JAX. Write --platform cuda."),
+        (("detect", "--tpu"), "It is JAX's name for Google's TPUs."),
+    ],
+)
+def test_a_real_name_in_the_place_of_a_command_or_an_option_is_told_as_what_it_is(
+    line: tuple[str, ...], said: str
+) -> None:
+    told = call(*line)
+    assert told.exit_code == 2 and said in told.output and "Did you mean" not in told.output
+
+
 def test_a_line_in_a_notebook_is_arguments_of_configure() -> None:
     """Only those that were typed."""
     read = magic.main(["fsdp", "--devices", "8", "--late", "warn"], standalone_mode=False)

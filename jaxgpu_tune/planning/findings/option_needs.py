@@ -210,11 +210,12 @@ def _unexpanded(kind: SettingKind, values: Mapping[str, Any]) -> Iterator[Findin
 def _strange_platforms(values: Mapping[str, Any]) -> Iterator[Finding]:
     listed = {name: value for name, value in values.items() if name.startswith("jax_platform") and value}
     for option, value in listed.items():
+        from ...knowledge.real_names import elsewhere
         from ..settings.platforms import strange_names
 
         names = strange_names(value)
         if names:
             message = f"{option}={value} names {', '.join(names)}, which jax itself does not know: without a plugin that registers it, JAX does not start."
-            yield Finding(
-                "unknown-platform", "warning", message, "jax knows cpu, cuda, rocm, tpu; for NVIDIA's GPUs say cuda."
-            )
+            others = [f"{name} is {real.what}." for name in names if (real := elsewhere(name))]
+            hint = " ".join([*others, "jax knows cpu, cuda, rocm, tpu; for NVIDIA's GPUs say cuda."])
+            yield Finding("unknown-platform", "warning", message, hint)

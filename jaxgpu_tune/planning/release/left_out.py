@@ -54,9 +54,21 @@ def _why_absent(name: str, target: Target) -> str:
     return f"{target.label} has no such flag (it existed in jaxlib {spans})"
 
 
+def _told_as_it_is(name: str) -> str:
+    from ...knowledge.real_names import real_name
+
+    real = real_name(name)
+    return real.sentence if real else ""
+
+
 def _closest_hint(name: str, target: Target) -> str:
+    """The flag that was probably meant. A name that is something is no other one misspelt."""
+    if known.known(name):
+        return "" if name in target.refused else f"`jaxgpu-tune explain {name}` tells what is known of it."
+    if real := _told_as_it_is(name):
+        return real
     near = known.closest_flag(name, target.releases[0])
-    ever = None if known.known(name) else known.closest_ever(name)
+    ever = known.closest_ever(name)
     if ever and target.flag(ever) is None and likeness(name, ever) > likeness(name, near or ""):
         return f"Did you mean --{ever}? {_why_absent(ever, target)[0].upper()}{_why_absent(ever, target)[1:]}: see `jaxgpu-tune explain {ever}`."
     return f"Did you mean --{near}?" if near and near != name else ""
@@ -109,7 +121,7 @@ def no_such_option(wish: Wish, target: Target) -> Outcome:
     told: tuple[Finding, ...] = ()
     if wish.origin != "existing" and release and not options.known(name):
         near = options.closest_option(name, release)
-        hint = f"Did you mean {near}?" if near else ""
+        hint = _told_as_it_is(name) or (f"Did you mean {near}?" if near else "")
         message = f"{name}{_of_file(wish)}: {reason}, nor has any other release."
         if wish.origin == "argument":
             return Outcome(problems=(Problem(Finding("unknown-option", "error", message, hint), BadSetting),))

@@ -204,11 +204,19 @@ def _can_be_profile(path: str, found: Kind | None) -> bool:
     return found == "folder" or (found == "file" and path.endswith(PROFILE_ENDINGS))
 
 
+def _elsewhere(platform: Any, wrong: Finding) -> Finding:
+    """A platform of JAX that is none of ours is told so, not as another one misspelt."""
+    from ...knowledge.real_names import elsewhere
+
+    real = elsewhere(platform)
+    return wrong._replace(hint=f"{platform} is {real.what}. {real.instead}") if real else wrong
+
+
 def platform_settings(platform: Any, problems: list[Finding]) -> Iterable[Setting]:
     if platform is None:
         return
     wrong = choice("platform", platform, ("cpu", "cuda"))
-    problems += wrong
+    problems += [_elsewhere(platform, one) for one in wrong]
     if not wrong:
         yield _asked("jax_config", "jax_platforms", platform, "platform")
 

@@ -39,4 +39,6 @@ def strange_names(text: str) -> tuple[str, ...]:
 
 
 def _near(name: str) -> str | None:
-    return nearest(name.lower(), KNOWN, NEAR)
+    from ...knowledge.real_names import elsewhere
+
+    return None if elsewhere(name) else nearest(name.lower(), KNOWN, NEAR)

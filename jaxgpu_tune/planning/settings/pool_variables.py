@@ -123,7 +123,8 @@ def _check_allocator(value: str, jaxlib: str | None) -> Checked:
         note = "" if name == value.lower() else f"{ALLOCATOR}={value!r} is no allocator's name; {name!r} is used."
         return Checked(name if note else value, note=note)
     problem = f"{ALLOCATOR}={value!r} is no allocator of jaxlib {jaxlib}; {ON_CPU}"
-    return Checked(value, problem, f"Allowed: {', '.join(allowed)}. {did_you_mean(name, allowed)}".rstrip())
+    near = "Other releases have it." if name in facts.allocators(None) else did_you_mean(name, allowed)
+    return Checked(value, problem, f"Allowed: {', '.join(allowed)}. {near}".rstrip())
 
 
 def _check_integer(name: str, value: str) -> Checked:

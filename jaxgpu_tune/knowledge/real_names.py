@@ -1,0 +1,91 @@
+"""Names that mean something in the field, where something else is asked for: no nearest name is ever offered for one."""
+
+from __future__ import annotations
+
+from ..values import Value
+from . import flags, options, variables
+from .families import family_of
+
+__all__ = ["RealName", "elsewhere", "real_name"]
+
+ELSEWHERE = {
+    "tpu": "Google's TPUs",
+    "rocm": "AMD's GPUs",
+    "metal": "Apple's GPUs (jax-metal)",
+    "mps": "Apple's GPUs (jax-mps)",
+    "oneapi": "Intel's GPUs",
+    "sycl": "Intel's GPUs (intel-extension-for-openxla)",
+    "xpu": "Intel's GPUs (intel-extension-for-openxla)",
+    "neuron": "AWS Trainium (jax-neuronx)",
+    "proxy": "devices of another host (pathways-utils)",
+}
+"""Platforms of jax that this library does not set up: jax/_src/xla_bridge.py, and plugins: https://developer.apple.com/metal/jax,
+https://github.com/tillahoffmann/jax-mps, https://github.com/intel/intel-extension-for-openxla,
+https://awsdocs-neuron.readthedocs-hosted.com/en/latest/frameworks/jax, https://github.com/AI-Hypercomputer/pathways-utils."""
+OURS = ("cpu", "cuda", "gpu")
+OF_TPUS = ("xla_tpu_", "xla_jf_", "xla_sc_", "megascale_")
+
+
+class RealName(Value):
+    """What a name is, as the end of a sentence; a sentence on where it belongs; and the argument of ``configure()`` that takes it."""
+
+    what: str
+    instead: str
+    argument: str = ""
+    name: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Both, where the name was told just before."""
+        return f"It is {self.what}. {self.instead}"
+
+
+def elsewhere(platform: object) -> RealName | None:
+    """A platform of jax that is none of NVIDIA's GPUs and not the CPU; None: any other name."""
+    name = str(platform)
+    whose = ELSEWHERE.get(name.lower())
+    if whose is None:
+        return None
+    instead = (
+        f"This library sets up NVIDIA's GPUs; leave it out there, and choose the platform by JAX_PLATFORMS={name}."
+    )
+    return RealName(f"JAX's name for {whose}", instead)
+
+
+def real_name(text: str) -> RealName | None:
+    """What a name is that was given for something else, dashes and a value aside; None: nothing that is known."""
+    name = text.strip().lstrip("-").split("=", 1)[0]
+    if name.lower() in OURS:
+        own = "cpu" if name.lower() == "cpu" else "cuda"
+        return RealName("a platform of JAX", f"Pass platform={own!r}.", "platform", own)
+    return elsewhere(name) or _flag(name) or _option(name) or _variable(name)
+
+
+def _flag(name: str) -> RealName | None:
+    plain = name.replace("-", "_")
+    if flags.known(plain):
+        return _passed("an XLA flag", "flags", plain)
+    if plain.startswith(OF_TPUS):
+        return RealName("a flag for TPUs", "Their runtime reads LIBTPU_INIT_ARGS; here it has no use.")
+    return None
+
+
+def _option(name: str) -> RealName | None:
+    option = name.lower().replace("-", "_")
+    return _passed("an option of jax", "jax_config", option) if options.known(option) else None
+
+
+def _variable(name: str) -> RealName | None:
+    family, program, other = family_of(name), variables.program_of(name), variables.instead_of(name)
+    if other:
+        return RealName("a variable that jaxlib does not read", f"It reads {other}.")
+    if program:
+        return RealName(f"a variable that is read by {program}", "Set it in the environment.")
+    if not variables.is_spelt(name):
+        return None
+    what = f"a variable of {family.owner}" if family else "a variable of NVIDIA's containers"
+    return _passed(what, "env", name) if variables.is_read(name) else RealName(what, "No more is known of it.")
+
+
+def _passed(what: str, argument: str, name: str) -> RealName:
+    return RealName(what, f'Pass {argument}={{"{name}": …}}.', argument, name)

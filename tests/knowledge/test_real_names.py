@@ -1,0 +1,112 @@
+"""A name that means something in the field is told as what it is, wherever another is asked for; no nearest name is offered for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import jaxgpu_tune
+from jaxgpu_tune.knowledge import flags, options, variables
+from jaxgpu_tune.knowledge.presets import ALSO_CALLED, preset_names
+from jaxgpu_tune.knowledge.real_names import ELSEWHERE, OF_TPUS, elsewhere, real_name
+from tests.fleet import machine
+
+H100 = machine(jaxlib="0.11.2")
+PLATFORMS = [*ELSEWHERE, "METAL", "ROCM"]
+FLAG, OPTION, VARIABLE = "xla_gpu_autotune_level", "jax_enable_x64", "NCCL_DEBUG"
+OF_ANOTHER_PLACE = [*PLATFORMS, "xla_tpu_spmd_x", "megascale_y"]
+
+
+def told(call: Callable[[], object]) -> str:
+    """What the error says."""
+    with pytest.raises(jaxgpu_tune.JaxGpuTuneError) as caught:
+        call()
+    return str(caught.value)
+
+
+def plan(preset: str = "auto", **given: Any) -> jaxgpu_tune.Report:
+    """For eight H100."""
+    return jaxgpu_tune.plan(preset, machine=H100, environ={}, **given)
+
+
+PLACES: dict[str, Callable[[str], object]] = {
+    "preset": plan,
+    "joined preset": lambda name: plan(f"fsdp+{name}"),
+    "argument": lambda name: plan(**{name: 1}),
+    "flag": lambda name: plan(flags={name: "1"}),
+    "option": lambda name: plan(jax_config={name: 1}),
+    "explained": jaxgpu_tune.explain,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", [*OF_ANOTHER_PLACE, FLAG, OPTION, VARIABLE])
+def test_a_real_name_in_the_wrong_place_is_told_as_what_it_is(place: str, name: str) -> None:
+    if (place, name) in (("flag", FLAG), ("option", OPTION)) or (place == "explained" and name not in OF_ANOTHER_PLACE):
+        return
+    said, real = told(lambda: PLACES[place](name)), real_name(name)
+    assert real is not None and real.what in said and real.instead in said
+    assert "Did you mean" not in said and "nearest" not in said
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_platform_of_jax_that_is_not_ours_is_told_so(name: str) -> None:
+    said = told(lambda: plan(platform=name))
+    assert "allowed: 'cpu', 'cuda'" in said and ELSEWHERE[name.lower()] in said and "Did you mean" not in said
+    listed = plan(jax_config={"jax_platforms": name})
+    assert all("did you mean" not in finding.message for finding in listed.findings)
+    assert elsewhere("cuda") is elsewhere("cpu") is elsewhere("gpus") is None
+
+
+def test_a_platform_that_is_ours_leads_to_its_argument() -> None:
+    assert "Pass platform='cuda'." in told(lambda: plan("cuda")) and "Pass platform='cpu'." in told(lambda: plan("cpu"))
+
+
+def test_every_flag_option_and_variable_is_known_as_one() -> None:
+    """Of any release, with dashes and a value or without."""
+    for name in flags.names():
+        assert real_name(name).argument == real_name(f"--{name}=1").argument == "flags"  # type: ignore[union-attr]
+    for release in (options.releases()[0], options.releases()[-1]):
+        assert all(real_name(name.upper()).argument == "jax_config" for name in options.names(release))  # type: ignore[union-attr]
+    for names in variables.spellings().values():
+        assert all(real_name(name) is not None for name in names)
+    assert all(real_name(f"{start}anything") is not None for start in OF_TPUS)
+
+
+@pytest.mark.parametrize(
+    "name", ["fspd", "xla_gpu_autotune_levle", "NCCL_DEBUGG", "jax_enable_x46", "memory_fracton", "anything"]
+)
+def test_a_misspelt_name_is_none(name: str) -> None:
+    """So a nearest one may be offered."""
+    assert real_name(name) is None
+
+
+def test_a_flag_of_other_releases_is_not_taken_for_another() -> None:
+    old = plan(flags={"xla_gpu_enable_persistent_temp_buffers": "true"})
+    assert all("Did you mean" not in finding.hint for finding in old.findings)
+    assert any("jaxgpu-tune explain" in finding.hint for finding in old.findings)
+
+
+def test_a_word_of_another_release_is_not_taken_for_another() -> None:
+    """An allocator, an option's value."""
+    old = machine(jaxlib="0.9.2")
+    told_of = told(lambda: jaxgpu_tune.plan("auto", allocator="vmm", machine=old, environ={}))
+    assert "Other releases have it." in told_of and "Did you mean" not in told_of
+    older = machine(jaxlib="0.4.30")
+    precision = {"jax_default_matmul_precision": "BF16_BF16_F32_X9"}
+    assert "Other releases take it." in told(
+        lambda: jaxgpu_tune.plan("auto", jax_config=precision, machine=older, environ={})
+    )
+
+
+@pytest.mark.parametrize("name", ALSO_CALLED)
+def test_what_the_field_calls_a_preset_leads_to_it(name: str) -> None:
+    assert ALSO_CALLED[name] in preset_names() and name not in preset_names()
+    assert f"Did you mean {ALSO_CALLED[name]!r}?" in told(lambda: plan(name))
+
+
+@pytest.mark.parametrize("name", ["NCCL_LL_THRESHOLD", "NCCL_SHARP_DISABLE", "CUDA_INC_PATH", "NCCL_FASTRAK_IFNAME"])
+def test_variables_of_others_are_no_misspelt_ones(name: str) -> None:
+    assert variables.misspelt(name) is None
