@@ -110,7 +110,8 @@ class Told(click.Command):
                 value = real.name if real.argument == "platform" else f"{real.name}=VALUE"
                 taken = any(option in one.opts for one in self.params)
                 how = f"Write {option} {value}." if taken else real.instead
-                wrong.message, wrong.possibilities = f"{wrong.message} It is {real.what}. {how}", None
+                message = f"{wrong.format_message().partition(' Did you mean')[0]} It is {real.what}. {how}"
+                raise click.NoSuchOption(wrong.option_name, message, ctx=ctx) from None
             raise
 
 

@@ -262,7 +262,7 @@ def _refused(spec: OptionSpec, value: Any) -> ValueError:
 def _near(spec: OptionSpec, value: Any) -> str:
     by_lower = {choice.lower(): choice for choice in spec.values or ("true", "false")}
     candidates = list(by_lower) if spec.type in ("enum", "bool") else []
-    if any(value in (change or {}).get("values", ()) for _, change in _data()["options"][spec.name]):
+    if any(value in (change or {}).get("values", ()) for _, change in _data()["options"].get(spec.name, ())):
         return "Other releases take it."
     near = nearest(str(value).lower(), candidates)
     return f"Did you mean {by_lower[near]!r}?" if near else ""
