@@ -17,7 +17,7 @@ from .knowledge.families import acts, launchers
 from .knowledge.variables import is_read
 from .measure.protocol import Arm
 from .model import Finding
-from .planning.request import is_off
+from .planning.request import SWITCH, is_off
 from .planning.xla_flags.grammar import scan
 from .wording import bad_argument
 
@@ -32,7 +32,6 @@ __all__ = ["arms_of", "environ_of", "python_arms"]
 
 NONE, CLEAN = "none", "clean"
 NOTHING = Path(__file__).parent / "measure" / "nothing.toml"
-SWITCH = "JAXGPU_TUNE"
 STAYS = ("xla_force_host_platform_device_count",)
 """Flags that say what the program is, not how it is compiled: "clean" leaves them."""
 STAYING = frozenset(

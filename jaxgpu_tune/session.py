@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from .errors import TooLate
 from .host import apply as writer
 from .host.detect import MACHINE_FILE
-from .host.marker import FLAGS, MARKER, follow, is_pinned, marked_environ, read_state
+from .host.marker import MARKER, follow, is_pinned, marked_environ, read_state
 from .host.observe import observe
 from .host.packages import installed_versions
 from .model import Finding, Machine, Observation, Report
@@ -18,6 +18,7 @@ from .pipeline import plan_here, with_findings
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
 from .planning.request import Request, is_off, make_request
+from .planning.xla_flags.grammar import FLAGS
 from .state import Layer, State
 
 TYPE_CHECKING = False

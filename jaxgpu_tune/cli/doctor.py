@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
+from ..host.marker import MARKER
 from ..model import Finding
 from ..values import jsonable
 from ..wording import bad_argument, by_severity
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-NOT_SHOWN = "JAXGPU_TUNE_STATE"
-"""What this library set is told by what is in force."""
 PARAMETERS = (
     Argument("preset", "[PRESET]", default="auto", completes="preset"),
     Option("start", "--start", "switch", "Let a child process start JAX, and see where it runs (takes GPU memory)."),
@@ -87,7 +86,7 @@ def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) 
     from ..planning.base.secrets import masked
     from ..render.parts import label, machine_facts
 
-    environ = {name: value for name, value in report.inputs["environ"].items() if name != NOT_SHOWN}
+    environ = {name: value for name, value in report.inputs["environ"].items() if name != MARKER}
     told = {
         "ok": exit_code(findings) == 0,
         "findings": jsonable(findings),

@@ -6,6 +6,7 @@ import os
 import sys
 
 from ..model import Finding
+from ..planning.settings.from_arguments import CACHE_OPTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +14,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["FOLDER", "OPTIONS", "cache_folder_findings", "look_anew"]
+__all__ = ["OPTIONS", "cache_folder_findings", "look_anew"]
 
 MODULE = "jax._src.compilation_cache"
-FOLDER = "jax_compilation_cache_dir"
-OPTIONS = (FOLDER, "jax_enable_compilation_cache")
+OPTIONS = (CACHE_OPTION, "jax_enable_compilation_cache")
 
 
 def look_anew() -> None:
@@ -39,7 +39,7 @@ def cache_folder_findings(folder: str | None) -> Iterator[Finding]:
         there = os.path.dirname(there) or os.curdir
     if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK):
         what = "cannot be written to" if os.path.isdir(there) else "is no directory"
-        message = f"{FOLDER}={folder}: {there} {what}, so every program is compiled again."
+        message = f"{CACHE_OPTION}={folder}: {there} {what}, so every program is compiled again."
         yield Finding("cache-unwritable", "warning", message, "Name a directory that this user can write to.")
 
 
@@ -47,5 +47,5 @@ def _address(folder: str) -> Iterator[Finding]:
     from importlib.machinery import PathFinder
 
     if PathFinder.find_spec("etils") is None:
-        message = f"{FOLDER}={folder}: without etils jax takes the address for a directory on this host's disk."
+        message = f"{CACHE_OPTION}={folder}: without etils jax takes the address for a directory on this host's disk."
         yield Finding("cache-address", "warning", message, "pip install 'etils[epath]' (and gcsfs or s3fs for it).")

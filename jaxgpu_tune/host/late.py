@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from ..knowledge.installs import FAULT
 from ..model import Decision, Finding, Report
 from ..planning.release.target import option_of
-from ..planning.xla_flags.grammar import scan
+from ..planning.xla_flags.grammar import FLAGS, scan
 from ..values import Value
 from ..wording import typed_name
 from .apply import former_options, in_notebook
-from .marker import FLAGS, MARKER, touched
+from .marker import MARKER, touched
 from .phase import MISSING, live_options, option_value, users_of_jax
 
 TYPE_CHECKING = False

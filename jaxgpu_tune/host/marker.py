@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from ..model import Finding
-from ..planning.xla_flags.grammar import scan
+from ..planning.xla_flags.grammar import FLAGS, scan
 from ..state import FlagsText, Layer, State
 from ..values import Value
 
@@ -35,7 +35,6 @@ __all__ = [
 ]
 
 MARKER = "JAXGPU_TUNE_STATE"
-FLAGS = "XLA_FLAGS"
 VERSION = 2
 DAMAGED = Finding(
     "damaged-state",

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from ..knowledge.families import acts
 from ..knowledge.pool import neighbours
 from ..model import Decision, Machine, Observation
+from ..planning.findings.option_needs import TORCH
+from ..planning.xla_flags.grammar import BLANKS
 from ..state import State
 from .apply import changed_options, former_options
 from .detect import detect_machine, machine_file
@@ -26,9 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cuda_folders", "flag_file", "observe", "relevant"]
 
-BLANKS = " \t\r\n"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-TORCH = "torch.cuda"
 CUDA_LIBRARIES = ("libcudart.so", "libcublas.so", "libcudnn.so", "libnccl.so", "libcupti.so", "libnvJitLink.so")
 PIPS_OWN = os.path.join("-packages", "nvidia", "")
 

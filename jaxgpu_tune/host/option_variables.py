@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..knowledge import options
-from ..planning.settings.from_arguments import GUARD_OPTIONS
+from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["options_of_variables"]
 
-PREFIX, UMBRELLA = "JAX_", "jax_transfer_guard"
+PREFIX = "JAX_"
 
 
 def options_of_variables(
@@ -32,7 +32,7 @@ def options_of_variables(
 def _named(option: str) -> Iterator[str]:
     """The umbrella of the transfer guards sets the three below it."""
     yield option
-    if option == UMBRELLA:
+    if option == GUARD_UMBRELLA:
         yield from GUARD_OPTIONS
 
 

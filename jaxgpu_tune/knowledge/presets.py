@@ -44,7 +44,6 @@ SET_KEYS = (*KINDS, "value", "reason", "source", "when", "measured")
 ADVICE_KEYS = ("text", "when")
 LOADS_CODE = (("xla_flag", "xla_gpu_cuda_data_dir"),)
 """Where XLA looks for the programs that it runs (ptxas)."""
-OUR_KINDS = ("maintained", "published")
 USERS_KIND = "user"
 ALSO_CALLED = {
     **dict.fromkeys(("zero", "zero1", "zero2", "zero3", "zero_3", "fsdp2", "hsdp"), "fsdp"),

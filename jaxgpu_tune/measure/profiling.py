@@ -19,10 +19,8 @@ from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
 from .watched import DONE, Process, leading, read_processes
 
-__all__ = ["STEPS", "keep", "profile_command", "profile_outcome", "without_graphs"]
+__all__ = ["keep", "profile_command", "profile_outcome", "without_graphs"]
 
-STEPS = 6
-"""Traced by default: the whole ones among them are one fewer."""
 INTERRUPTED = 130
 UNHEARD = ": it said nothing"
 """Said where no output was captured, as the program writes to the terminal itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..planning.xla_flags.grammar import scan
+from ..planning.xla_flags.grammar import FLAGS, scan
 from .toml_text import toml_table, toml_text
 
 TYPE_CHECKING = False
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["comparison_preset"]
-
-FLAGS = "XLA_FLAGS"
 
 
 def comparison_preset(found: Comparison) -> str:

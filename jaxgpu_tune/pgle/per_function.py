@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ..planning.settings.from_arguments import PROFILE_FLAG
 from .binary_form import print_binary
 from .profile_files import read_profile
 
 __all__ = ["OPTION", "with_profile"]
 
 OPTION = "fdo_profile"
-PATH_OPTION = "xla_gpu_pgle_profile_file_or_directory_path"
 
 
 def with_profile(options: dict[str, Any]) -> dict[str, Any]:
@@ -24,8 +24,8 @@ def with_profile(options: dict[str, Any]) -> dict[str, Any]:
 
     Raises BadSetting for a file that XLA could not read.
     """
-    path = options.get(PATH_OPTION)
+    path = options.get(PROFILE_FLAG)
     if not path or os.path.isdir(path):
         return options
-    rest = {name: value for name, value in options.items() if name != PATH_OPTION}
+    rest = {name: value for name, value in options.items() if name != PROFILE_FLAG}
     return {**rest, OPTION: print_binary(read_profile(path))}

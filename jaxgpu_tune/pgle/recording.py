@@ -26,7 +26,6 @@ RECORDING = {
     "xla_gpu_enable_command_buffer": "",
 }
 DAEMONS = ("nv-hostengine", "dcgm-exporter")
-OPTIONS = ("jax_enable_pgle", "jax_compilation_cache_expect_pgle")
 DONE = ("set", "kept", "default")
 
 

@@ -14,18 +14,15 @@ from typing import NamedTuple
 from ..model import Finding
 from ..pgle.cost_profile import communications
 
-__all__ = ["INFO", "Use", "cache_findings", "findings_of", "main_use", "recording_findings", "uses_in"]
+__all__ = ["Use", "cache_findings", "findings_of", "main_use", "recording_findings", "uses_in"]
 
 HEAD = re.compile(r"^(?P<level>[IWEF])\d{4} [\d:.]+\s+(?P<thread>\d+) (?P<file>[\w./-]+):\d+\] (?P<said>.*)$")
-INFO = re.compile(rb"^I\d{4} \d\d:\d\d:\d\d\.\d+ ")
-"""How a line of level INFO begins, by which it can be kept from the user's stderr."""
 USED = re.compile(r"^Found profile(?: for module (?P<module>.+?))?, using profile guided latency estimator")
 FOUND = re.compile(r"^Found (\d+) instructions from the profile")
 MISSING = re.compile(r"^Missing (\d+) instructions from the profile")
 FAILED = re.compile(
     r"^(Tried but failed to parse PGLE proto.*|PGLE profile file does not exist.*|Unable to parse fdo_profile.*)"
 )
-READ = re.compile(r"^Using PGLE profile from (.*)")
 LITTLE = 0.5
 """Of a program of which less was found than this share, the profile is of something else."""
 

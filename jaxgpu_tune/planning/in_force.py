@@ -11,6 +11,7 @@ from ..knowledge.pool import registering_flags
 from ..values import Value
 from ..wording import is_true
 from .base.wish import Wish
+from .settings.from_arguments import PLATFORMS_OPTION
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
 
 TYPE_CHECKING = False
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["InForce", "Settled", "in_force"]
-
-PLATFORMS = "jax_platforms"
 
 
 class Settled(Value):
@@ -64,7 +63,7 @@ def in_force(found: Settled) -> InForce:
     """As the plan has it."""
     pool = found.variables.get(COLLECTIVE_POOL, "").strip()
     return InForce(
-        cpu=_is_cpu(str(found.options.get(PLATFORMS) or found.variables.get(PLATFORMS.upper()) or "")),
+        cpu=_is_cpu(str(found.options.get(PLATFORMS_OPTION) or found.variables.get(PLATFORMS_OPTION.upper()) or "")),
         unified=has_unified_memory({UNIFIED: found.variables.get(UNIFIED)}),
         registers=any(is_true(found.flags.get(name)) for name in registering_flags()),
         collective_bytes=int(pool) * 2**20 if pool.isascii() and pool.isdigit() else 0,

@@ -18,7 +18,7 @@ from .base.wish import Stated, Wish
 from .composing import compose
 from .merging.merge import fields_of
 from .request import NOWHERE, Request, make_request, raise_problems
-from .settings.from_arguments import GUARD_OPTIONS
+from .settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from .settings.pool_variables import FRACTION_NAMES
 
 TYPE_CHECKING = False
@@ -37,7 +37,6 @@ AUTO = "auto"
 SHARES = ("memory_fraction", "processes_per_gpu")
 """Two ways to say one thing."""
 REMEMBERED = (*SHARES, "layer_bytes", "platform", "devices", "unmeasured")
-UMBRELLA = "jax_transfer_guard"
 
 
 def earlier(layer: Layer) -> str:
@@ -187,7 +186,7 @@ def _named(name: str) -> Setting:
 def _fields(setting: Setting, target: Target) -> frozenset[str]:
     """What a setting writes; a variable of an option is the option, and the umbrella of the guards all three of them."""
     name = setting.name.lower() if setting.name.startswith("JAX_") else setting.name
-    if name == UMBRELLA:
+    if name == GUARD_UMBRELLA:
         return frozenset(f"jax_config:{option}" for option in (name, *GUARD_OPTIONS))
     kind: SettingKind = "jax_config" if name.startswith("jax_") else setting.kind
     return fields_of(Wish(kind, name, setting.value, "request", "", ""), target)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from ..host.compilation_cache import FOLDER, cache_folder_findings
+from ..host.compilation_cache import cache_folder_findings
 from ..host.phase import MISSING, option_as_text, option_value
 from ..knowledge import options
+from ..planning.settings.from_arguments import CACHE_OPTION, PLATFORMS_OPTION
 from .flags_read_back import shown_option
 from .verification import Verified
 from .wanted import Wanted
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["verified_option"]
 
-PLATFORMS = "jax_platforms"
 GPU_NAMES = ("cuda", "gpu")
 
 
@@ -56,9 +56,9 @@ def _status(spec: options.OptionSpec, wanted: Any, values: tuple[Any, Any], plat
         return "overwritten", _overwritten(spec, everywhere)
     if here != wanted:
         return "overridden", f"a context manager sets it to {here!r} in this thread"
-    if spec.name == PLATFORMS and wanted and not _runs_on(wanted, platform):
+    if spec.name == PLATFORMS_OPTION and wanted and not _runs_on(wanted, platform):
         return "ignored", f"JAX runs on {platform}: it had started before this was set, or what is listed is not there"
-    unusable = next(cache_folder_findings(wanted), None) if spec.name == FOLDER else None
+    unusable = next(cache_folder_findings(wanted), None) if spec.name == CACHE_OPTION else None
     return ("ignored", unusable.message) if unusable else ("effective", "jax.config holds it")
 
 

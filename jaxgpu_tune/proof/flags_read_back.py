@@ -10,10 +10,11 @@ from ..knowledge.flag_spec import FlagSpec
 from ..knowledge.flag_values import on_top
 from ..planning.release.compile_options import fields_written
 from ..planning.release.target import Target
+from ..planning.xla_flags.grammar import FLAGS
 from ..values import Value
 from ..wording import setting_text
 from .verification import Verified
-from .wanted import FLAGS, Wanted
+from .wanted import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,17 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from ..errors import BadSetting, TooEarly
-from ..host.compilation_cache import FOLDER, cache_folder_findings
+from ..host.compilation_cache import cache_folder_findings
 from ..host.detect import detect_machine
 from ..host.phase import phase
 from ..model import Finding, Machine, Report
 from ..planning.release.target import target_of
-from .config import GPU_NAMES, PLATFORMS, verified_option
+from ..planning.settings.from_arguments import CACHE_OPTION, PLATFORMS_OPTION
+from ..planning.xla_flags.grammar import FLAGS
+from .config import GPU_NAMES, verified_option
 from .flags_read_back import PLATFORM_MISFIT, OptionsReadBack, verified_flag
 from .memory_read_back import allocator_numbers
 from .variables_read_back import Signs, verified_variable
 from .verification import PROVEN, Verification, Verified
-from .wanted import FLAGS, Wanted, applied_here, flag_values, left_by_parent
+from .wanted import Wanted, applied_here, flag_values, left_by_parent
 from .xla_options import jax_options, parsed_options, plugin_options
 
 TYPE_CHECKING = False
@@ -128,14 +130,14 @@ def _findings(items: Iterable[Verified], stray: bool) -> Iterator[Finding]:
 
 def _hint(item: Verified) -> str:
     """What to do; for a cache's folder that cannot be used, as the plan says it."""
-    unusable = cache_folder_findings(item.value) if item.name == FOLDER else ()
+    unusable = cache_folder_findings(item.value) if item.name == CACHE_OPTION else ()
     return next((f.hint for f in unusable if f.message == item.why), HINTS[item.status])
 
 
 def _is_for_gpus(machine: Machine) -> bool:
     """Whether JAX is meant to compute on GPUs here: it is asked to, or they or their plugin are there and the CPU is not asked for."""
     config = sys.modules["jax"].config
-    listed = (getattr(config, PLATFORMS, None) or getattr(config, "jax_platform_name", None) or "").split(",")
+    listed = (getattr(config, PLATFORMS_OPTION, None) or getattr(config, "jax_platform_name", None) or "").split(",")
     asked = any(name.strip() in GPU_NAMES for name in listed)
     plugin = any(name.startswith(PLUGIN) for name in machine.plugins or ())
     return listed[0] != "cpu" and bool(asked or plugin or machine.gpus)

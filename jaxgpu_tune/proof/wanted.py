@@ -8,12 +8,11 @@ from ..host.apply import last_applied
 from ..host.marker import touched
 from ..knowledge import options
 from ..model import Machine, Report, SettingKind
-from ..planning.xla_flags.grammar import scan
+from ..planning.xla_flags.grammar import FLAGS, scan
 from ..values import Value
 
-__all__ = ["FLAGS", "Wanted", "applied_here", "flag_values", "left_by_parent"]
+__all__ = ["Wanted", "applied_here", "flag_values", "left_by_parent"]
 
-FLAGS = "XLA_FLAGS"
 HELD = ("set", "kept", "merged", "removed", "late")
 
 

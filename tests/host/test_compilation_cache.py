@@ -10,12 +10,13 @@ import pytest
 
 from jaxgpu_tune.host import compilation_cache as cache
 from jaxgpu_tune.knowledge.options import option
+from jaxgpu_tune.planning.settings.from_arguments import CACHE_OPTION
 
 
 def test_the_names_are_jaxs() -> None:
     """Of its options, and of the module that settles them."""
     assert all(option(name, None) for name in cache.OPTIONS)
-    assert cache.FOLDER in cache.OPTIONS and len(set(cache.OPTIONS)) == 2
+    assert CACHE_OPTION in cache.OPTIONS and len(set(cache.OPTIONS)) == 2
     jax = importlib.util.find_spec("jax")
     assert jax is not None and jax.origin is not None
     module = Path(jax.origin).parent.joinpath(*cache.MODULE.split(".")[1:]).with_suffix(".py").read_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.pgle.words import INFO, Use, cache_findings, findings_of, main_use, recording_findings, uses_in
+from jaxgpu_tune.pgle.words import Use, cache_findings, findings_of, main_use, recording_findings, uses_in
 
 LOG = (Path(__file__).parent / "files" / "fsdp_missing.log").read_text().splitlines()
 HEAD = "I1128 21:46:04.400022   13661 gpu_hlo_schedule.cc:"
@@ -93,10 +93,6 @@ def test_threads_of_the_compiler_do_not_mix() -> None:
 )
 def test_what_speaks_against_it(lines: list[str], told: list[str]) -> None:
     assert codes(lines) == told
-
-
-def test_lines_that_jax_hides_by_default_are_known() -> None:
-    assert INFO.match(READ.encode()) and not INFO.match(SOME[0].encode()) and not INFO.match(b"I128 steps")
 
 
 def test_what_jax_says_of_its_cache() -> None:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 
 from ...model import Finding
+from ...planning.settings.from_arguments import PGLE_OPTION
 from ..output import FOUND, say, tell
 from ..parameters import JSON, Option
 from .convert import PERCENTILE
@@ -36,7 +37,6 @@ EXAMPLES = (
     ("jaxgpu-tune pgle record --to model.pb --preset fsdp -- python train.py", "a profile for XLA, in a file"),
     ("jaxgpu-tune pgle record --preset fsdp -- python train.py", "JAX's own: optimized executables in a cache"),
 )
-ENABLE = "jax_enable_pgle"
 
 
 def command(target: str | None, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
@@ -63,7 +63,7 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     plain, base = plan_of(given)
     folder = new_folder(root_of(store))
     report, environ = plan_of(given, pgle="auto", compilation_cache=folder)
-    found = (*refusals(report, ENABLE), *obstacles(base), *report.findings)
+    found = (*refusals(report, PGLE_OPTION), *obstacles(base), *report.findings)
     tell(found)
     refuse(found)
     heard = run_heard(program, environ)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ...model import Finding, Report
+from ...planning.settings.from_arguments import CACHE_OPTION, EXPECT_OPTION
 from ...wording import bad_argument
 from ..output import tell
 from ..parameters import JSON, Argument
@@ -26,7 +27,6 @@ EXAMPLES = (
     ("jaxgpu-tune pgle use model.pb --preset fsdp -- python train.py", "compile with a profile"),
     ("jaxgpu-tune pgle use -- nsys profile python train.py", "run what `pgle record -- python train.py` optimized"),
 )
-EXPECT, CACHE_OPTION = "jax_compilation_cache_expect_pgle", "jax_compilation_cache_dir"
 
 
 def command(file: str | None, program: tuple[str, ...], store: str | None, as_json: bool, **given: Any) -> int:
@@ -89,7 +89,7 @@ def _with_cache(program: tuple[str, ...], store: str | None, as_json: bool, give
         raise AssertionError
     report, environ = plan_of(given, pgle="expect", compilation_cache=found.folder)
     tell(report.findings)
-    refuse((*refusals(report, EXPECT), *report.findings))
+    refuse((*refusals(report, EXPECT_OPTION), *report.findings))
     heard = run_heard(program, environ)
     told(cache_findings(heard.lines), as_json=as_json, folder=str(found.folder), lines=heard.lines)
     return heard.code

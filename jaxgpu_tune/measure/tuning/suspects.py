@@ -9,13 +9,11 @@ from ...errors import BadSetting
 from ...knowledge.flags import flag, resolve
 from ...model import Finding, Setting
 from ...planning.release.changes import flag_changes
-from ...planning.xla_flags.grammar import quote, scan
+from ...planning.xla_flags.grammar import FLAGS, quote, scan
 from ..search.trials import NOTHING, Atom, Config
 from .space import Space, candidate_of, space_of
 
 __all__ = ["Suspects", "of_flags", "of_preset", "of_upgrade"]
-
-FLAGS = "XLA_FLAGS"
 
 
 class Suspects(NamedTuple):

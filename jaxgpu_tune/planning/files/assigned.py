@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from .mapped import FLAGS, Mapped, Site, as_it_stands, as_json
+from ..xla_flags.grammar import FLAGS
+from .mapped import Mapped, Site, as_it_stands, as_json
 from .shell import shell_sites
 
 __all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...model import Finding, Migration, Severity
 from ...values import Value
-from ..xla_flags.grammar import Token
+from ..xla_flags.grammar import FLAGS, Token
 from .file_kinds import sites_of
-from .mapped import FLAGS, HOLE, Site, joined_text, line_of
+from .mapped import HOLE, Site, joined_text, line_of
 from .rewrite import Change, rewrite, tokens_of
 from .variables_set import SetHere, variables_set
 

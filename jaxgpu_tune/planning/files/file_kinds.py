@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from .mapped import FLAGS, Site
+from ..xla_flags.grammar import FLAGS
+from .mapped import Site
 
 __all__ = ["KINDS", "file_kind", "sites_of"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .mapped import FLAGS, Mapped, Site, as_it_stands
+from ..xla_flags.grammar import FLAGS
+from .mapped import Mapped, Site, as_it_stands
 from .shell import QUOTES, shell_sites
 
 __all__ = ["makefile_sites"]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from ...values import Value
 
 __all__ = [
-    "FLAGS",
     "HOLE",
     "Edit",
     "Encoder",
@@ -22,8 +21,6 @@ __all__ = [
     "line_of",
 ]
 
-FLAGS = "XLA_FLAGS"
-"""The variable that is looked for where no other is named."""
 HOLE = "\ue000"
 """Stands for a part that is known only when the program runs."""
 

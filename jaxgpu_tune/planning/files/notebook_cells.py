@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from .mapped import FLAGS, Mapped, Placed, Site, as_it_stands, as_json
+from ..xla_flags.grammar import FLAGS
+from .mapped import Mapped, Placed, Site, as_it_stands, as_json
 from .python import python_sites
 from .shell import shell_sites
 

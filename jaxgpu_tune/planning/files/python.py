@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate
 
+from ..xla_flags.grammar import FLAGS
 from .literals import literals
-from .mapped import FLAGS, Mapped, Site, as_it_stands
+from .mapped import Mapped, Site, as_it_stands
 
 __all__ = ["python_sites"]
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from shlex import quote
 
-from .mapped import FLAGS, HOLE, Encoder, Mapped, Placed, Site, as_it_stands
+from ..xla_flags.grammar import FLAGS
+from .mapped import HOLE, Encoder, Mapped, Placed, Site, as_it_stands
 
 __all__ = ["QUOTES", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
 

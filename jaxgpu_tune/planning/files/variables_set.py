@@ -6,8 +6,9 @@ import re
 
 from ...values import Value
 from ..merging.inherit import is_judged, is_looked_at
+from ..xla_flags.grammar import FLAGS
 from .file_kinds import sites_of
-from .mapped import FLAGS, HOLE, Site, joined_text
+from .mapped import HOLE, Site, joined_text
 
 __all__ = ["SetHere", "variables_set"]
 

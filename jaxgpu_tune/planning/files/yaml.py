@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .mapped import FLAGS, Mapped, Placed, Site, as_it_stands, as_json
+from ..xla_flags.grammar import FLAGS
+from .mapped import Mapped, Placed, Site, as_it_stands, as_json
 from .shell import shell_sites
 
 __all__ = ["yaml_sites"]

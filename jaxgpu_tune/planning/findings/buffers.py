@@ -9,12 +9,13 @@ from ...model import Finding, Machine
 from ...wording import is_true
 from ..base.conditions import Facts
 from ..in_force import Settled
+from ..settings.pool_variables import COLLECTIVE_POOL
 
 __all__ = ["check_buffers"]
 
 USER, NVLS = "xla_gpu_enable_nccl_user_buffers", "NCCL_NVLS_ENABLE"
 SYMMETRIC = ("xla_gpu_experimental_enable_nccl_symmetric_buffers", "xla_enable_nccl_symmetric_buffers_for_collectives")
-POOL, POOL_UNTIL = "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB", "<0.11.0"
+POOL_UNTIL = "<0.11.0"
 """From 0.11.0 on one pool serves both kinds of memory."""
 NVLS_BUFFERS_SINCE, WINDOWS_SINCE = "2.19", "2.27"
 """NCCL's user guide: registration of user buffers for NVLink SHARP; ncclCommWindowRegister."""
@@ -39,9 +40,9 @@ def check_buffers(found: Settled, machine: Machine, facts: Facts) -> Iterator[Fi
 
 
 def _for_user_buffers(values: dict[str, str], machine: Machine) -> Iterator[Finding]:
-    if machine.jaxlib and matches(POOL_UNTIL, machine.jaxlib) and values.get(POOL, "").strip() in ("", "0"):
+    if machine.jaxlib and matches(POOL_UNTIL, machine.jaxlib) and values.get(COLLECTIVE_POOL, "").strip() in ("", "0"):
         message = f"{USER} takes its buffers from a second pool before jaxlib 0.11.0, which nothing has sized."
-        hint = f"Set {POOL} (MiB, a multiple of 512), and lower the memory fraction by as much."
+        hint = f"Set {COLLECTIVE_POOL} (MiB, a multiple of 512), and lower the memory fraction by as much."
         yield Finding("buffers-without-pool", "warning", message, hint)
 
 

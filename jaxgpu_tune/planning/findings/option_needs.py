@@ -15,7 +15,7 @@ from ..base.secrets import shown_value
 from ..base.wish import Outcome, Problem, Wish, together
 from ..in_force import Settled
 from ..merging.merge import RANKS, shown
-from ..settings.from_arguments import CACHE_OPTION, GUARD_OPTIONS
+from ..settings.from_arguments import CACHE_OPTION, EXPECT_OPTION, GUARD_OPTIONS, PGLE_OPTION
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["check_options", "companions", "refused_here"]
 
 THRESHOLD, XLA_CACHES = "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_enable_xla_caches"
-PGLE, EXPECT = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
 SCHEDULER, SCHEDULER_BY_HAND = "xla_gpu_enable_latency_hiding_scheduler", ">=0.4.31,<0.5.1"
 LOSES_COSTS = "<0.4.31"
 """Tried: aggregate_profiled_instructions() of 0.4.29 and 0.4.30 returns names without costs, and not all of them."""
@@ -54,7 +53,12 @@ UNEXPANDED = r"^~[\w.-]*(/|$)|\$\{?[A-Za-z_]"
 def companions(settings: Iterable[Setting], jax: str | None = None) -> Iterator[Setting]:
     """What a directory for the compilation cache, and AutoPGLE, need to be of use; whatever is set already beats it."""
     for setting in settings:
-        if setting.name == PGLE and setting.value is True and jax is not None and matches(SCHEDULER_BY_HAND, jax):
+        if (
+            setting.name == PGLE_OPTION
+            and setting.value is True
+            and jax is not None
+            and matches(SCHEDULER_BY_HAND, jax)
+        ):
             reason = f"without it jax {jax} profiles and compiles again, but nothing reads the profile"
             yield Setting("xla_flag", SCHEDULER, "true", reason, setting.source)
         if setting.argument != "compilation_cache" or not setting.value:
@@ -90,7 +94,7 @@ def refused_here(wishes: tuple[Wish, ...], facts: Facts, observation: Observatio
 
 def _left_of(wish: Wish, against: Against) -> Outcome:
     own = wish.origin != "existing"
-    if against.profiles and wish.name == PGLE and wish.value is True:
+    if against.profiles and wish.name == PGLE_OPTION and wish.value is True:
         return _refused(wish, "pgle-refused", against.profiles, PGLE_HINT)
     if against.guard and wish.name in GUARD_OPTIONS and wish.value in STRICT_GUARDS:
         return _refused(wish, "guard-refused", against.guard, 'Use "log" together with it.')
@@ -189,8 +193,8 @@ def check_options(found: Settled) -> Iterator[Finding]:
     yield from _unexpanded("jax_config", values)
     yield from _strange_platforms(values)
     folder = values.get(CACHE_OPTION)
-    if values.get(EXPECT) is True and not folder:
-        message = f"{EXPECT} is on without {CACHE_OPTION}: there is no cache to find the optimized programs in."
+    if values.get(EXPECT_OPTION) is True and not folder:
+        message = f"{EXPECT_OPTION} is on without {CACHE_OPTION}: there is no cache to find the optimized programs in."
         yield Finding("pgle-needs-cache", "error", message, "Pass compilation_cache= with the profile run's directory.")
     if not isinstance(folder, str):
         return

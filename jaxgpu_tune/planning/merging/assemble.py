@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from ...model import Decision, Finding
 from ..base.wish import Outcome, Repaired, Wish
 from ..release.target import option_of
-from ..settings.from_arguments import GUARD_OPTIONS
-from ..xla_flags.grammar import quote
+from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
+from ..xla_flags.grammar import FLAGS, quote
+from .merge import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["by_variable", "carried", "environ_changes", "flags_text", "option_values", "ordered"]
 
-FLAGS = "XLA_FLAGS"
-GUARD_VARIABLE = "JAX_TRANSFER_GUARD"
-KINDS = ("xla_flag", "env", "jax_config")
 ALONE = "option-without-variable"
 NOT_CARRIED = "no variable carries it into a process that imports jax later"
 
@@ -76,7 +74,7 @@ def environ_changes(
 def _umbrella(changed: Mapping[str, Any]) -> dict[str, str | None]:
     """The three transfer guards as a variable: the umbrella's, since jax overwrites theirs with it when it is imported."""
     levels = {changed.get(name) for name in GUARD_OPTIONS}
-    return {GUARD_VARIABLE: levels.pop()} if len(levels) == 1 and None not in levels else {}
+    return {GUARD_UMBRELLA.upper(): levels.pop()} if len(levels) == 1 and None not in levels else {}
 
 
 def by_variable(values: Mapping[str, Any], jax: str | None) -> frozenset[str]:

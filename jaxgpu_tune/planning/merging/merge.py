@@ -13,7 +13,7 @@ from ...model import Decision, Finding
 from ...wording import written
 from ..base.wish import YIELDS, Outcome, Wish, together
 from ..release.target import Target, same
-from ..settings.from_arguments import GUARD_OPTIONS
+from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from ..settings.pool_variables import FRACTION_NAMES
 from ..xla_flags.grammar import quote
 
@@ -28,7 +28,6 @@ GIVEN = ("existing", "request")
 KINDS = ("xla_flag", "env", "jax_config")
 SCHEDULERS = "CUDA_VISIBLE_DEVICES"
 """Which GPUs are this process's own is never ours to overwrite."""
-UMBRELLA = "jax_transfer_guard"
 
 
 def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Outcome:
@@ -108,13 +107,14 @@ def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
     """An inherited JAX_TRANSFER_GUARD that all three of ours take the place of becomes three of them, and goes."""
     ours = {wish.name for wish in wishes if wish.name in GUARD_OPTIONS and wish.origin != "existing"}
     for wish in wishes:
-        if len(ours) < len(GUARD_OPTIONS) or wish.name != UMBRELLA:
+        if len(ours) < len(GUARD_OPTIONS) or wish.name != GUARD_UMBRELLA:
             yield wish
             continue
         yield from (
-            wish._replace(name=option, reason=f"part of {UMBRELLA.upper()}, which is set") for option in GUARD_OPTIONS
+            wish._replace(name=option, reason=f"part of {GUARD_UMBRELLA.upper()}, which is set")
+            for option in GUARD_OPTIONS
         )
-        yield Wish("jax_config", UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
+        yield Wish("jax_config", GUARD_UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
         yield wish
 
 

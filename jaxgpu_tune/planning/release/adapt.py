@@ -12,7 +12,7 @@ from ...errors import BadSetting
 from ...model import Finding, Origin, Setting
 from ...wording import written
 from ..base.wish import Outcome, Problem, Wish, together, wish_of
-from ..settings.from_arguments import BUILD_DEFAULT, GUARD_OPTIONS
+from ..settings.from_arguments import BUILD_DEFAULT, GUARD_OPTIONS, GUARD_UMBRELLA
 from .left_out import no_such_flag, no_such_option, refused, undefined, unreadable
 from .target import Target, option_of
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["adapt", "adapted", "mistakes"]
 
-GUARD_UMBRELLA = "jax_transfer_guard"
 MAX_TRANSLATIONS = 4
 OF_NO_RELEASE = ("unknown-flag", "bad-flag-value", "unknown-option")
 

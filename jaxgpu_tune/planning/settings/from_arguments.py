@@ -24,7 +24,12 @@ __all__ = [
     "CACHE_OPTION",
     "CUDA_GRAPHS_FLAG",
     "DATA_DIR",
+    "EXPECT_OPTION",
     "GUARD_OPTIONS",
+    "GUARD_UMBRELLA",
+    "PGLE_OPTION",
+    "PLATFORMS_OPTION",
+    "PROFILE_FLAG",
     "THRESHOLD_FLAGS",
     "bad",
     "booleans",
@@ -33,6 +38,8 @@ __all__ = [
 ]
 
 GUARD_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+GUARD_UMBRELLA = "jax_transfer_guard"
+"""The option that sets the three below it."""
 GUARD_OPTIONS = (
     "jax_transfer_guard_host_to_device",
     "jax_transfer_guard_device_to_device",
@@ -44,6 +51,8 @@ THRESHOLD_FLAGS = tuple(
 PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
 PROFILE_ENDINGS = (".pb", ".pbtxt")
 CACHE_OPTION = "jax_compilation_cache_dir"
+PGLE_OPTION, EXPECT_OPTION = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
+PLATFORMS_OPTION = "jax_platforms"
 DATA_DIR = "xla_gpu_cuda_data_dir"
 CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
 TEXT = "text that the environment can hold: no NUL, no half of a surrogate pair"
@@ -182,10 +191,10 @@ def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kin
     if pgle is None:
         return
     if pgle == "auto":
-        yield _asked("jax_config", "jax_enable_pgle", True, "pgle")
+        yield _asked("jax_config", PGLE_OPTION, True, "pgle")
     elif pgle == "expect":
-        yield _asked("jax_config", "jax_compilation_cache_expect_pgle", True, "pgle")
-        yield _asked("jax_config", "jax_enable_pgle", False, "pgle", "profiles are expected, not made")
+        yield _asked("jax_config", EXPECT_OPTION, True, "pgle")
+        yield _asked("jax_config", PGLE_OPTION, False, "pgle", "profiles are expected, not made")
     elif not isinstance(pgle, (str, os.PathLike)):
         problems.append(bad("pgle", pgle, "'auto', 'expect', or the path of a profile"))
     else:
@@ -218,7 +227,7 @@ def platform_settings(platform: Any, problems: list[Finding]) -> Iterable[Settin
     wrong = choice("platform", platform, ("cpu", "cuda"))
     problems += [_elsewhere(platform, one) for one in wrong]
     if not wrong:
-        yield _asked("jax_config", "jax_platforms", platform, "platform")
+        yield _asked("jax_config", PLATFORMS_OPTION, platform, "platform")
 
 
 def _items(name: str, mapping: Any, problems: list[Finding]) -> Iterable[tuple[str, Any]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from ...wording import nearest
+from .from_arguments import PLATFORMS_OPTION
 
-__all__ = ["LISTED", "OPTIONS", "RANKED", "names_of", "platforms_read", "strange_names"]
+__all__ = ["OPTIONS", "RANKED", "names_of", "platforms_read", "strange_names"]
 
-LISTED, RANKED = "jax_platforms", "jax_platform_name"
-OPTIONS = (LISTED, RANKED)
+RANKED = "jax_platform_name"
+OPTIONS = (PLATFORMS_OPTION, RANKED)
 """The platforms that start; and which of all that start is the default, deprecated and read in any case."""
 KNOWN = ("cpu", "cuda", "gpu", "oneapi", "proxy", "rocm", "tpu")
 """The names that jax itself knows (jax/_src/xla_bridge.py); a plugin may register another, such as METAL."""

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from ...values import Value
 
-__all__ = ["BLANKS", "Scan", "Token", "quote", "scan", "scan_file_text"]
+__all__ = ["BLANKS", "FLAGS", "Scan", "Token", "quote", "scan", "scan_file_text"]
 
+FLAGS = "XLA_FLAGS"
 BLANKS = " \t\r\n"
 """What separates flags. Form feed, vertical tab and the blanks beyond ASCII do not."""
 
