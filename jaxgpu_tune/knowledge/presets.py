@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["all_presets", "load_preset", "load_preset_file", "preset_names"]
+__all__ = ["all_presets", "load_preset", "load_preset_file", "owner_of", "preset_names"]
 
 PRESETS = os.path.join("authored", "presets.tsv")
 TOP_KEYS: dict[str, tuple[type, ...]] = {
@@ -45,17 +45,6 @@ ADVICE_KEYS = ("text", "when")
 LOADS_CODE = (("xla_flag", "xla_gpu_cuda_data_dir"),)
 """Where XLA looks for the programs that it runs (ptxas)."""
 USERS_KIND = "user"
-ALSO_CALLED = {
-    **dict.fromkeys(("zero", "zero1", "zero2", "zero3", "zero_3", "fsdp2", "hsdp"), "fsdp"),
-    **dict.fromkeys(("ddp", "dp", "pmap"), "data_parallel"),
-    **dict.fromkeys(("tp", "megatron"), "tensor_parallel"),
-    **dict.fromkeys(("pp", "gpipe", "1f1b"), "pipeline_parallel"),
-    **dict.fromkeys(("inference", "serving", "generation", "generate", "sampling"), "decode"),
-    **dict.fromkeys(("rl", "ppo", "brax", "scan"), "simulation"),
-    **dict.fromkeys(("ode", "nuts", "diffrax", "numpyro"), "while_loop"),
-    "deterministic": "reproducible",
-}
-"""Names that the field has for what a preset is for."""
 
 
 def preset_names() -> tuple[str, ...]:
@@ -108,7 +97,10 @@ def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> 
         use_when=tables.get("use_when", ""),
         kind=tables["kind"],
         settings=(*inherited, *own),
-        evidence=tuple(tables.get("evidence", ())),
+        evidence=(
+            *tables.get("evidence", ()),
+            *(f"{base.name} alone: {line}" for base in bases for line in base.evidence),
+        ),
         source=tables.get("source", ""),
         revision=tables.get("revision", ""),
         call=tables.get("call", ""),
@@ -118,6 +110,11 @@ def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> 
             *((table["text"], table.get("when", {})) for table in tables.get("advice", ())),
         ),
     )
+
+
+def owner_of(source: str) -> str:
+    """The preset of this library that a setting's source names; empty: a user's file, or no preset at all."""
+    return next((name for name in preset_names() if f"{source} ".startswith(f"preset {name} ")), "")
 
 
 def _setting(preset: str, table: Mapping[str, Any]) -> Setting:
@@ -278,7 +275,7 @@ def _unknown(name: str) -> Finding:
 
 def _not_a_preset(name: str) -> tuple[str, str]:
     """What a name is instead, or what is most like it; and what to do."""
-    from .real_names import real_name
+    from .real_names import ALSO_CALLED, real_name
 
     meant = ALSO_CALLED.get(name.lower().replace("-", "_"))
     if meant:

@@ -6,7 +6,7 @@ from ..values import Value
 from . import flags, options, variables
 from .families import family_of
 
-__all__ = ["RealName", "elsewhere", "real_name"]
+__all__ = ["ALSO_CALLED", "RealName", "elsewhere", "real_name"]
 
 ELSEWHERE = {
     "tpu": "Google's TPUs",
@@ -24,6 +24,18 @@ https://github.com/tillahoffmann/jax-mps, https://github.com/intel/intel-extensi
 https://awsdocs-neuron.readthedocs-hosted.com/en/latest/frameworks/jax, https://github.com/AI-Hypercomputer/pathways-utils."""
 OURS = ("cpu", "cuda", "gpu")
 OF_TPUS = ("xla_tpu_", "xla_jf_", "xla_sc_", "megascale_")
+
+ALSO_CALLED = {
+    **dict.fromkeys(("zero", "zero1", "zero2", "zero3", "zero_3", "fsdp2", "hsdp"), "fsdp"),
+    **dict.fromkeys(("ddp", "dp", "pmap"), "data_parallel"),
+    **dict.fromkeys(("tp", "megatron"), "tensor_parallel"),
+    **dict.fromkeys(("pp", "gpipe", "1f1b"), "pipeline_parallel"),
+    **dict.fromkeys(("inference", "serving", "generation", "generate", "sampling"), "decode"),
+    **dict.fromkeys(("rl", "ppo", "brax", "scan"), "simulation"),
+    **dict.fromkeys(("ode", "nuts", "diffrax", "numpyro"), "while_loop"),
+    "deterministic": "reproducible",
+}
+"""Names that the field has for what a preset is for."""
 
 
 class RealName(Value):

@@ -10,7 +10,7 @@ from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.memory_costs import memory_costs
 from ..knowledge.notes import note
-from ..knowledge.presets import all_presets, preset_names
+from ..knowledge.presets import all_presets, owner_of, preset_names
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
 from ..model import NOTHING, Explanation, Gpu, Preset, Setting, SettingKind
@@ -99,8 +99,8 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
         does=preset.summary,
         use_when=preset.use_when,
         source=f"{preset.source} (revision {preset.revision})" if preset.revision else preset.source,
-        memory=_memory(preset.name),
-        sets=tuple(f"{_stated(setting)}, {_where(setting, facts)}" for setting in preset.settings),
+        memory=_memory(preset.name) or _memory_of_bases(preset),
+        sets=tuple(f"{_stated(setting)}, {_where(setting, facts)}" for setting in _that_count(preset.settings)),
         evidence=preset.evidence,
         advice=tuple(finding.message for finding in advised(preset, facts)),
     )
@@ -109,6 +109,19 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
 def _memory(name: str) -> tuple[str, ...]:
     """Of a flag, or of presets, several of them joined by +."""
     return tuple(cost.sentence for part in name.split("+") for cost in memory_costs(part.strip()))
+
+
+def _memory_of_bases(preset: Preset) -> tuple[str, ...]:
+    """Of the presets that a file extends."""
+    bases = dict.fromkeys(filter(None, (owner_of(setting.source) for setting in preset.settings)))
+    return tuple(f"{base} alone: {sentence}" for base in bases for sentence in _memory(base))
+
+
+def _that_count(settings: tuple[Setting, ...]) -> Iterator[Setting]:
+    """Without those in whose place a later one holds, whatever the conditions are."""
+    for at, setting in enumerate(settings):
+        if not any((s.kind, s.name, s.when) == (setting.kind, setting.name, {}) for s in settings[at + 1 :]):
+            yield setting
 
 
 def _stated(setting: Setting) -> str:

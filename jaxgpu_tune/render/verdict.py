@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..knowledge.gains import Gain, gains_of
-from ..model import Machine, Report
+from ..knowledge.presets import load_preset, owner_of
+from ..model import Decision, Machine, Report
 from ..planning.base.wish import YIELDS
 from ..planning.request import is_off
-from .parts import by_owner
+from .parts import by_owner, label
 
 __all__ = ["headline", "off", "worth"]
 
@@ -50,21 +51,43 @@ def headline(report: Report) -> str:
 
 def worth(report: Report) -> str:
     """What the presets were measured to gain on these GPUs and this jaxlib, or elsewhere; empty where nothing is set by them."""
-    if not any(d.status in ("set", "merged") and d.origin == "preset" for d in report.decisions):
+    done = [d for d in report.decisions if d.status in ("set", "merged") and d.origin == "preset"]
+    if not done:
         return ""
-    names = dict.fromkeys(name.strip() for name in report.preset.split("+"))
-    gains = [gain for name in names for gain in gains_of(name)]
-    here = [gain for gain in gains if _is_here(gain, report.machine)]
-    place = _place(report.machine)
+    named = (name.strip() for name in report.preset.split("+"))
+    measured = [name for name in dict.fromkeys((*named, *(owner_of(d.source) for d in done))) if gains_of(name)]
+    if not measured:
+        return f"Nothing of it was measured by this project; compare it on your program: jaxgpu-tune compare none {report.preset} -- COMMAND."
+    more = [decision for decision in done if owner_of(decision.source) not in measured]
+    gained = _gained(measured, report.machine, alone=" and ".join(measured) if more else "")
+    return f"{gained} {_beyond(more, measured, report.preset)}" if more else gained
+
+
+def _gained(measured: Sequence[str], machine: Machine, alone: str) -> str:
+    """What was measured of presets; ``alone``: their names, where more than that is set."""
+    gains = [gain for name in measured for gain in gains_of(name)]
+    here, place = [gain for gain in gains if _is_here(gain, machine)], _place(machine)
     if here:
-        return f"Measured on {place}: {_listed(here)}."
-    if gains:
-        first = gains[0]
-        elsewhere = [
-            gain for gain in gains if (gain.gpu, gain.count, gain.jaxlib) == (first.gpu, first.count, first.jaxlib)
-        ]
-        return f"Not measured on {place}. On {first.count} x {_short(first.gpu)}, jaxlib {first.jaxlib}: {_listed(elsewhere)}."
-    return f"Nothing of it was measured by this project; compare it on your program: jaxgpu-tune compare none {report.preset} -- COMMAND."
+        return f"Measured{f', {alone} alone,' if alone else ''} on {place}: {_listed(here)}."
+    first = gains[0]
+    elsewhere = [
+        gain for gain in gains if (gain.gpu, gain.count, gain.jaxlib) == (first.gpu, first.count, first.jaxlib)
+    ]
+    on = f"On {first.count} x {_short(first.gpu)}, jaxlib {first.jaxlib}{f', {alone} alone' if alone else ''}"
+    return f"Not measured on {place}. {on}: {_listed(elsewhere)}."
+
+
+def _beyond(more: Sequence[Decision], measured: Sequence[str], preset: str) -> str:
+    """What is set beside measured presets, or in place of their settings, and how to measure that."""
+    theirs = {(s.kind, s.name): name for name in measured for s in load_preset(name).settings}
+    named = [f"{label(d)}{_instead(theirs.get((d.kind, d.name)))}" for d in more]
+    listed = "; ".join(named[:MOST]) + (f"; {len(named) - MOST} more" if len(named) > MOST else "")
+    how = f"jaxgpu-tune compare {'+'.join(measured)} {preset} -- COMMAND"
+    return f"Not measured with it: {listed}. Compare both on your program: {how}."
+
+
+def _instead(preset: str | None) -> str:
+    return f" (in place of what {preset} sets)" if preset else ""
 
 
 def off(report: Report) -> bool:

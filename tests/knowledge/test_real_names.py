@@ -9,8 +9,8 @@ import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune.knowledge import flags, options, variables
-from jaxgpu_tune.knowledge.presets import ALSO_CALLED, preset_names
-from jaxgpu_tune.knowledge.real_names import ELSEWHERE, OF_TPUS, elsewhere, real_name
+from jaxgpu_tune.knowledge.presets import preset_names
+from jaxgpu_tune.knowledge.real_names import ALSO_CALLED, ELSEWHERE, OF_TPUS, elsewhere, real_name
 from tests.fleet import machine
 
 H100 = machine(jaxlib="0.11.2")

@@ -181,3 +181,17 @@ def test_what_is_no_flag_has_no_facts_of_one(name: str) -> None:
     found = explain(name, target_of(Machine.from_dict({"jaxlib": "0.11.2", "jax": "0.11.2"})), Facts("0.11.2"))
     assert found is not None and found.compile_option is None and found.type == "" and found.default is None
     assert bool(found.life) is (found.kind == "jax_config")
+
+
+def test_a_file_that_extends_a_preset_tells_what_is_known_of_that(tmp_path: Path) -> None:
+    """Its memory and its evidence, as that of the preset alone; what it sets in another's place is told once."""
+    path = tmp_path / "mine.toml"
+    flag = "xla_gpu_all_reduce_combine_threshold_bytes"
+    path.write_text(f'extends = "fsdp"\nevidence = ["Mine."]\n[[set]]\nflag = "{flag}"\nvalue = 3\n')
+    target, facts = target_of(Machine.from_dict({"jaxlib": "0.11.2"})), Facts("0.11.2")
+    mine, fsdp = explain(str(path), target, facts, files=preset_files(str(path))), explain("fsdp", target, facts)
+    assert mine is not None and fsdp is not None
+    assert mine.evidence == ("Mine.", *(f"fsdp alone: {line}" for line in fsdp.evidence))
+    assert mine.memory == tuple(f"fsdp alone: {line}" for line in fsdp.memory) != ()
+    assert [line for line in mine.sets if flag in line] == [f"--{flag}=3, anywhere; unmeasured"]
+    assert set(fsdp.sets) - set(mine.sets) == {line for line in fsdp.sets if flag in line}

@@ -82,7 +82,8 @@ def test_the_headline_counts_what_became_of_settings(made: Report, line: str) ->
 def test_what_sets_nothing_is_worth_nothing_and_what_was_not_measured_says_how() -> None:
     """A setting that was asked for is none of the preset's; where nothing was measured, the command that does it is named."""
     assert worth(report()) == worth(report("set", origin="argument")) == worth(report("unmet")) == ""
-    assert "jaxgpu-tune compare none mine -- COMMAND" in worth(report("set", preset="mine"))
+    own = tuple(d._replace(source="preset mine.toml") for d in report("set").decisions)
+    assert "jaxgpu-tune compare none mine -- COMMAND" in worth(EMPTY._replace(preset="mine", decisions=own))
 
 
 def test_the_first_three_measurements_are_named() -> None:
@@ -106,3 +107,45 @@ def test_a_preset_that_is_named_twice_is_told_once() -> None:
         for preset in ("fsdp", "fsdp+fsdp")
     )
     assert once == twice != ""
+
+
+MINE = """
+summary = "Mine"
+extends = "{}"
+[[set]]
+flag = "xla_gpu_autotune_level"
+value = 2
+[[set]]
+flag = "xla_gpu_all_reduce_combine_threshold_bytes"
+value = 1024
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "place", "told"),
+    [
+        ("fsdp", "h200x2_captured", "Measured, fsdp alone, on 2 x H200, jaxlib 0.11.2: FSDP"),
+        (
+            "fsdp",
+            "h100x8",
+            "Not measured on 8 x H100 80GB HBM3, jaxlib 0.11.2. On 2 x H200, jaxlib 0.11.2, fsdp alone: FSDP",
+        ),
+        ("jax-toolbox-permute", "h200x2_captured", "Nothing of it was measured"),
+    ],
+)
+def test_of_a_file_that_extends_a_preset_what_is_its_own_is_told_apart(
+    base: str, place: str, told: str, tmp_path: Path
+) -> None:
+    """What was measured was the preset that it extends; its own settings, and those in place of another, were not."""
+    file = tmp_path / "mine.toml"
+    file.write_text(MINE.format(base))
+    said = worth(jaxgpu_tune.plan(file, environ={}, machine=MACHINES / f"{place}.json"))
+    assert said.startswith(told)
+    if base == "fsdp":
+        own = "--xla_gpu_all_reduce_combine_threshold_bytes (in place of what fsdp sets); --xla_gpu_autotune_level."
+        assert f"Not measured with it: {own} " in said and f"jaxgpu-tune compare fsdp {file} -- COMMAND" in said
+
+
+def test_of_joined_presets_those_that_were_not_measured_are_named() -> None:
+    said = worth(jaxgpu_tune.plan("fsdp+reproducible", environ={}, machine=MACHINES / "h200x2_captured.json"))
+    assert said.startswith("Measured, fsdp alone, ") and "--xla_gpu_exclude_nondeterministic_ops. Compare both" in said
