@@ -8,7 +8,7 @@ from functools import lru_cache
 from ..model import NOTHING, Setting
 from ..values import Value
 from ..wording import setting_text
-from .tables import read_table, setting_kind
+from .tables import named_setting, read_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,9 +80,6 @@ def _candidate(table: Mapping[str, Any]) -> Candidate:
 
 
 def _setting(table: Mapping[str, Any], entry: Mapping[str, Any]) -> Setting:
-    found = setting_kind(entry)
-    if found is None:
-        raise ValueError(f"search.toml: exactly one of flag, env and config is needed in {dict(entry)!r}")
-    kind, name = found
+    kind, name = named_setting(entry, "search.toml")
     value = entry["value"] if kind == "jax_config" else setting_text(entry["value"])
     return Setting(kind, name, value, table["why"], f"search ({table['name']})", when=table.get("when", {}))

@@ -12,7 +12,7 @@ from functools import cache
 
 from ..wording import nearest
 from .flag_spec import FlagSpec, Rules
-from .tables import read_generated, read_lines
+from .tables import read_generated, read_lines, spans, state_at
 from .versions import Resolved, resolve_among
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ def resolve(version: str) -> Resolved:
 def flag(name: str, release: str) -> FlagSpec | None:
     """The flag as that release has it; None if it has none of that name."""
     entry = _entry(name)
-    state = entry and _state(entry["history"], _index(release))
+    state = entry and state_at(entry["history"], _builds()["index"], _index(release))
     return _spec(name, entry["type"], state) if entry and state else None
 
 
@@ -72,7 +72,7 @@ def flags(release: str) -> Mapping[str, FlagSpec]:
 
 def parser_rules(release: str) -> Rules:
     """How the parser of a release reads values in general."""
-    state = dict(_state(_builds()["rules"], _index(release)) or {})
+    state = state_at(_builds()["rules"], _builds()["index"], _index(release)) or {}
     state["float_words"] = tuple(state["float_words"])
     return Rules(**state)
 
@@ -90,7 +90,7 @@ def names() -> tuple[str, ...]:
 def life(name: str) -> tuple[tuple[str, str | None], ...]:
     """The spans of releases that have the flag: (first, last), last None where the newest has it."""
     entry = _entry(name)
-    return tuple(_spans(entry["history"])) if entry else ()
+    return tuple(spans(entry["history"], releases())) if entry else ()
 
 
 NEAR = 0.75
@@ -228,28 +228,6 @@ def _latest(history: list[Any], at: int) -> Any:
     """The last entry that counts for the release at that place; None before the first."""
     index = _builds()["index"]
     return next((change for release, change in reversed(history) if index[release] <= at), None)
-
-
-def _state(history: list[Any], at: int) -> Mapping[str, Any] | None:
-    """All that holds at that place: the changes of the span it lies in, one upon the other."""
-    index, state = _builds()["index"], None
-    for release, change in history:
-        if index[release] > at:
-            break
-        state = None if change is None else {**(state or {}), **change}
-    return state
-
-
-def _spans(history: list[Any]) -> Iterator[tuple[str, str | None]]:
-    first = None
-    for release, change in history:
-        if change is None:
-            yield str(first), releases()[_index(release) - 1]
-            first = None
-        elif first is None:
-            first = release
-    if first is not None:
-        yield first, None
 
 
 def _spec(name: str, kind: str, state: Mapping[str, Any]) -> FlagSpec:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from ..model import NOTHING, SettingKind, Severity
 from ..values import Value
 from ..wording import number_of
-from .tables import read_table, setting_kind
+from .tables import named_setting, read_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ def _hazard(table: Mapping[str, Any]) -> Hazard:
 
 
 def _trigger(entry: Mapping[str, Any]) -> Trigger:
-    found = setting_kind(entry)
-    if found is None:
-        raise ValueError(f"hazards.toml: exactly one of flag, env and config is needed in {dict(entry)!r}")
-    kind, names = found
+    kind, names = named_setting(entry, "hazards.toml")
     values = entry.get("value")
     return Trigger(
         kind=kind,

@@ -13,7 +13,7 @@ from functools import cache
 
 from ..values import Value
 from ..wording import nearest, setting_text
-from .tables import read_generated
+from .tables import read_generated, spans, state_at
 from .versions import resolve_among
 
 TYPE_CHECKING = False
@@ -147,13 +147,7 @@ def closest_option(name: str, version: str | None) -> str | None:
 
 def life(name: str) -> tuple[tuple[str, str | None], ...]:
     """The spans of releases that have the option: (first, last), last None where the newest has it."""
-    spans: list[tuple[str, str | None]] = []
-    for release, change in _data()["options"].get(name, ()):
-        if change is None:
-            spans[-1] = (spans[-1][0], releases()[releases().index(release) - 1])
-        elif not spans or spans[-1][1]:
-            spans.append((release, None))
-    return tuple(spans)
+    return tuple(spans(_data()["options"].get(name, ()), releases()))
 
 
 def parse(spec: OptionSpec, value: Any) -> Any:
@@ -270,11 +264,8 @@ def _near(spec: OptionSpec, value: Any) -> str:
 
 @cache
 def _spec(name: str, release: str) -> OptionSpec | None:
-    known_releases, state = _data()["index"], None
-    for since, change in _data()["options"][name]:
-        if known_releases[since] > known_releases[release]:
-            break
-        state = None if change is None else {**(state or {}), **change}
+    index = _data()["index"]
+    state = state_at(_data()["options"][name], index, index[release])
     if state is None:
         return None
     values = tuple(state.get("values", ()))

@@ -11,7 +11,7 @@ from ..errors import JaxGpuTuneError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..model import SettingKind
@@ -21,12 +21,15 @@ __all__ = [
     "DATA",
     "complete",
     "is_own",
+    "named_setting",
     "read_generated",
     "read_lines",
     "read_measured",
     "read_table",
     "read_toml",
     "setting_kind",
+    "spans",
+    "state_at",
 ]
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
@@ -114,6 +117,38 @@ def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:
     """(kind, name or names) of a table that has exactly one of the keys flag, env and config; None otherwise."""
     keys = [key for key in KINDS if key in table]
     return (KINDS[keys[0]], table[keys[0]]) if len(keys) == 1 else None
+
+
+def named_setting(table: Mapping[str, Any], file: str) -> tuple[SettingKind, Any]:
+    """As ``setting_kind``. Raises ValueError where there is not exactly one of the keys."""
+    found = setting_kind(table)
+    if found is None:
+        raise ValueError(f"{file}: exactly one of flag, env and config is needed in {dict(table)!r}")
+    return found
+
+
+def state_at(history: Iterable[Any], index: Mapping[str, int], at: int) -> dict[str, Any] | None:
+    """All that holds in the release at that place: the changes of the span it lies in, one upon the other; None: there is nothing.
+
+    ``history`` of a generated table: (release, what is new from it on, None: gone); ``index``: the place of each release.
+    """
+    state: dict[str, Any] | None = None
+    for release, change in history:
+        if index[release] > at:
+            break
+        state = None if change is None else {**(state or {}), **change}
+    return state
+
+
+def spans(history: Iterable[Any], releases: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """The spans of ``releases`` in which a history tells of something: (first, last), last None where the newest is one."""
+    first = None
+    for release, change in history:
+        if change is None and first is not None:
+            yield first, releases[releases.index(release) - 1]
+        first = None if change is None else first or release
+    if first is not None:
+        yield first, None
 
 
 def is_own(variable: str) -> bool:

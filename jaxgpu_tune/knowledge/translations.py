@@ -11,7 +11,7 @@ from functools import lru_cache
 from ..model import SettingKind
 from ..values import Value
 from . import flags, options
-from .tables import read_table, setting_kind
+from .tables import named_setting, read_table
 from .versions import matches
 
 TYPE_CHECKING = False
@@ -33,6 +33,8 @@ __all__ = [
     "translate",
     "translate_option",
 ]
+
+FILE = "translations.toml"
 
 
 class Translation(Value):
@@ -220,7 +222,7 @@ def _load() -> tuple[dict[tuple[str, str], tuple[Rule, ...]], tuple[Rule, ...], 
 
 
 def _read(table: Mapping[str, Any]) -> tuple[Rule, ...]:
-    kind, names = _kind_and_name(table)
+    kind, names = named_setting(table, FILE)
     values = table.get("value")
     return tuple(
         Rule(
@@ -240,15 +242,8 @@ def _read(table: Mapping[str, Any]) -> tuple[Rule, ...]:
 
 
 def _target(entry: Mapping[str, Any]) -> Target:
-    kind, name = _kind_and_name(entry)
+    kind, name = named_setting(entry, FILE)
     return kind, name, entry["value"]
-
-
-def _kind_and_name(table: Mapping[str, Any]) -> tuple[SettingKind, Any]:
-    found = setting_kind(table)
-    if found is None:
-        raise ValueError(f"translations.toml: exactly one of flag, env and config is needed in {dict(table)!r}")
-    return found[0], found[1]
 
 
 def _members(value: str) -> tuple[str, ...]:
