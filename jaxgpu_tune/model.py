@@ -6,13 +6,12 @@ Importing this package is to cost a program that uses jax nothing, so ``dataclas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Literal
 
 from .machine import Gpu, Machine, Processes
 from .named import Named
 from .state import Layer
-from .values import Value, jsonable
+from .values import EMPTY, Value, jsonable
 
 Severity = Literal["error", "warning", "note"]
 SettingKind = Literal["xla_flag", "env", "jax_config"]
@@ -35,9 +34,6 @@ __all__ = [
     "Report",
     "Setting",
 ]
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-"""The default of a frozen value's mapping."""
 
 
 class Finding(Value):
@@ -78,8 +74,8 @@ class Setting(Value):
     value: Any
     reason: str
     source: str
-    when: Mapping[str, Any] = NOTHING
-    measured: Mapping[str, Any] = NOTHING
+    when: Mapping[str, Any] = EMPTY
+    measured: Mapping[str, Any] = EMPTY
     call: int = 0
     argument: str = ""
 
@@ -127,14 +123,14 @@ class Observation(Value):
     """
 
     machine: Machine
-    environ: Mapping[str, str] = NOTHING
+    environ: Mapping[str, str] = EMPTY
     jax_config: Mapping[str, Any] | None = None
     flag_file: str | None = None
     modules: frozenset[str] = frozenset()
     live: bool = False
     cuda_folders: tuple[str, ...] = ()
     layers: tuple[Layer, ...] = ()
-    edits: Mapping[str, int] = NOTHING
+    edits: Mapping[str, int] = EMPTY
     notes: tuple[Finding, ...] = ()
     named: Named = Named()
 
@@ -202,7 +198,7 @@ class Report(Value):
     decisions: tuple[Decision, ...]
     findings: tuple[Finding, ...]
     applied: bool = False
-    inputs: Mapping[str, Any] = NOTHING
+    inputs: Mapping[str, Any] = EMPTY
     call: int = 0
 
     def restore(self) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
-from .values import Value
+from .values import EMPTY, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal, TypeAlias
+    from typing import Literal, TypeAlias
 
     from .model import Finding, Preset
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Named"]
-
-EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Named(Value):

@@ -17,8 +17,8 @@ from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.space import Space, candidate_of
 from .measure.tuning.tune import SearchWanted, files_of, write_files
 from .measure.tuning.tuned import Tuned, how_it_goes, tuned
-from .model import NOTHING as NO_FLAGS
 from .model import Setting, SettingKind
+from .values import EMPTY
 from .wording import setting_text
 
 __all__ = ["candidates_of", "tune"]
@@ -31,7 +31,7 @@ def tune(
     out: str | os.PathLike[str] = "tuned.toml",
     presets: Sequence[str] = (),
     kinds: Sequence[str] = (),
-    flags: Mapping[str, Any] = NO_FLAGS,
+    flags: Mapping[str, Any] = EMPTY,
     seconds: float = 0.5,
     tolerance: float = 0.01,
     risky: bool = False,

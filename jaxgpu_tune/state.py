@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
-from .values import Value
+from .values import EMPTY, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["FlagsText", "Layer", "State"]
-
-EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Layer(Value):

@@ -23,6 +23,10 @@ else:
         return lambda cls: cls
 
 
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+"""The default of a frozen value's mapping."""
+
+
 class _Shown:
     """The signature of a value's class, made when ``inspect`` asks for it."""
 

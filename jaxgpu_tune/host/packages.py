@@ -10,8 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from ..model import NOTHING
-from ..values import Value
+from ..values import EMPTY, Value
 
 __all__ = ["Installed", "entries_of", "installed_versions"]
 
@@ -28,8 +27,8 @@ class Installed(Value):
     jax: str | None = None
     jaxlib: str | None = None
     nccl: str | None = None
-    plugins: Mapping[str, str] = NOTHING
-    libraries: Mapping[str, str] = NOTHING
+    plugins: Mapping[str, str] = EMPTY
+    libraries: Mapping[str, str] = EMPTY
 
 
 def installed_versions(path: list[str] | None = None) -> Installed:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from ..machine import Phase
-from ..model import NOTHING
-from ..values import Value
+from ..values import EMPTY, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def joined_job() -> Joined | None:
     return Joined(state.process_id, state.num_processes, state.client)
 
 
-def live_config(jax: str | None, former: Mapping[str, Any] = NOTHING) -> dict[str, Any] | None:
+def live_config(jax: str | None, former: Mapping[str, Any] = EMPTY) -> dict[str, Any] | None:
     """The options of a live jax that differ from jax's own defaults; None: jax is not imported.
 
     ``former``: what options were that this library has set since.

@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ..model import NOTHING
-from ..values import Value
+from ..values import EMPTY, Value
 from .tables import read_table
 
 TYPE_CHECKING = False
@@ -102,7 +101,7 @@ def _rule(table: Mapping[str, Any]) -> AdviceRule:
     return AdviceRule(**plain)
 
 
-def advice_for(measures: Measures, flags: Collection[str] = NOTHING) -> tuple[Advice, ...]:
+def advice_for(measures: Measures, flags: Collection[str] = EMPTY) -> tuple[Advice, ...]:
     """What these measures lead to, in the file's order. ``flags``: the names of the XLA flags that are set, without dashes."""
     return tuple(_advice(rule, measures) for rule in advice_rules() if rule.applies(measures, flags))
 

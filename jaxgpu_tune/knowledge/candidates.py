@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ..model import NOTHING, Setting
-from ..values import Value
+from ..model import Setting
+from ..values import EMPTY, Value
 from ..wording import setting_text
 from .tables import named_setting, read_table
 
@@ -38,7 +38,7 @@ class Candidate(Value):
     why: str
     source: str = ""
     cost: str = ""
-    when: Mapping[str, Any] = NOTHING
+    when: Mapping[str, Any] = EMPTY
     large: tuple[Kind, ...] = ()
 
 

@@ -12,7 +12,7 @@ from functools import cache
 
 from ..wording import nearest
 from .flag_spec import FlagSpec, Rules
-from .tables import read_generated, read_lines, spans, state_at
+from .tables import lifetimes, read_generated, read_lines, state_at
 from .versions import Resolved, resolve_among
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def names() -> tuple[str, ...]:
 def life(name: str) -> tuple[tuple[str, str | None], ...]:
     """The spans of releases that have the flag: (first, last), last None where the newest has it."""
     entry = _entry(name)
-    return tuple(spans(entry["history"], releases())) if entry else ()
+    return tuple(lifetimes(entry["history"], releases())) if entry else ()
 
 
 NEAR = 0.75

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ..model import NOTHING, SettingKind, Severity
-from ..values import Value
+from ..model import SettingKind, Severity
+from ..values import EMPTY, Value
 from ..wording import number_of
 from .tables import named_setting, read_table
 
@@ -58,7 +58,7 @@ class Hazard(Value):
     hint: str
     source: str
     triggers: tuple[Trigger, ...]
-    when: Mapping[str, Any] = NOTHING
+    when: Mapping[str, Any] = EMPTY
     withheld: bool = False
 
     def triggered_by(self, settings: InForce) -> bool:

@@ -13,7 +13,7 @@ from functools import cache
 
 from ..values import Value
 from ..wording import nearest, setting_text
-from .tables import read_generated, spans, state_at
+from .tables import lifetimes, read_generated, state_at
 from .versions import resolve_among
 
 TYPE_CHECKING = False
@@ -147,7 +147,7 @@ def closest_option(name: str, version: str | None) -> str | None:
 
 def life(name: str) -> tuple[tuple[str, str | None], ...]:
     """The spans of releases that have the option: (first, last), last None where the newest has it."""
-    return tuple(spans(_data()["options"].get(name, ()), releases()))
+    return tuple(lifetimes(_data()["options"].get(name, ()), releases()))
 
 
 def parse(spec: OptionSpec, value: Any) -> Any:

@@ -21,6 +21,7 @@ __all__ = [
     "DATA",
     "complete",
     "is_own",
+    "lifetimes",
     "named_setting",
     "read_generated",
     "read_lines",
@@ -28,7 +29,6 @@ __all__ = [
     "read_table",
     "read_toml",
     "setting_kind",
-    "spans",
     "state_at",
 ]
 
@@ -140,7 +140,7 @@ def state_at(history: Iterable[Any], index: Mapping[str, int], at: int) -> dict[
     return state
 
 
-def spans(history: Iterable[Any], releases: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+def lifetimes(history: Iterable[Any], releases: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     """The spans of ``releases`` in which a history tells of something: (first, last), last None where the newest is one."""
     first = None
     for release, change in history:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from statistics import median, median_low
 from typing import Any, Literal
 
-from ..model import NOTHING, Finding
-from ..values import Value, jsonable
+from ..model import Finding
+from ..values import EMPTY, Value, jsonable
 from .statistics import Verdict, Word
 
 Clock = Literal["marks", "calls", "trace", "metric", "whole", "blocks", ""]
@@ -54,7 +54,7 @@ class Variant(Value):
     status: str = "ok"
     cause: str = ""
     loss_difference: float | None = None
-    settings: Mapping[str, str | None] = NOTHING
+    settings: Mapping[str, str | None] = EMPTY
 
     @property
     def value(self) -> float | None:
@@ -96,7 +96,7 @@ class Comparison(Value):
     percentile: float | None = None
     caches: str = ""
     findings: tuple[Finding, ...] = ()
-    machine: Mapping[str, Any] = NOTHING
+    machine: Mapping[str, Any] = EMPTY
     command: str = ""
     began: str = ""
     seconds: float = 0.0

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..knowledge.advice import Advice
-from ..model import NOTHING
-from ..values import Value, jsonable
+from ..values import EMPTY, Value, jsonable
 from .timeline import Timeline
 from .trace.buffer_plan import BufferPlan
 from .trace.collectives import Collective
@@ -69,7 +68,7 @@ class Rank(Value):
     traced_ms: float | None = None
     own_ms: float | None = None
     waiting_ms: float | None = None
-    parts: Mapping[str, float] = NOTHING
+    parts: Mapping[str, float] = EMPTY
 
 
 class Profile(Value):
@@ -89,8 +88,8 @@ class Profile(Value):
     clock: str = ""
     function: str = ""
     error: float | None = None
-    parts: Mapping[str, float] = NOTHING
-    ranges: Mapping[str, tuple[float, float]] = NOTHING
+    parts: Mapping[str, float] = EMPTY
+    ranges: Mapping[str, tuple[float, float]] = EMPTY
     communicating_ms: float = 0.0
     hidden_ms: float = 0.0
     waiting_ms: float = 0.0
@@ -109,7 +108,7 @@ class Profile(Value):
     device: str = ""
     jax: str = ""
     unnamed_ms: float | None = None
-    measures: Mapping[str, float | None] = NOTHING
+    measures: Mapping[str, float | None] = EMPTY
     notes: tuple[str, ...] = ()
     timeline: Timeline = Timeline()
 

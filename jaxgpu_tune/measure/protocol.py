@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..model import NOTHING, Finding
-from ..values import Value
+from ..model import Finding
+from ..values import EMPTY, Value
 from .comparison import VariantRun
 from .statistics import PAIRS
 from .watched import Process
@@ -22,7 +22,7 @@ class Arm(Value):
     name: str
     environ: Mapping[str, str]
     command: tuple[str, ...]
-    settings: Mapping[str, str | None] = NOTHING
+    settings: Mapping[str, str | None] = EMPTY
     findings: tuple[Finding, ...] = ()
 
 

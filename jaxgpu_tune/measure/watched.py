@@ -6,8 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from ..model import NOTHING
-from ..values import Value
+from ..values import EMPTY, Value
 from .clock import Period
 
 TYPE_CHECKING = False
@@ -63,7 +62,7 @@ class Process(Value):
     trace_begin_s: float | None = None
     why_not_traced: str = ""
     host_trace: str | None = None
-    work: Mapping[str, float] = NOTHING
+    work: Mapping[str, float] = EMPTY
     pgle: bool = False
     xla_flags: str | None = None
     program: str = ""

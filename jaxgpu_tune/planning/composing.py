@@ -6,7 +6,8 @@ import os
 
 from ..errors import BadSetting, UnknownPreset
 from ..knowledge.presets import load_preset, preset_names
-from ..model import NOTHING, Finding, Preset
+from ..model import Finding, Preset
+from ..values import EMPTY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ TRUSTED = ("maintained", "published", "user")
 """Kinds of presets, those that say most of where they come from first."""
 
 
-def compose(name: str, files: Files = NOTHING) -> Preset:
+def compose(name: str, files: Files = EMPTY) -> Preset:
     """The presets of a name as one: joined by "+", left to right. Raises UnknownPreset, BadSetting.
 
     ``files``: what each file holds that it names, or what is wrong with it.

@@ -13,7 +13,8 @@ from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, owner_of, preset_names
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
-from ..model import NOTHING, Explanation, Gpu, Preset, Setting, SettingKind
+from ..model import Explanation, Gpu, Preset, Setting, SettingKind
+from ..values import EMPTY
 from ..wording import nearest, written
 from .base.conditions import Facts, all_met
 from .composing import compose, is_preset
@@ -37,7 +38,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def explain(
-    name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = (), files: Files = NOTHING
+    name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = (), files: Files = EMPTY
 ) -> Explanation | None:
     """What is known of a flag (with or without dashes), a variable, a jax.config option or presets; None: nothing is.
 

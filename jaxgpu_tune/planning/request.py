@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..arguments import Arguments
 from ..errors import BadSetting, UnknownArgument, UnknownPreset
-from ..model import NOTHING, Finding, Machine, Setting
+from ..model import Finding, Machine, Setting
 from ..named import Named
-from ..values import Value, jsonable
+from ..values import EMPTY, Value, jsonable
 from ..wording import nearest
 from .base.wish import Problem
 from .composing import compose
@@ -66,11 +66,11 @@ class Request(Value):
     late: str = "raise"
     unmeasured: bool = False
     machine: Machine | None = None
-    arguments: Mapping[str, Any] = NOTHING
+    arguments: Mapping[str, Any] = EMPTY
     problems: tuple[Problem, ...] = ()
     who: str = "configure()"
     earlier: tuple[Setting, ...] = ()
-    remembered: Mapping[str, tuple[str, int]] = NOTHING
+    remembered: Mapping[str, tuple[str, int]] = EMPTY
     notes: tuple[Finding, ...] = ()
     held: InForce = InForce()
     named: Named = NOWHERE
@@ -95,7 +95,7 @@ class Request(Value):
 
 def make_request(
     preset: Any = "auto",
-    arguments: Mapping[str, Any] = NOTHING,
+    arguments: Mapping[str, Any] = EMPTY,
     wrong: Iterable[Finding] = (),
     named: Named = NOWHERE,
 ) -> Request:
@@ -149,7 +149,7 @@ def raise_problems(problems: Iterable[Problem]) -> None:
         raise (classes.pop() if len(classes) == 1 else mixed).of(problem.finding for problem in found)
 
 
-def chosen_preset(environ: Mapping[str, str], preset: Any, files: Files = NOTHING) -> tuple[Any, tuple[Finding, ...]]:
+def chosen_preset(environ: Mapping[str, str], preset: Any, files: Files = EMPTY) -> tuple[Any, tuple[Finding, ...]]:
     """What JAXGPU_TUNE_PRESET names, else ``preset``, and a note where the one takes the other's place. Raises UnknownPreset.
 
     ``files``: what each file holds that it names.
@@ -179,7 +179,7 @@ def check_switch(environ: Mapping[str, str]) -> Iterable[Finding]:
         yield Finding("bad-switch", "warning", message, f"To have nothing applied write {SWITCH}=off; else unset it.")
 
 
-def check_own(environ: Mapping[str, str], files: Files = NOTHING) -> Iterable[Finding]:
+def check_own(environ: Mapping[str, str], files: Files = EMPTY) -> Iterable[Finding]:
     """What is wrong with the values of this library's own variables: the switch, and the preset that one names."""
     yield from check_switch(environ)
     try:

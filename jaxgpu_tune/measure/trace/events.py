@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...values import EMPTY
 
 if TYPE_CHECKING:
     from .hlo import Module
 
-__all__ = ["HOST", "NO_STATS", "Event", "Trace", "gpu_number"]
+__all__ = ["HOST", "Event", "Trace", "gpu_number"]
 
 HOST = "/host:CPU"
 GPU = "/device:GPU:"
-NO_STATS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Event(NamedTuple):
@@ -28,7 +28,7 @@ class Event(NamedTuple):
     name: str
     start_ns: float
     duration_ns: float
-    stats: Mapping[str, Any] = NO_STATS
+    stats: Mapping[str, Any] = EMPTY
 
     @property
     def end_ns(self) -> float:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ...proof.wire import Message
+from ...values import EMPTY
 from .buffer_plan import BufferPlan, buffer_plan
 
 __all__ = ["COLLECTIVES", "Instruction", "Module", "collective_kind", "module_of"]
@@ -92,8 +92,8 @@ class Module(NamedTuple):
     """A compiled program: its instructions by name, and by the name of the kernel that XLA makes of each (``fusion.3``: ``fusion_3``)."""
 
     name: str
-    instructions: Mapping[str, Instruction] = MappingProxyType({})
-    kernels: Mapping[str, Instruction] = MappingProxyType({})
+    instructions: Mapping[str, Instruction] = EMPTY
+    kernels: Mapping[str, Instruction] = EMPTY
     memory: BufferPlan | None = None
 
     @classmethod

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...errors import BadSetting
 from ...knowledge.tables import is_own
-from ...model import NOTHING, Finding, Setting
+from ...model import Finding, Setting
+from ...values import EMPTY
 from ...wording import nearest, setting_text
 from ..xla_flags.grammar import scan
 
@@ -186,7 +187,7 @@ def graph_settings(graphs: Any, problems: list[Finding]) -> Iterable[Setting]:
         yield _asked("xla_flag", CUDA_GRAPHS_FLAG, text, "cuda_graphs")
 
 
-def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kind] = NOTHING) -> Iterable[Setting]:
+def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kind] = EMPTY) -> Iterable[Setting]:
     """``profiles``: what is at each path here; of one that is not in it, on another machine, the name alone is judged."""
     if pgle is None:
         return
