@@ -121,3 +121,10 @@ def load_ipython_extension(ipython: object) -> None:
     from .notebook import load
 
     load(ipython)
+
+
+def unload_ipython_extension(ipython: object) -> None:
+    """``%unload_ext jaxgpu_tune``: takes the magic out, and says what of its settings stays."""
+    from .notebook import unload
+
+    unload(ipython)

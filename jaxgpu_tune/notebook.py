@@ -8,7 +8,7 @@ from typing import Any
 from .errors import JaxGpuTuneError
 from .model import Report
 
-__all__ = ["configure_line", "load"]
+__all__ = ["configure_line", "load", "unload"]
 
 NAME = "%jaxgpu_tune"
 _shell: list[Any] = []
@@ -23,6 +23,30 @@ def load(ipython: Any) -> None:
     if ipython not in _shell:
         _shell[:] = [ipython]
         ipython.events.register("post_run_cell", _after_cell)
+
+
+def unload(ipython: Any) -> None:
+    """Take the magic out of a shell. What it has set stays, for it may be read already; that is said, with how to take it back."""
+    ipython.magics_manager.magics["line"].pop("jaxgpu_tune", None)
+    if ipython in _shell:
+        _after_cell()
+        ipython.events.unregister("post_run_cell", _after_cell)
+        _shell.clear()
+    if told := _what_stays():
+        from .cli.output import say
+
+        say(told)
+
+
+def _what_stays() -> str:
+    from .host.phase import phase
+    from .session import asked_by
+
+    if not asked_by(NAME):
+        return ""
+    if phase() == "started":
+        return f"What {NAME} has set stays until the kernel is restarted: JAX has read it."
+    return f"What {NAME} has set stays. The report's restore() takes it back: Out[n].restore() of its cell."
 
 
 def configure_line(line: str) -> Report | None:

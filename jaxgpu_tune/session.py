@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "asked_by",
     "final_environ",
     "for_one_function",
     "foreign",
@@ -112,6 +113,11 @@ def is_typed(environ: Mapping[str, str]) -> bool:
     """Whether a preset is in force that someone named by hand, at `run`, `env` or the magic."""
     layers = (read_state(environ) or State()).layers
     return any(layer.who.startswith(TYPED) and "preset" in layer.arguments for layer in layers)
+
+
+def asked_by(who: str) -> bool:
+    """Whether something is in force that this caller asked for, in this process or in one that started it."""
+    return any(layer.who == who for layer in (read_state(os.environ) or State()).layers)
 
 
 def layers_with(request: Request, former: tuple[Layer, ...], *, parents: bool = True) -> tuple[Layer, ...]:

@@ -56,6 +56,38 @@ def test_a_warning_appears_once(cell: str) -> None:
     assert text.count("Did you mean CUDA_VISIBLE_DEVICES?") == 1 and "CUDA_VISIBLE" not in after
 
 
+ASKS = "auto --env NCCL_DEBUG=INFO"
+UNLOADED = f"""
+hooks = lambda: shell.events.callbacks["post_run_cell"]
+before = len(hooks())
+nothing = said("%unload_ext jaxgpu_tune")
+cells = ["%load_ext jaxgpu_tune", "r = %jaxgpu_tune {ASKS}", "%unload_ext jaxgpu_tune", "%jaxgpu_tune auto"]
+unloaded = [said(cell) for cell in cells]
+gone = before - len(hooks())
+again = [said(cell) for cell in (cells[0], "%reload_ext jaxgpu_tune", "q = %jaxgpu_tune auto")]
+value, back = os.environ.get("NCCL_DEBUG"), before - len(hooks())
+read = [said(cell) for cell in ("import jax; jax.devices()", "%unload_ext jaxgpu_tune")]
+tell([nothing, unloaded, gone, again, value, back, read])
+"""
+
+
+def test_unloaded_the_magic_is_gone_and_what_it_set_stays_and_is_told() -> None:
+    """As IPython means it: what loading added goes, and comes back once. Settings that JAX has read cannot be taken back."""
+    pytest.importorskip("IPython")
+    nothing, unloaded, gone, again, value, back, read = told_warm(f"import jax, os\n{SHELL}\n{UNLOADED}")
+    assert nothing == ["", True] and gone == 1 and back == 0 and value == "INFO"
+    assert [success for _, success in unloaded] == [True, True, True, False] and "not found" in unloaded[3][0]
+    assert unloaded[2][0].startswith("What %jaxgpu_tune has set stays. The report's restore() takes it back")
+    assert [success for _, success in again] == [True] * 3
+    assert read[1] == ["What %jaxgpu_tune has set stays until the kernel is restarted: JAX has read it.\n", True]
+
+
+def test_unloaded_nothing_is_said_of_what_was_taken_back() -> None:
+    pytest.importorskip("IPython")
+    cells = [f"r = %jaxgpu_tune {ASKS}", "r.restore()", "%unload_ext jaxgpu_tune"]
+    assert told_warm(f"import jax\n{SHELL}\ntell([said(cell) for cell in {cells!r}])")[2] == ["", True]
+
+
 def test_without_a_shell_the_error_is_the_calls_own() -> None:
     with pytest.raises(jaxgpu_tune.UnknownPreset, match="Did you mean"):
         configure_line("fspd")

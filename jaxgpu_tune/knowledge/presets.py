@@ -97,10 +97,7 @@ def _preset(name: str, tables: Mapping[str, Any], bases: tuple[Preset, ...]) -> 
         use_when=tables.get("use_when", ""),
         kind=tables["kind"],
         settings=(*inherited, *own),
-        evidence=(
-            *tables.get("evidence", ()),
-            *(f"{base.name} alone: {line}" for base in bases for line in base.evidence),
-        ),
+        evidence=tuple(tables.get("evidence", ())),
         source=tables.get("source", ""),
         revision=tables.get("revision", ""),
         call=tables.get("call", ""),

@@ -10,7 +10,7 @@ from ..knowledge import options, variables
 from ..knowledge.hazards import hazards
 from ..knowledge.memory_costs import memory_costs
 from ..knowledge.notes import note
-from ..knowledge.presets import all_presets, owner_of, preset_names
+from ..knowledge.presets import all_presets, load_preset, owner_of, preset_names
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
 from ..model import Explanation, Gpu, Preset, Setting, SettingKind
@@ -23,7 +23,7 @@ from .select import advised
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from ..named import Files
@@ -94,15 +94,16 @@ def containing(word: str, target: Target) -> list[str]:
 
 
 def _of_preset(preset: Preset, facts: Facts) -> Explanation:
+    bases = _bases(preset)
     return Explanation(
         kind="preset",
         name=preset.name,
         does=preset.summary,
         use_when=preset.use_when,
         source=f"{preset.source} (revision {preset.revision})" if preset.revision else preset.source,
-        memory=_memory(preset.name) or _memory_of_bases(preset),
+        memory=(*_memory(preset.name), *_alone({base: _memory(base) for base in bases})),
         sets=tuple(f"{_stated(setting)}, {_where(setting, facts)}" for setting in _that_count(preset.settings)),
-        evidence=preset.evidence,
+        evidence=(*preset.evidence, *_alone({base: load_preset(base).evidence for base in bases})),
         advice=tuple(finding.message for finding in advised(preset, facts)),
     )
 
@@ -112,10 +113,16 @@ def _memory(name: str) -> tuple[str, ...]:
     return tuple(cost.sentence for part in name.split("+") for cost in memory_costs(part.strip()))
 
 
-def _memory_of_bases(preset: Preset) -> tuple[str, ...]:
-    """Of the presets that a file extends."""
-    bases = dict.fromkeys(filter(None, (owner_of(setting.source) for setting in preset.settings)))
-    return tuple(f"{base} alone: {sentence}" for base in bases for sentence in _memory(base))
+def _bases(preset: Preset) -> list[str]:
+    """The presets that a file extends."""
+    named = {part.strip() for part in preset.name.split("+")}
+    owners = dict.fromkeys(owner_of(setting.source) for setting in preset.settings)
+    return [name for name in owners if name and name not in named]
+
+
+def _alone(told: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for base, lines in told.items():
+        yield from (f"{base} alone: {line}" for line in lines)
 
 
 def _that_count(settings: tuple[Setting, ...]) -> Iterator[Setting]:
