@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from ..model import SettingKind, Severity
-from .tables import KINDS, read_table
+from .tables import KEYS, read_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ __all__ = ["severity_of"]
 
 def severity_of(kind: SettingKind, name: str) -> Severity | None:
     """The severity of a difference; None: each process may have its own."""
-    key = next(key for key, of in KINDS.items() if of == kind)
-    entry: dict[str, Any] | None = next((e for e in read_table("processes")["compared"] if _fits(name, e, key)), None)
+    entry: dict[str, Any] | None = next(
+        (e for e in read_table("processes")["compared"] if _fits(name, e, KEYS[kind])), None
+    )
     if entry is None:
         return None if kind == "env" else "error"
     return None if entry["severity"] == "ignored" else entry["severity"]

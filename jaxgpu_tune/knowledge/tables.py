@@ -35,6 +35,7 @@ __all__ = [
 DATA = os.path.join(os.path.dirname(__file__), "data")
 KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
 """The key that names a setting in a table, and the kind of setting it means."""
+KEYS = {kind: key for key, kind in KINDS.items()}
 
 REQUIRED = {
     "builds.json": ("releases", "plugin_releases", "plugin_differences", "rules", "options_without_flag"),

@@ -9,18 +9,16 @@ from typing import Any, NamedTuple
 from ...model import Finding, Machine
 from ...values import jsonable
 from ...wording import rough_time
+from ..preset_text import measured_where, preset_text, toml_table, toml_text
 from ..search.search import Contest, Search
 from ..search.trials import NOTHING, Config, Move, Trial
 from ..statistics import PAIRS
-from ..toml_text import toml_table, toml_text
 from .costs import costs_of
 from .drive import Standing
 from .journal import config_json, trial_json
 from .space import CLEAN, Space
 
 __all__ = ["Did", "Tuned", "how_it_goes", "search_preset", "tuned"]
-
-KEYS = {"xla_flag": "flag", "env": "env", "jax_config": "config"}
 
 
 class Did(NamedTuple):
@@ -108,19 +106,16 @@ def search_preset(report: Mapping[str, Any]) -> str:
     """The answer as a user's preset file: its settings, where they hold, and the evidence. Raises ValueError where nothing was proved."""
     if not report["path"]:
         raise ValueError("nothing was proved, so there is no preset")
-    where = _where(report["machine"])
-    lines = [
-        f"summary = {toml_text(_summary(report))}",
-        f"evidence = [{''.join(f'{chr(10)}  {toml_text(one)},' for one in _evidence(report))}\n]",
-        f"measured = {toml_table(where)}",
-    ]
+    machine = report["machine"]
+    where = measured_where(machine["jaxlib"], [machine["compute_capability"]], machine["devices"])
     reason = f"together {report['gain']:.3f} times as fast as {report['against']} here ({_range(report)})"
-    for kind, name, value in report["settings"]:
-        if [kind, name, value] != list(CLEAN):
-            written = value if kind == "jax_config" and value in ("true", "false") else toml_text(value)
-            lines += ["", "[[set]]", f"{KEYS[kind]} = {toml_text(name)}", f"value = {written}"]
-            lines += [f"reason = {toml_text(reason)}", f"when = {toml_table(where)}"]
-    return "\n".join(lines) + "\n"
+    return preset_text(
+        _summary(report),
+        _evidence(report),
+        where,
+        [(kind, name, value) for kind, name, value in report["settings"] if [kind, name, value] != list(CLEAN)],
+        of_each={"reason": toml_text(reason), "when": toml_table(where)},
+    )
 
 
 def how_it_goes(standing: Standing, space: Space) -> str:
@@ -232,16 +227,6 @@ def _machine(machine: Machine) -> dict[str, Any]:
         "driver": machine.driver,
         "nccl": machine.nccl,
     }
-
-
-def _where(machine: Mapping[str, Any]) -> dict[str, str]:
-    """The conditions under which this was measured, in the words of a preset."""
-    found = {"jaxlib": f"=={machine['jaxlib']}"}
-    if not machine["gpus"]:
-        return {**found, "platform": "cpu"}
-    if machine["compute_capability"]:
-        found["compute_capability"] = f"=={machine['compute_capability']}"
-    return {**found, "devices": f"=={machine['devices']}"}
 
 
 def _summary(report: Mapping[str, Any]) -> str:

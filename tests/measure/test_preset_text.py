@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.knowledge.tables import read_toml
-from jaxgpu_tune.measure.toml_text import toml_table, toml_text
+from jaxgpu_tune.measure.preset_text import toml_table, toml_text
 
 
 def loads(text: str) -> dict[str, Any]:
