@@ -1,8 +1,8 @@
-"""What check_processes() says of two processes on one host, a GPU each, that this library set up.
+"""What check_processes() says of the processes of a job on one host, a GPU each, that this library set up.
 
-Runs jobs of two processes, each joined by jax.distributed.initialize() with the local_device_ids that the library found. Alike: nothing
-is to be said, and the two compute together. One set differently: it is to be named. The same unchecked: whether the job
-still waits after a while. Prints the seconds; writes JSON. Exit code 1 if a job ended otherwise. Without GPUs on the CPU.
+Runs jobs of a process for each GPU, each joined by jax.distributed.initialize() with the local_device_ids that the library found.
+Alike: nothing is to be said, and they compute together. One set differently: it is to be named. The same unchecked: whether the
+job still waits after a while. Prints the seconds; writes JSON. Exit code 1 if a job ended otherwise. Without GPUs on the CPU.
 """
 
 from __future__ import annotations
@@ -14,17 +14,26 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
 
 RESULTS = Path(__file__).resolve().parent / "results"
-LAUNCHERS = ("SLURM_", "OMPI_", "PMI", "RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "JAX_LOCAL")
+OF_THE_JOB = (
+    "SLURM_",
+    "OMPI_",
+    "PMI",
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "CUDA_VISIBLE_DEVICES",
+    "JAX_LOCAL",
+    "JAX_NUM_CPU",
+)
 PRESET = "fsdp"
 ODD = {"flags": {"xla_gpu_enable_triton_gemm": "false"}, "jax_config": {"jax_default_matmul_precision": "highest"}}
-TWO = 2
 LIMIT_SECONDS = 120
 Member = subprocess.Popen[str]
 
@@ -33,6 +42,7 @@ def main() -> int:
     """Run the jobs, print and write what they told; the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--member", nargs=3, metavar=("RANK", "PORT", "JOB"), help=argparse.SUPPRESS)
+    parser.add_argument("--processes", type=int, help="by default one a GPU, and two without GPUs")
     parser.add_argument("--wait", type=float, default=30, help="seconds after which an unchecked job counts as waiting")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--name", default="cpu", help="of the machine, for the result's file")
@@ -42,7 +52,10 @@ def main() -> int:
         member(int(rank), port, json.loads(job))
         return 0
     machine = jaxgpu_tune.detect()
-    found = [{"job": name, **run(job, given.wait)} for name, job in jobs(machine).items()]
+    uuids = [gpu.uuid or str(gpu.index) for gpu in machine.gpus or ()][: given.processes]
+    found = [
+        {"job": name, **run(job, given.wait)} for name, job in jobs(uuids, given.processes or len(uuids) or 2).items()
+    ]
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"check-processes-{given.name}.json"
     path.write_text(json.dumps({"preset": PRESET, "jobs": found, "machine": machine.to_dict()}, indent=1) + "\n")
@@ -52,38 +65,39 @@ def main() -> int:
     return 0 if all(one["as_expected"] for one in found) else 1
 
 
-def jobs(machine: jaxgpu_tune.Machine) -> dict[str, dict[str, Any]]:
-    """Each job: the launcher's variables and the own GPUs of both processes, what process 1 is given, whether it is checked."""
-    uuids = [gpu.uuid or str(gpu.index) for gpu in machine.gpus or ()]
-    seeing_all = [mpi(rank) for rank in range(TWO)]
-    seeing_own = [slurm_task(rank) | ({"CUDA_VISIBLE_DEVICES": uuids[rank]} if uuids else {}) for rank in range(TWO)]
-    seen, apart = ([[0], [1]], [[0], [0]]) if uuids else ([None, None], [None, None])
+def jobs(uuids: Sequence[str], size: int) -> dict[str, dict[str, Any]]:
+    """Each job: the launcher's variables and the own GPUs of each process, what process 1 is given, whether it is checked."""
+    ranks = range(size)
+    seeing_all = [mpi(rank, size) for rank in ranks]
+    visible = [{"CUDA_VISIBLE_DEVICES": uuid} for uuid in uuids] or [{} for _ in ranks]
+    seeing_own = [slurm_task(rank, size) | visible[rank] for rank in ranks]
+    seen, apart = ([[rank] for rank in ranks], [[0] for _ in ranks]) if uuids else ([None] * size, [None] * size)
     one = {"environs": seeing_all, "own": seen, "odd": ODD, "check": True}
     return {
-        "alike, both see all GPUs": {**one, "odd": {}},
+        "alike, all see all GPUs": {**one, "odd": {}},
         "alike, each sees its own by UUID": {**one, "odd": {}, "environs": seeing_own, "own": apart},
         "process 1 set differently": one,
         "process 1 set differently, unchecked": {**one, "check": False},
     }
 
 
-def mpi(rank: int) -> dict[str, str]:
-    """As Open MPI's mpirun -n 2 sets them."""
-    numbers = {"RANK": rank, "LOCAL_RANK": rank, "SIZE": TWO, "LOCAL_SIZE": TWO}
+def mpi(rank: int, size: int) -> dict[str, str]:
+    """As Open MPI's mpirun -n SIZE sets them."""
+    numbers = {"RANK": rank, "LOCAL_RANK": rank, "SIZE": size, "LOCAL_SIZE": size}
     return {f"OMPI_COMM_WORLD_{name}": str(number) for name, number in numbers.items()}
 
 
-def slurm_task(rank: int) -> dict[str, str]:
-    """As srun --ntasks=2 --gpus-per-task=1 sets them."""
-    step = {"JOB_ID": 7, "STEP_NODELIST": "localhost", "PROCID": rank, "LOCALID": rank, "NODEID": 0, "NTASKS": TWO}
-    step |= {"STEP_NUM_TASKS": TWO, "STEP_TASKS_PER_NODE": TWO, "GPUS_ON_NODE": TWO, "GPUS_PER_TASK": 1}
+def slurm_task(rank: int, size: int) -> dict[str, str]:
+    """As srun --ntasks=SIZE --gpus-per-task=1 sets them."""
+    step = {"JOB_ID": 7, "STEP_NODELIST": "localhost", "PROCID": rank, "LOCALID": rank, "NODEID": 0, "NTASKS": size}
+    step |= {"STEP_NUM_TASKS": size, "STEP_TASKS_PER_NODE": size, "GPUS_ON_NODE": size, "GPUS_PER_TASK": 1}
     return {f"SLURM_{name}": str(value) for name, value in step.items()}
 
 
 def run(job: Mapping[str, Any], wait: float) -> dict[str, Any]:
-    """What both processes of a job told, and whether the job ended as it should."""
+    """What the processes of a job told, and whether the job ended as it should."""
     port = free_port()
-    clean = {name: text for name, text in os.environ.items() if not name.startswith(LAUNCHERS)}
+    clean = {name: text for name, text in os.environ.items() if not name.startswith(OF_THE_JOB)}
     command = [sys.executable, __file__, "--member"]
     start = time.perf_counter()
     members = [
@@ -122,13 +136,15 @@ def ended(process: tuple[Member, bool]) -> dict[str, Any]:
 
 
 def is_right(job: Mapping[str, Any], told: list[dict[str, Any]]) -> bool:
-    """Alike: silence and a common result; different: process 1 named by both. What an unchecked job does is only recorded."""
+    """Alike: silence and a common result; different: process 1 named by all. What an unchecked job does is only recorded."""
     if not job["check"]:
         return True
     messages = [message for one in told for message in one.get("findings", [None])]
     if job["odd"]:
-        return len(messages) == 2 * TWO and all(message and message.startswith("Process 1 ") for message in messages)
-    alike = [{"local_device_ids": ids, "sum": float(TWO), "count": 1} for ids in job["own"]]
+        return len(messages) == len(ODD) * len(told) and all(
+            message and message.startswith("Process 1 ") for message in messages
+        )
+    alike = [{"local_device_ids": ids, "sum": float(len(told)), "count": 1} for ids in job["own"]]
     return not messages and [{key: one.get(key) for key in alike[0]} for one in told] == alike
 
 
@@ -138,7 +154,9 @@ def member(rank: int, port: str, job: Mapping[str, Any]) -> None:
     own = report.machine.processes.local_device_ids
     import jax
 
-    jax.distributed.initialize(f"127.0.0.1:{port}", TWO, rank, own, cluster_detection_method="deactivate")
+    jax.distributed.initialize(
+        f"127.0.0.1:{port}", len(job["environs"]), rank, own, cluster_detection_method="deactivate"
+    )
     told: dict[str, Any] = {"local_device_ids": own, "visible": os.environ.get("CUDA_VISIBLE_DEVICES")}
     start = time.perf_counter()
     findings = jaxgpu_tune.check_processes() if job["check"] else ()
@@ -149,7 +167,7 @@ def member(rank: int, port: str, job: Mapping[str, Any]) -> None:
 
 
 def computed_together() -> float:
-    """A product of matrices on each process's device, summed over both: (1/512) x 512 x 1 from each."""
+    """A product of matrices on each process's device, summed over all: (1/512) x 512 x 1 from each."""
     import jax
     import jax.numpy as jnp
     from jax.sharding import Mesh, NamedSharding, PartitionSpec

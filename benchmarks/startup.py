@@ -37,7 +37,7 @@ def main() -> int:
     """Measure, print, write; the exit code."""
     given = arguments()
     with tempfile.TemporaryDirectory() as folder:
-        python = given.python or installed(Path(folder), given.extra, given.jax)
+        python = given.python or installed(Path(folder), given)
         times = measure(python, given.repeats)
         machine = json.loads(output(python, FACTS))
     result = summary(times, machine)
@@ -56,19 +56,27 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--extra", default="cpu", help="which JAX: cpu, cuda12 or cuda13")
     parser.add_argument("--jax", default="", help="a release of jax and jaxlib, such as 0.5.1; by default the newest")
     parser.add_argument("--python", type=Path, help="an interpreter that has this package as a wheel already, and jax")
+    parser.add_argument(
+        "--wheels", type=Path, help="a folder with this package's wheel; nothing is fetched, jax is the one here"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--name", default="cpu", help="of the machine, for the result's file")
     return parser.parse_args()
 
 
-def installed(folder: Path, extra: str, release: str) -> Path:
+def installed(folder: Path, given: argparse.Namespace) -> Path:
     """The interpreter of a fresh environment with this package, installed as a wheel."""
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT))
     run(sys.executable, "-m", "venv", str(folder / "venv"))
     python = folder / "venv" / "bin" / "python"
-    (wheel,) = folder.glob("jaxgpu_tune-*.whl")
-    pinned = [f"jax=={release}", f"jaxlib=={release}"] if release else []
-    run(str(python), "-m", "pip", "install", "-q", f"{wheel}[{extra}]", *pinned)
+    if given.wheels:
+        (packages,) = (folder / "venv").glob("lib/*/site-packages")
+        (packages / "here.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
+    else:
+        run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT))
+    (wheel,) = (given.wheels or folder).glob("jaxgpu_tune-*.whl")
+    pinned = [f"jax=={given.jax}", f"jaxlib=={given.jax}"] if given.jax else []
+    wanted = ["--no-index", "--no-deps", str(wheel)] if given.wheels else [f"{wheel}[{given.extra}]", *pinned]
+    run(str(python), "-m", "pip", "install", "-q", *wanted)
     return python
 
 

@@ -68,6 +68,11 @@ SCATTERS = {
     "scatters to 64 MiB": flags(reduce_scatter_combine_threshold_bytes=64 * MIB),
 }
 """How much a combined reduce-scatter may hold; the preset says 128 MiB."""
+THRESHOLDS = {
+    f"thresholds of {size} MiB": flags(**{f"{name}_combine_threshold_bytes": size * MIB for name in COLLECTIVES})
+    for size in (64, 256)
+}
+"""How much any combined collective may hold."""
 PARTS_OF_TOOLBOX = {"one queue": ONE_QUEUE, "dimensions mixed": DIMENSIONS, "protocols": PROTOCOLS, "8 GiB": LARGE}
 """What jax-toolbox sets beyond the preset fsdp."""
 LESS = {

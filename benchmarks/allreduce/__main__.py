@@ -1,7 +1,7 @@
 """Run the stages one after the other: python -m benchmarks.allreduce --out DIR [--stages correct decode ...] [--seconds 500] [--backend ffi] [--fence].
 
 Each stage runs in a process of its own, and the results are written when it ends, with the cards, the driver and the versions.
-Without GPUs the stages run on two host devices, through lax.psum, at small sizes.
+Without GPUs the stages run on ``--devices`` host devices, through lax.psum, at small sizes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SPEED = ("latency", "cutover", "rows", "trace", "decode")
 STAGES = (*TRUTH, *SPEED, *PAIRS)
 
 
-def run_stage(stage: str, seconds: float, environ: dict[str, str]) -> dict[str, Any]:
-    """What a stage found, or how it ended, in a process of its own; in two for those of ``PAIRS``."""
+def run_stage(stage: str, seconds: float, environ: dict[str, str], devices: int) -> dict[str, Any]:
+    """What a stage found, or how it ended, in a process of its own; for those of ``PAIRS`` in two, each with half of the devices."""
     if stage not in PAIRS:
         return ended(started([stage], environ), seconds)
-    port = str(free_port())
-    children = [started([stage, str(rank), port], {**environ, "JAX_NUM_CPU_DEVICES": "1"}) for rank in range(2)]
+    port, each = str(free_port()), str(devices // 2)
+    children = [started([stage, str(rank), port, each], {**environ, "JAX_NUM_CPU_DEVICES": each}) for rank in range(2)]
     return {"ranks": [ended(child, seconds) for child in children]}
 
 
@@ -63,12 +63,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def in_child(stage: str, rank: str = "0", port: str = "0") -> None:
+def in_child(stage: str, rank: str = "0", port: str = "0", each: str = "1") -> None:
     """One stage, in this process; what it found goes to the parent."""
     if stage in PAIRS:
         from . import member
 
-        found = getattr(member, stage)(int(rank), port)
+        found = getattr(member, stage)(int(rank), port, int(each))
     else:
         from . import common, speed, truth
 
@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=500, help="for all stages together")
     parser.add_argument("--backend", choices=("ptx", "ffi"), default="ptx", help="of AllReduce")
     parser.add_argument("--fence", action="store_true", help="of AllReduce")
+    parser.add_argument("--devices", type=int, default=2, help="of the CPU, where there are no GPUs")
     parser.add_argument("--stage", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.stage:
@@ -100,13 +101,14 @@ def main() -> None:
     flags = os.environ.get("XLA_FLAGS", "")
     environ = {**os.environ, "JAXGPU_TUNE": "off", "ALLREDUCE_OPTIONS": json.dumps(options)}
     if not machine["gpus"]:
-        environ |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+        environ |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(given.devices)}
+    devices = len(machine["gpus"]) or given.devices
     begin, results = time.monotonic(), {"machine": machine, "options": options, "flags": flags}
     given.out.mkdir(parents=True, exist_ok=True)
     for stage in given.stages:
         left = given.seconds - (time.monotonic() - begin)
         if left > 20:
-            results[stage] = {**run_stage(stage, left, environ), "seconds": time.monotonic() - begin}
+            results[stage] = {**run_stage(stage, left, environ, devices), "seconds": time.monotonic() - begin}
             (given.out / f"{given.name}.json").write_text(json.dumps(results, indent=1) + "\n")
             print(stage, json.dumps(results[stage])[:6000], flush=True)
     return None

@@ -1,4 +1,4 @@
-"""One of two processes, each with one GPU: sums against lax.psum, their time, and what one is told when the other is killed."""
+"""One of two processes, each with half of the GPUs: sums against lax.psum, their time, and what one is told when the other is killed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any
 import jax
 
 
-def joined(rank: int, port: str) -> None:
-    """Join the job; each process takes the GPU of its rank."""
-    own = {} if os.environ.get("JAX_PLATFORMS") == "cpu" else {"local_device_ids": [rank]}
-    jax.distributed.initialize(f"localhost:{port}", 2, rank, **own)
+def joined(rank: int, port: str, each: int) -> None:
+    """Join the job; each process takes ``each`` GPUs, those of rank 0 come first."""
+    own = range(rank * each, (rank + 1) * each)
+    mine = {} if os.environ.get("JAX_PLATFORMS") == "cpu" else {"local_device_ids": list(own)}
+    jax.distributed.initialize(f"localhost:{port}", 2, rank, **mine)
 
 
-def together(rank: int, port: str) -> dict[str, Any]:
+def together(rank: int, port: str, each: int) -> dict[str, Any]:
     """Whether the sums are right, and microseconds of a scaling and a sum."""
-    joined(rank, port)
+    joined(rank, port, each)
     import numpy as np
     from jax import lax
 
@@ -27,9 +28,9 @@ def together(rank: int, port: str) -> dict[str, Any]:
     b = bench()
     found: dict[str, Any] = {"explained": b.comm.explain(), "seconds to make it": b.seconds, "right": True, "us": {}}
     for size in (4096, 16384, 65536, 131072) if b.gpu else (4096,):
-        x = _ones(b, rank, size)
+        x = _numbers(b, rank, size)
         sums = mapped(b, lambda comm, x: comm.psum(x))(b.comm, x).addressable_data(0)
-        found["right"] &= bool((np.asarray(sums) == 3).all())
+        found["right"] &= bool((np.asarray(sums) == b.mesh.size * (b.mesh.size + 1) / 2).all())
         found["us"][size] = {
             "ours": microseconds(b, lambda comm, x: comm.psum(x * 0.5), x),
             "shipped": microseconds(b, lambda _, x: lax.psum(x * 0.5, "tp"), x),
@@ -38,16 +39,16 @@ def together(rank: int, port: str) -> dict[str, Any]:
     return found
 
 
-def left_alone(rank: int, port: str) -> dict[str, Any]:
+def left_alone(rank: int, port: str, each: int) -> dict[str, Any]:
     """What rank 0 is told, and after how many seconds, when rank 1 is killed between two steps; the limit is 5."""
-    joined(rank, port)
+    joined(rank, port, each)
     from .common import bench, mapped
 
     b = bench(timeout=5.0)
     if b.comm._setup.objection:  # noqa: SLF001 - lax.psum would wait without end
         jax.distributed.shutdown()
         return {"explained": b.comm.explain()}
-    step, x = mapped(b, lambda comm, x: comm.psum(x)), _ones(b, rank, 8192)
+    step, x = mapped(b, lambda comm, x: comm.psum(x)), _numbers(b, rank, 8192)
     jax.block_until_ready(step(b.comm, x))
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -60,11 +61,14 @@ def left_alone(rank: int, port: str) -> dict[str, Any]:
     return {"error": None}
 
 
-def _ones(b: Any, rank: int, size: int) -> jax.Array:
+def _numbers(b: Any, rank: int, size: int) -> jax.Array:
+    """Of each device its number from 1 on."""
     import jax.numpy as jnp
     import numpy as np
     from jax.sharding import NamedSharding
     from jax.sharding import PartitionSpec as P
 
-    local = np.full((1, size // 2), rank + 1).astype(jnp.bfloat16)
+    each = len(jax.local_devices())
+    numbers = np.arange(rank * each + 1, (rank + 1) * each + 1)
+    local = np.repeat(numbers[:, None], size // 2, axis=1).astype(jnp.bfloat16)
     return jax.make_array_from_process_local_data(NamedSharding(b.mesh, P("tp")), local)

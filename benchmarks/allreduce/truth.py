@@ -18,6 +18,7 @@ from jaxgpu_tune.comms.staging import EMPTY
 
 from .common import Bench, bench, by_rank, mapped
 
+TYPES = (jnp.bfloat16, jnp.float16, jnp.float32)
 SIZES = (16, 4096, 8192, 65536, 65552, 1 << 18, 1 << 20, (1 << 20) + 16, 1 << 22)
 ROWS = ((1, 4096), (8, 4096), (100, 512), (300, 512), (100, 4096), (2, 16384))
 """Numbers of rows and their widths: fewer and more than a launch has blocks, and rows of more vectors than a block has threads."""
@@ -25,9 +26,8 @@ ROWS = ((1, 4096), (8, 4096), (100, 512), (300, 512), (100, 4096), (2, 16384))
 
 def correct(b: Bench) -> Any:
     """Against float64 on the host: the relative error in L2, where NaN and -0.0 come out, and whether the ranks agree to the bit."""
-    types = (jnp.bfloat16, jnp.float16, jnp.float32)
-    sums = [_summed(b, dtype, size) for dtype in types for size in SIZES]
-    rows = [_normed(b, dtype, *shape) for dtype in types for shape in ROWS]
+    sums = [_summed(b, dtype, size) for dtype in TYPES for size in SIZES]
+    rows = [_normed(b, dtype, *shape) for dtype in TYPES for shape in ROWS]
     return {"seconds to make it": b.seconds, "sums": sums, "rows": rows}
 
 
@@ -70,35 +70,36 @@ def _normed(b: Bench, dtype: Any, number: int, width: int) -> dict[str, Any]:
 
 
 def stress(b: Bench) -> Any:
-    """A million sums of whole numbers, of which none may be wrong.
+    """A million sums of whole numbers, of each type in turns, of which none may be wrong.
 
     Sizes interleaved, between NCCL's collectives, two programs dispatched far ahead, one rank late at random, steps whose result
     nobody waits for because of an exception.
     """
-    loops, calls = (200, 500) if b.gpu else (2, 10)
+    loops, calls = (200, 500) if b.gpu else (3, 10)
     steps = np.arange(1 << 17)[None, :] % 5 + np.arange(b.mesh.size)[:, None]
     x = by_rank(b, steps.astype(np.float32))
-    plain = _stressed(b, (2048, 64, 1 << 15, 8, 4096), calls, mixed=False)
-    mixed = _stressed(b, (8, 1 << 14, 1 << 17, 512), calls // 10, mixed=True)
-    start, wrong, total = time.perf_counter(), [], 0
+    plain = [_stressed(b, dtype, (2048, 64, 1 << 15, 8, 4096), calls, mixed=False) for dtype in TYPES]
+    mixed = [_stressed(b, dtype, (8, 1 << 14, 1 << 17, 512), calls // 10, mixed=True) for dtype in TYPES]
+    start, total = time.perf_counter(), 0
+    wrong: dict[str, list[Any]] = {np.dtype(dtype).name: [] for dtype in TYPES}
     for number in range(2 * loops):
-        wrong.append(plain(b.comm, x))
+        turn = number % len(TYPES)
+        found = wrong[np.dtype(TYPES[turn]).name]
+        found.append(plain[turn](b.comm, x))
         total += 5 * calls
         if number % 4 == 0:
-            wrong.append(mixed(b.comm, x))
+            found.append(mixed[turn](b.comm, x))
             total += 2 * 4 * (calls // 10)
         if number % 50 == 7:
             with suppress(KeyboardInterrupt):
-                plain(b.comm, x)
+                plain[turn](b.comm, x)
                 interrupt()
             total += 5 * calls
         if number % 100 == 99:
             jax.block_until_ready(wrong)
-    return {
-        "calls": total,
-        "wrong": sum(int(np.asarray(w).sum()) for w in wrong),
-        "seconds": time.perf_counter() - start,
-    }
+    by_type = {name: sum(int(np.asarray(one).sum()) for one in found) for name, found in wrong.items()}
+    seconds = time.perf_counter() - start
+    return {"calls": total, "wrong": sum(by_type.values()), "wrong by type": by_type, "seconds": seconds}
 
 
 def interrupt() -> NoReturn:
@@ -106,20 +107,18 @@ def interrupt() -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _stressed(b: Bench, sizes: tuple[int, ...], calls: int, *, mixed: bool) -> Any:
+def _stressed(b: Bench, dtype: Any, sizes: tuple[int, ...], calls: int, *, mixed: bool) -> Any:
     """A program that counts the sums that are wrong. ``mixed``: also sums with addition, beside other collectives and delays."""
     world = b.mesh.size
 
     def body(comm: Any, x: jax.Array) -> jax.Array:
-        ranks = (lax.psum(x, "tp") - x * world).astype(
-            jnp.bfloat16
-        )  # what the other ranks' values add beyond this one's
+        ranks = (lax.psum(x, "tp") - x * world).astype(dtype)  # what the other ranks' values add beyond this one's
 
         def once(number: jax.Array, wrong: jax.Array) -> jax.Array:
             wrong = wrong + _delay(x, number, world) if mixed else wrong
             for size in sizes:
-                sent = (x[:size] + number % 16).astype(jnp.bfloat16)
-                right = lax.psum(sent, "tp") if mixed else sent * jnp.bfloat16(world) + ranks[:size]
+                sent = (x[:size] + number % 16).astype(dtype)
+                right = lax.psum(sent, "tp") if mixed else sent * dtype(world) + ranks[:size]
                 wrong = wrong + (comm.psum(sent) != right).sum()
                 if mixed:
                     rows = sent.reshape(-1, min(size, 4096))

@@ -18,6 +18,7 @@ from benchmarks.tried import (
     REGIONS,
     SCATTERS,
     SECOND,
+    THRESHOLDS,
     UPDATES,
     Variant,
     alone,
@@ -67,7 +68,7 @@ LAST = "cut along the last dimension"
 ON_FSDP = (
     *on("fsdp", SCATTERS | PARTS_OF_TOOLBOX, SECOND),
     *each_gpu(None, "fsdp"),
-    *on("fsdp", LESS | MORE_ON_FSDP),
+    *on("fsdp", LESS | MORE_ON_FSDP | THRESHOLDS),
 )
 
 WORKLOADS: dict[str, Workload] = {
