@@ -13,7 +13,7 @@ from ..errors import BadSetting
 from ..model import Finding
 from .assembly import profile_of
 from .profile import HostTimes, Profile, Watched
-from .runs import Asked, Limits, RunOutcome, run_watched
+from .runs import INTERRUPTED, Asked, Limits, RunOutcome, left_behind, run_watched
 from .timeline import timeline_of
 from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
@@ -21,7 +21,6 @@ from .watched import DONE, Process, leading, read_processes
 
 __all__ = ["keep", "profile_command", "profile_outcome", "without_graphs"]
 
-INTERRUPTED = 130
 UNHEARD = ": it said nothing"
 """Said where no output was captured, as the program writes to the terminal itself."""
 NO_GRAPHS = "--xla_gpu_enable_command_buffer="
@@ -50,7 +49,7 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
         try:
             return run_watched(command, folder=place, environ=environ, **more)
         except KeyboardInterrupt:
-            return _interrupted(command, place)
+            return left_behind(command, place)
 
     outcome = run("run", environ)
     plain = profile_outcome(outcome)
@@ -61,15 +60,6 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
     first = () if outcome.ok else (f"The first run, with CUDA graphs, did not end well: {outcome.cause}.",)
     advice = plain.advice if plain.gpus else found.advice
     return found._replace(notes=(*first, *found.notes), advice=advice), named
-
-
-def _interrupted(command: Sequence[str], place: Path) -> RunOutcome:
-    """What a run left that Ctrl-C ended."""
-    return RunOutcome(
-        *("died", "it was interrupted", tuple(command), str(place), str(place / "files")),
-        exit_code=INTERRUPTED,
-        processes=read_processes(place / "observed"),
-    )
 
 
 def _once(told: Callable[[], None]) -> Callable[[tuple[Process, ...]], None]:

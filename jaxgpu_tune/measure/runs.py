@@ -19,7 +19,7 @@ from ..values import Value
 from .endings import Status, ending, losses, numbers_in, silence
 from .host_clock import with_host_clock
 from .starting import StartedRun, filled, start
-from .stopping import end_all
+from .stopping import AT_ONCE, end_all
 from .watched import DONE, Process, leading, read_processes
 
 TYPE_CHECKING = False
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     Seen = Callable[[tuple[Process, ...]], None]
 
 
-__all__ = ["Asked", "Limits", "RunOutcome", "request", "run_watched", "watch"]
+__all__ = ["INTERRUPTED", "Asked", "Limits", "RunOutcome", "left_behind", "request", "run_watched", "watch"]
+
+INTERRUPTED = 130
+"""As a shell has it after Ctrl-C."""
 
 LOOK = 0.1
 LEFT_ALONE = 10.0
@@ -166,8 +169,18 @@ def watch(
         why = _wait(started.child, started.place, asked, limits, seen)
     finally:
         if why != "exit" or started.output is not None:
-            end_all(started.child, started.mark, limits.grace if why != "interrupted" else 1.0)
+            end_all(started.child, started.mark, limits.grace if why != "interrupted" else AT_ONCE)
     return _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)
+
+
+def left_behind(command: Sequence[str], folder: str | os.PathLike[str]) -> RunOutcome:
+    """What a run left that Ctrl-C ended, its traces included."""
+    place = Path(folder).absolute()
+    return RunOutcome(
+        *("died", "it was interrupted", tuple(command), str(place), str(place / "files")),
+        exit_code=INTERRUPTED,
+        processes=read_processes(place / "observed"),
+    )
 
 
 def request(asked: Asked) -> dict[str, Any]:

@@ -6,13 +6,17 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["carriers", "end_all", "members"]
+__all__ = ["AT_ONCE", "PATIENCE", "carriers", "end_all", "ended_by_ctrl_c", "members"]
 
 LOOK = 0.05
+PATIENCE = 10.0
+"""Seconds after Ctrl-C in which a command may end by itself."""
+AT_ONCE = 1.0
+"""Seconds from SIGTERM to SIGKILL where somebody waits for the end."""
 STARTING = 1.0
 """Seconds for one execve at most; it takes microseconds."""
 MEMORY, ENVIRON = 20, 47
@@ -20,18 +24,63 @@ MEMORY, ENVIRON = 20, 47
 
 
 def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> None:
-    """SIGTERM to all, SIGKILL to those that are left after ``grace`` seconds. ``mark``: variables that its processes carry."""
+    """SIGTERM to all, SIGKILL to those that are left after ``grace`` seconds. ``mark``: variables that its processes carry.
+
+    Ctrl-C meanwhile cuts the grace short; KeyboardInterrupt is raised once all are ended.
+    """
+    impatient: KeyboardInterrupt | None = None
     for number in (signal.SIGTERM, signal.SIGKILL):
-        left = _left(child, mark)
-        for pid in left:
-            _send(pid, number)
-        end = time.monotonic() + grace
-        while left and time.monotonic() < end:
-            time.sleep(LOOK)
-            left = _left(child, mark)
+        try:
+            left = _ended_by(number, child, mark, grace)
+        except KeyboardInterrupt as pressed:
+            left, impatient = _left(child, mark), pressed
         if not left:
             break
     child.poll()
+    if impatient is not None:
+        raise impatient
+
+
+def _ended_by(number: int, child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> set[int]:
+    """Who is left of those that got the signal."""
+    left = _left(child, mark)
+    for pid in left:
+        _send(pid, number)
+    end = time.monotonic() + grace
+    while left and time.monotonic() < end:
+        time.sleep(LOOK)
+        left = _left(child, mark)
+    return left
+
+
+@contextmanager
+def ended_by_ctrl_c(
+    child: subprocess.Popen[bytes], mark: Mapping[str, str], told: Callable[[], None]
+) -> Iterator[list[int]]:
+    """For a command at the terminal, which gets Ctrl-C as well: it has PATIENCE seconds to end by itself, or until the next Ctrl-C.
+
+    Then it is ended with all that it started. ``told`` is called at the first one. Gives the signals that came, in order.
+    """
+    came: list[int] = []
+
+    def heard(number: int, _frame: object) -> None:
+        came.append(number)
+        if len(came) == 1:
+            told()
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with suppress(KeyboardInterrupt):
+            end_all(child, mark, AT_ONCE)
+
+    before = {one: signal.signal(one, heard) for one in (signal.SIGINT, signal.SIGALRM)}
+    try:
+        yield came
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def carriers(mark: Mapping[str, str]) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -64,6 +65,17 @@ def test_what_does_not_hear_is_killed(tmp_path: Path, started: Starter) -> None:
     child = started("trap '' TERM; echo ready; while :; do sleep 0.01; done", mark(tmp_path))
     end_all(child, mark(tmp_path), 0.1)
     assert child.wait(300) == -9
+
+
+def test_ctrl_c_meanwhile_cuts_the_grace_short(tmp_path: Path, started: Starter) -> None:
+    """All are ended before it comes through."""
+    child = started("trap '' TERM; setsid sleep 600 & echo ready; while :; do sleep 0.01; done", mark(tmp_path))
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    with pytest.raises(KeyboardInterrupt):
+        end_all(child, mark(tmp_path), 300)
+    signal.signal(signal.SIGALRM, before)
+    assert child.wait(300) == -9 and carriers(mark(tmp_path)) == set()
 
 
 def test_what_hears_may_put_its_things_in_order(tmp_path: Path, started: Starter) -> None:

@@ -7,7 +7,7 @@ import tempfile
 
 from ...model import Finding
 from ...planning.settings.from_arguments import PGLE_OPTION
-from ..output import FOUND, say, tell
+from ..output import FOUND, INTERRUPTED, say, tell
 from ..parameters import JSON, Option
 from .convert import PERCENTILE
 from .shared import CACHE, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of, told
@@ -68,16 +68,21 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     refuse(found)
     heard = run_heard(program, environ)
     said = recording_findings(heard.lines)
+    unused = any(one.code == "pgle-not-used" for one in said)
     if heard.code:  # a program that failed is not blamed for what it did not come to
         said = tuple(one for one in said if one.code != "pgle-not-used")
-    ended_well = heard.code == 0 and not any(one.severity == "error" for one in said)
-    kept = finish_recording(folder, setup_of(plain, program, digest=folder.name)) if ended_well else ()
+    counts = heard.code == 0 or (heard.interrupted and not unused)
+    counts = counts and not any(one.severity == "error" for one in said)
+    kept = finish_recording(folder, setup_of(plain, program, digest=folder.name)) if counts else ()
     told((*said, *_kept(kept, heard.code)), as_json=as_json, folder=str(folder), programs=kept)
     return heard.code or (0 if kept else FOUND)
 
 
 def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
-    if code:
+    if code and kept:
+        message = f"It was interrupted; what was recorded until then is kept, of {', '.join(kept)}."
+        yield Finding("pgle-interrupted", "note", message)
+    elif code:
         message = f"The command ended with exit code {code}, so nothing counts as recorded."
         yield Finding("pgle-not-recorded", "error", message)
     elif not kept:
@@ -87,7 +92,7 @@ def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
 
 
 def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json: bool, given: dict[str, Any]) -> int:
-    from ...measure.runs import Asked, run_watched
+    from ...measure.runs import Asked, left_behind, run_watched
     from ...pgle.convert import of_one_run
     from ...pgle.profile_files import checked_target, write_profile
     from ...pgle.recording import RECORDING, obstacles
@@ -102,11 +107,14 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-pgle-") as passing:
         folder = how["traces"] or passing
         asked = Asked(trace={"steps": how["steps"], "options": {"enable_hlo_proto": True}})
-        outcome = run_watched(program, folder=folder, environ=environ, asked=asked, capture=False)
+        try:
+            outcome = run_watched(program, folder=folder, environ=environ, asked=asked, capture=False)
+        except KeyboardInterrupt:
+            outcome = left_behind(program, folder)
         traces = [process.trace for process in outcome.processes if process.trace]
         if not traces:
             tell([_no_trace(outcome)])
-            return FOUND
+            return INTERRUPTED if outcome.exit_code == INTERRUPTED else FOUND
         converted = of_one_run(traces, how["percentile"], how["module"])
     write_profile(converted.profile, file)
     sidecar = setup_of(plain, program, converted.profile.digest)

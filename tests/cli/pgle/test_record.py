@@ -32,6 +32,29 @@ def test_recording_a_program_that_fails_says_only_that(tmp_path: Path) -> None:
     assert "pgle-not-used" not in done.stderr
 
 
+USED = "I1128 21:46:04.400022   13661 gpu_hlo_schedule.cc:537] Found profile for module jit_f, using profile guided latency estimator"
+STUBBORN = f"""
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+open(os.path.join(os.environ["JAX_COMPILATION_CACHE_DIR"], "jit_f-0a-cache"), "w").close()
+print({USED!r}, file=sys.stderr, flush=True)
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(0.3)
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_what_was_recorded_until_ctrl_c_is_kept(used: bool, tmp_path: Path) -> None:
+    """Of a program that ignores it, too; where XLA has used no profile yet nothing counts."""
+    program = STUBBORN if used else STUBBORN.replace("Found profile", "Nothing found")
+    done = pgle("record", "--store", str(tmp_path), "--", sys.executable, "-c", program, JAX_PLATFORMS="cpu")
+    assert done.returncode == 130
+    assert ("what was recorded until then is kept, of jit_f" in " ".join(done.stderr.split())) is used
+    assert len(list(tmp_path.glob("*/*.json"))) == used
+
+
 @pytest.mark.usefixtures("this_jaxlib")
 @pytest.mark.parametrize(
     ("words", "environ", "told"),
