@@ -17,7 +17,7 @@ from .runs import INTERRUPTED, Asked, Limits, RunOutcome, left_behind, run_watch
 from .timeline import timeline_of
 from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
-from .watched import DONE, Process, leading, read_processes
+from .watched import DONE, Process, leading
 
 __all__ = ["keep", "profile_command", "profile_outcome", "without_graphs"]
 

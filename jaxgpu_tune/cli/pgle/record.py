@@ -92,7 +92,6 @@ def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
 
 
 def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json: bool, given: dict[str, Any]) -> int:
-    from ...measure.runs import Asked, left_behind, run_watched
     from ...pgle.convert import of_one_run
     from ...pgle.profile_files import checked_target, write_profile
     from ...pgle.recording import RECORDING, obstacles
@@ -106,11 +105,7 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
     refuse(found)
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-pgle-") as passing:
         folder = how["traces"] or passing
-        asked = Asked(trace={"steps": how["steps"], "options": {"enable_hlo_proto": True}})
-        try:
-            outcome = run_watched(program, folder=folder, environ=environ, asked=asked, capture=False)
-        except KeyboardInterrupt:
-            outcome = left_behind(program, folder)
+        outcome = _traced(program, folder, environ, how["steps"])
         traces = [process.trace for process in outcome.processes if process.trace]
         if not traces:
             tell([_no_trace(outcome)])
@@ -122,6 +117,17 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
     told(converted.findings, as_json=as_json, written=str(file), module=converted.module)
     say(f"{len(converted.profile.costs)} instructions of {converted.module} -> {file}", sys.stderr)
     return 0
+
+
+def _traced(program: tuple[str, ...], folder: str, environ: dict[str, str], steps: int) -> RunOutcome:
+    """The run, or what Ctrl-C left of it."""
+    from ...measure.runs import Asked, left_behind, run_watched
+
+    asked = Asked(trace={"steps": steps, "options": {"enable_hlo_proto": True}})
+    try:
+        return run_watched(program, folder=folder, environ=environ, asked=asked, capture=False)
+    except KeyboardInterrupt:
+        return left_behind(program, folder)
 
 
 def _no_trace(outcome: RunOutcome) -> Finding:
