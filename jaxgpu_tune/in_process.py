@@ -19,8 +19,8 @@ from .host.distributed import Store
 from .host.phase import Joined
 from .measure.observer.program_kind import kinds_of
 from .measure.search.trials import NOTHING, SAME, Config, Move, Step, Trial, toggled
+from .measure.tuning.drive import Runner
 from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
-from .measure.tuning.slots import Place
 from .measure.tuning.space import LeftOut, Space
 from .measure.tuning.trying import WRONG
 from .measure.tuning.tune import Files, SearchWanted, space_here
@@ -38,7 +38,7 @@ PATIENCE = 600.0
 """Seconds that a process of a job waits for another."""
 
 
-class CallRuns:
+class CallRuns(Runner):
     """Runs a step of a search in this process."""
 
     def __init__(
@@ -58,7 +58,6 @@ class CallRuns:
     sure = True
     keeps = ends = False
     """``ends``: nothing that hangs can be ended here, but the caller may want to risk it."""
-    findings = ()
 
     @property
     def is_first(self) -> bool:
@@ -177,20 +176,6 @@ class CallRuns:
             "peak_bytes": built.peak_bytes,
         }
         return Trial(step.config, step.purpose, ms, WRONG if wrong else "", program=program, detail=detail)
-
-    def places(self, first: Trial) -> tuple[Place, ...]:  # noqa: ARG002 - one process runs one program at a time
-        """None."""
-        return ()
-
-    def close(self) -> None:
-        """Nothing is left running."""
-
-    def judged(self, trial: Trial) -> Trial:
-        """As it was: results were compared at once."""
-        return trial
-
-    def learn(self, trial: Trial) -> None:
-        """Nothing: the reference is compiled first."""
 
     def _said(self, value: Any) -> list[str]:
         """What each process of the job says, in order of rank. Raises JaxGpuTuneError where one does not come."""

@@ -17,7 +17,7 @@ from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
 from .trying import WRONG
 
-__all__ = ["Standing", "drive", "resumed"]
+__all__ = ["Runner", "Standing", "drive", "resumed"]
 
 SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
 """A run hangs after so many times the longest run so far and so many seconds; what is known to hang some programs, sooner."""
@@ -36,20 +36,23 @@ class Standing(NamedTuple):
 
 
 class Runner(Protocol):
-    """Runs a step."""
+    """Runs a step. What has a body here need not be said by a runner of one process, which learns nothing from its runs."""
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it. ``ahead``: what comes next, probably."""
 
-    def places(self, first: Trial) -> Sequence[Place]:
+    def places(self, first: Trial) -> Sequence[Place]:  # noqa: ARG002 - a runner may look at it
         """Where several can run at a time, after the program's first run; none where only one can."""
+        return ()
 
     def close(self) -> None:
         """Nothing more comes."""
+        return
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What should be known of the machine's times."""
+        return ()
 
     @property
     def ends(self) -> bool:
@@ -65,9 +68,11 @@ class Runner(Protocol):
 
     def judged(self, trial: Trial) -> Trial:
         """The trial by what is known now."""
+        return trial
 
-    def learn(self, trial: Trial) -> None:
+    def learn(self, trial: Trial) -> None:  # noqa: ARG002 - as for places
         """A trial of this or an earlier start."""
+        return
 
 
 def resumed(space: Space, run: Runner, journal: Journal) -> Search:
