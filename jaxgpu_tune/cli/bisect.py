@@ -31,7 +31,7 @@ PARAMETERS = (
     Option("slower", "--slower", "text", "Look for what makes it slower by so much, such as 5%.", "SHARE"),
     Option("exit_with", "--exit", "number", "Look for what makes it exit with this code.", "N"),
     Option("output", "--output", "text", "Look for what makes its output match this.", "REGEX"),
-    Option("folder", "--folder", "text", "Where the runs are kept.", "DIRECTORY", default="bisect.runs"),
+    Option("folder", "--folder", "text", "Where the runs are kept.", "FOLDER", default="bisect.runs"),
     SECONDS,
     WHOLE,
     *METRIC,

@@ -56,7 +56,7 @@ PLAN: tuple[Option | Argument, ...] = (
         "allow, log, disallow, log_explicit or disallow_explicit.",
         "LEVEL",
     ),
-    Option("compilation_cache", "--compilation-cache", "text", "Keep compiled programs there.", "DIRECTORY"),
+    Option("compilation_cache", "--compilation-cache", "text", "Keep compiled programs there.", "FOLDER"),
     Option("cuda_graphs", "--cuda-graphs", "on_off", "XLA's command buffers on or off."),
     Option("pgle", "--pgle", "text", "Profile-guided latency estimation.", "auto|expect|PROFILE"),
     Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES"),

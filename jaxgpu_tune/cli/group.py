@@ -40,6 +40,12 @@ Completion of commands and options, for bash (zsh and fish alike):
   _JAXGPU_TUNE_COMPLETE=fish_source jaxgpu-tune | source"""
 PROGRAM = "program"
 """The argument of a command that runs another one: it comes last, behind two dashes."""
+PATHS = {
+    "FILE": click.Path(dir_okay=False, readable=False),
+    "FOLDER": click.Path(file_okay=False, readable=False),
+    **dict.fromkeys(("FILE|FOLDER", "SOURCE"), click.Path(readable=False)),
+}
+"""What a placeholder that names a path takes. Shells complete it; whether it can be read is told by who reads it."""
 SPELLED = {"flags": "--flag", "jax_config": "--config", "env": "--env", "platform": "--platform"}
 """The option that takes what an argument of ``configure()`` takes."""
 HELP = frozenset(("-h", "--help"))
@@ -180,7 +186,7 @@ def _command(name: str, package: str) -> click.Command:
 
 def _parameter(given: Option | Argument) -> click.Parameter:
     if isinstance(given, Argument):
-        many: dict[str, Any] = {"nargs": -1, "type": click.UNPROCESSED} if given.many else {"default": given.default}
+        many = _of_argument(given)
         return click.Argument([given.name], metavar=given.metavar, required=given.required, **many, **_completed(given))
     spelled = f"{given.spelled}/--no-{given.spelled[2:]}" if given.kind == "on_off" else given.spelled
     more: dict[str, Any] = {"metavar": given.metavar} if given.metavar else {}
@@ -188,6 +194,8 @@ def _parameter(given: Option | Argument) -> click.Parameter:
         more["is_flag"] = True
     elif given.kind == "number":
         more["type"] = int
+    elif given.metavar in PATHS:
+        more["type"] = PATHS[given.metavar]
     elif given.choices:
         more |= {"type": click.Choice(given.choices), "show_default": given.default is not None}
     many_times = given.kind == "many"
@@ -196,6 +204,13 @@ def _parameter(given: Option | Argument) -> click.Parameter:
     return click.Option(
         [given.name, spelled], help=given.help, multiple=many_times, **default, **more, **_completed(given)
     )
+
+
+def _of_argument(given: Argument) -> dict[str, Any]:
+    path = PATHS.get(given.metavar.strip("[]."))
+    if given.many:
+        return {"nargs": -1, "type": path or click.UNPROCESSED}
+    return {"default": given.default, **({"type": path} if path else {})}
 
 
 def _completed(given: Option | Argument) -> dict[str, Any]:

@@ -25,7 +25,9 @@ NOT_FOUND = 127
 PARAMETERS = (
     Option("names", "--names", "switch", "Run once more without CUDA graphs, and tell what they run."),
     Option("html", "--html", "text", "Write a page with a timeline.", "FILE"),
-    Option("keep", "--keep", "text", "Keep report, page and traces; on several hosts, a folder that all see.", "DIR"),
+    Option(
+        "keep", "--keep", "text", "Keep report, page and traces; on several hosts, a folder that all see.", "FOLDER"
+    ),
     Option("stop", "--stop", "switch", "End the command once its steps are traced, instead of letting it finish."),
     Option("function", "--function", "text", "The jitted function that is the step.", "NAME"),
     Option("steps", "--steps", "number", "Steps to trace.", "N", default=6),

@@ -72,3 +72,23 @@ def test_bash_asks_the_hurried_commands_too() -> None:
     code = "import sys; sys.argv = ['jaxgpu-tune']; from jaxgpu_tune.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["plain,fsdp"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("check", "--file", ""), "file"),
+        (("plan", "--machine", ""), "file"),
+        (("plan", "--compilation-cache", ""), "dir"),
+        (("compare", "--keep", ""), "dir"),
+        (("profile", "--keep", ""), "dir"),
+        (("bisect", "--folder", ""), "dir"),
+        (("pgle", "record", "--store", ""), "dir"),
+        (("pgle", "inspect", ""), "file"),
+        (("pgle", "convert", "x", ""), "file"),
+        (("pgle", "diff", "a", ""), "file"),
+    ],
+)
+def test_a_path_is_left_to_the_shell_as_what_it_is(words: tuple[str, ...], kind: str) -> None:
+    shell = ShellComplete(group, {}, "jaxgpu-tune", "_JAXGPU_TUNE_COMPLETE")
+    assert kind in [item.type for item in shell.get_completions(list(words[:-1]), words[-1])]

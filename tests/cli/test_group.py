@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from jaxgpu_tune.cli.group import COMMANDS, magic
@@ -48,6 +50,24 @@ def test_a_real_name_in_the_place_of_a_command_or_an_option_is_told_as_what_it_i
 ) -> None:
     told = call(*line)
     assert told.exit_code == 2 and said in told.output and "Did you mean" not in told.output
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("bisect", "--folder", "{file}", "--", "true"), "'--folder': Directory '{file}' is a file."),
+        (("compare", "none", "--keep", "{file}", "--", "true"), "'--keep': Directory '{file}' is a file."),
+        (("plan", "--compilation-cache", "{file}"), "'--compilation-cache': Directory '{file}' is a file."),
+        (("compare", "none", "--save", "{folder}", "--", "true"), "'--save': File '{folder}' is a directory."),
+        (("pgle", "diff", "{folder}", "{file}"), "'FILE': File '{folder}' is a directory."),
+    ],
+)
+def test_a_folder_is_no_file_and_a_file_no_folder(line: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    """It is told with the option before anything runs; what is not there yet may become either."""
+    (tmp_path / "x").touch()
+    places = {"file": str(tmp_path / "x"), "folder": str(tmp_path)}
+    told = call(*(word.format(**places) for word in line))
+    assert told.exit_code == 2 and f"Invalid value for {said.format(**places)}" in told.stderr
 
 
 def test_a_line_in_a_notebook_is_arguments_of_configure() -> None:

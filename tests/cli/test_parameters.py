@@ -17,11 +17,11 @@ from jaxgpu_tune.cli.parameters import Argument, Option
 
 KINDS = {"text", "number", "switch", "on_off", "many"}
 PLACEHOLDERS = {
-    *("BYTES", "COMMAND", "DIR", "DIRECTORY", "FILE", "FOLDER", "FRACTION", "HLO", "KIND", "LEVEL", "N", "NAME", "P"),
+    *("BYTES", "COMMAND", "FILE", "FOLDER", "FRACTION", "KIND", "LEVEL", "N", "NAME", "P"),
     *("PRESET", "PROFILE", "PYTHON", "REGEX", "SECONDS", "SHARE", "SOURCE", "TEXT", "VALUE", "VARIANT", "VERSION"),
-    *("A", "B", "V1", "V2"),
+    *("V1", "V2"),
 }
-"""The words in capitals that stand for what is typed."""
+"""The words in capitals that stand for what is typed; FILE and FOLDER are the only ones for paths, but for SOURCE, which may be either."""
 ROOT = Path(package.__file__).parent
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
-    Argument("file", "[FILE]"),
+    Argument("file", "[FILE|FOLDER]"),
     *PLANNED,
     Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6),
     SECONDS,
@@ -44,7 +44,7 @@ MEASURED = ("pairs", "seconds", "timeout", "budget")
 def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Tell whether PGLE engages and whether it pays: COMMAND runs in turns without and with it.
 
-    With FILE: with that profile; without: with AutoPGLE. What XLA said of the profile is told with the verdict, which
+    With FILE: with that profile, or with FOLDER, of profiles by fingerprint; without: with AutoPGLE. What XLA said of the profile is told with the verdict, which
     stands only if six pairs of runs agree. Each run is ended once its steps are measured.
     """
     from ...arms import arms_of

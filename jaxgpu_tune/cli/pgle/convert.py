@@ -16,7 +16,7 @@ PERCENTILE = Option("percentile", "--percentile", "number", "Of each cost over s
 PARAMETERS = (
     Argument("sources", "SOURCE...", many=True, required=True),
     Option("target", "--to", "text", "The profile to write: .pbtxt (text) or .pb (binary).", "FILE"),
-    Option("program", "--program", "text", "HLO text of the compiled program, where SOURCE holds none.", "HLO"),
+    Option("program", "--program", "text", "HLO text of the compiled program, where SOURCE holds none.", "FILE"),
     Option("module", "--module", "text", "Of this program (default: the one that takes most time).", "NAME"),
     PERCENTILE,
     JSON,

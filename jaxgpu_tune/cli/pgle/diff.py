@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-PARAMETERS = (Argument("before", "A", required=True), Argument("after", "B", required=True), JSON)
+PARAMETERS = (Argument("before", "FILE", required=True), Argument("after", "FILE", required=True), JSON)
 EXAMPLES = (("jaxgpu-tune pgle diff old.pb new.pbtxt", "whichever form each is of"),)
 MOST = 20
 

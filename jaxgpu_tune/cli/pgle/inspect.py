@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
-    Argument("file", "FILE", required=True),
-    Option("program", "--program", "text", "Tell what of this program is missing (HLO text).", "HLO"),
+    Argument("file", "FILE|FOLDER", required=True),
+    Option("program", "--program", "text", "Tell what of this program is missing (HLO text).", "FILE"),
     Option("longest", "--longest", "number", "So many of the longest entries.", "N", default=10),
     JSON,
 )

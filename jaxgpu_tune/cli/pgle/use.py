@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-PARAMETERS = (Argument("file", "[FILE]"), *PLANNED, CACHE, JSON, PROGRAM)
+PARAMETERS = (Argument("file", "[FILE|FOLDER]"), *PLANNED, CACHE, JSON, PROGRAM)
 EXAMPLES = (
     ("jaxgpu-tune pgle use model.pb --preset fsdp -- python train.py", "compile with a profile"),
     ("jaxgpu-tune pgle use -- nsys profile python train.py", "run what `pgle record -- python train.py` optimized"),
