@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.jobs import Job
-from benchmarks.outcome import without_root
+from benchmarks.outcome import told_in, without_root
 from benchmarks.variants import environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 
@@ -87,9 +87,9 @@ def result_of(child: Child, limit: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         given_up([child])
         status = f"none, given up after {limit:.0f} s"
-    lines = [line[1:] for line in (child.said / "out").read_text().splitlines() if line.startswith("\x01")]
-    if status == 0 and lines:
-        return dict(json.loads(lines[-1]))
+    told = told_in((child.said / "out").read_text())
+    if status == 0 and told is not None:
+        return dict(told)
     return {"error": f"status {status}: {without_root((child.said / 'err').read_text())[-1500:]}"}
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
+from benchmarks.outcome import told_in
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = [str(ROOT / "examples")]
@@ -167,10 +168,10 @@ def _child(
     child = subprocess.run(
         [sys.executable, "-c", text], env=env, capture_output=True, text=True, timeout=300, check=False
     )
-    told = [line[1:] for line in child.stdout.splitlines() if line.startswith("\x01")]
-    if child.returncode or not told:
+    told = told_in(child.stdout)
+    if child.returncode or told is None:
         return {"error": f"status {child.returncode}: {child.stderr[-1500:]}"}
-    return dict(json.loads(told[-1]))
+    return dict(told)
 
 
 STAGES = {"machine": machine, "forms": forms, "presets": presets}

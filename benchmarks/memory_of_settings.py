@@ -20,6 +20,7 @@ from typing import Any
 
 import jaxgpu_tune
 from benchmarks.absent_gpus import MISSING, toolkit
+from benchmarks.outcome import told_in
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
 
@@ -119,10 +120,10 @@ def compiled(name: str, count: int, size: str, flags: tuple[str, ...]) -> dict[s
         text=True,
         check=False,
     )
-    lines = [line[1:] for line in done.stdout.splitlines() if line.startswith("\x01")]
-    if done.returncode or not lines:
+    told = told_in(done.stdout)
+    if done.returncode or told is None:
         raise SystemExit(f"{name} was not compiled: {done.stderr[-1500:]}")
-    return dict(json.loads(lines[-1]))
+    return dict(told)
 
 
 if __name__ == "__main__":

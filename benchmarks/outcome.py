@@ -99,6 +99,12 @@ def cause(run: Run) -> str:
     return (raised or lines)[-1][-300:]
 
 
+def told_in(output: str) -> Any:
+    """What a child of a benchmark told: the JSON on the last line of its stdout that begins with a byte of 1; None without one."""
+    told = [line[1:] for line in output.splitlines() if line.startswith("\x01")]
+    return json.loads(told[-1]) if told else None
+
+
 def without_root(text: str) -> str:
     """What a failed run said, with paths from the repository's root: results name no path of a machine."""
     return text.replace(f"{ROOT}/", "")

@@ -23,6 +23,7 @@ from statistics import median
 from typing import Any
 
 import jaxgpu_tune
+from benchmarks.outcome import told_in
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.runs import Asked, Limits, run_watched
@@ -93,10 +94,9 @@ class Ways:
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)  # what a command started goes with it
             output, errors = child.communicate()
-        told = [json.loads(line[1:]) for line in output.splitlines() if line.startswith("\x01")]
         words = [line for line in errors.splitlines() if any(word in line for word in WORDS)]
         result = {"exit": child.returncode, "seconds": time.monotonic() - begun, "words": words[-40:]}
-        return {**result, **(told[-1] if told else {}), **({"error": errors[-2000:]} if child.returncode else {})}
+        return {**result, **(told_in(output) or {}), **({"error": errors[-2000:]} if child.returncode else {})}
 
     def planned(self, preset: str, **arguments: Any) -> dict[str, str]:
         """The environment of a preset."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
-from benchmarks.outcome import cause
+from benchmarks.outcome import cause, told_in
 from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
@@ -80,8 +80,7 @@ def in_child(given: argparse.Namespace, name: str) -> dict[str, Any]:
     variant = Variant(name, None if name == DEFAULT else name)
     command = [sys.executable, "-m", "benchmarks.step_trace", given.workload, "--child", "--size", given.size]
     done = subprocess.run(command, env=environ_of(variant, base), cwd=ROOT, capture_output=True, text=True, check=False)
-    told = [line[1:] for line in done.stdout.splitlines() if line.startswith("\x01")]
-    result = json.loads(told[-1]) if told else {"error": done.stderr[-1500:]}
+    result = told_in(done.stdout) or {"error": done.stderr[-1500:]}
     return {"settings": settings_of(variant, base), **result}
 
 

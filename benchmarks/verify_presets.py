@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
+from benchmarks.outcome import told_in
 
 ROOT = Path(__file__).resolve().parent.parent
 CHILD = """
@@ -100,10 +101,10 @@ def child(
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=False
     )
-    told = [text[1:] for text in done.stdout.splitlines() if text.startswith("\x01")]
-    if done.returncode or not told:
+    told = told_in(done.stdout)
+    if done.returncode or told is None:
         return {"error": f"status {done.returncode}: {done.stderr[-1500:]}"}
-    return {**json.loads(told[-1]), "wall_seconds": time.perf_counter() - started}
+    return {**told, "wall_seconds": time.perf_counter() - started}
 
 
 def line(name: str, one: dict[str, Any]) -> str:

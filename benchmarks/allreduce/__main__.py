@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.outcome import without_root
+from benchmarks.outcome import told_in, without_root
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUTH, PAIRS = ("correct", "stress", "dead"), ("together", "left_alone")
@@ -47,13 +47,12 @@ def ended(child: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
         child.kill()
         out, err = child.communicate()
         err += f"\nended after {seconds:.0f} s"
-    told = [line[1:] for line in out.splitlines() if line.startswith("\x01")]
     problem = (
         {}
         if child.returncode == 0
         else {"status": child.returncode, "stderr": without_root(err)[-3000:], "stdout": without_root(out)[-2000:]}
     )
-    return {**problem, "found": json.loads(told[-1]) if told else None}
+    return {**problem, "found": told_in(out)}
 
 
 def free_port() -> int:
