@@ -30,6 +30,9 @@ CASES = {
     "fsdp_comm": ("fsdp", 2),
     "fsdp_compute": ("fsdp", 2),
     "data_parallel": ("data_parallel", 2),
+    "decode": ("decode", 2),
+    "rl_scan": ("simulation", 1),
+    "stencil": ("simulation", 1),
 }
 """The workload -> the preset that is for it, and the number of GPUs."""
 GPU = {"name": "NVIDIA H200", "compute_capability": "9.0", "memory_bytes": 150754820096}
