@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jaxgpu_tune.measure.trace.events import Event, Trace
 from jaxgpu_tune.measure.trace.hlo import Instruction, Module
+from tests.protobuf import field
 
 MS = 1e6
 MODULE = "jit_step"
@@ -61,56 +61,34 @@ def xspace(events: Iterable[Event], hlo: bytes = b"") -> bytes:
     planes: dict[str, dict[str, list[Event]]] = {}
     for event in events:
         planes.setdefault(event.plane, {}).setdefault(event.line, []).append(event)
-    written = [_message(1, _plane(name, lines)) for name, lines in planes.items()]
-    program = _text(2, "/host:metadata") + _entry(5, 1, _text(2, "hlo_proto"))
-    program += _entry(4, 1, _text(2, MODULE) + _message(5, _number(1, 1) + _message(6, hlo)))
-    return b"".join([*written, _message(1, program)] if hlo else written)
+    written = [field(1, _plane(name, lines)) for name, lines in planes.items()]
+    program = field(2, "/host:metadata") + _entry(5, 1, field(2, "hlo_proto"))
+    program += _entry(4, 1, field(2, MODULE) + field(5, field(1, 1) + field(6, hlo)))
+    return b"".join([*written, field(1, program)] if hlo else written)
 
 
 def _plane(name: str, lines: Mapping[str, list[Event]]) -> bytes:
     events = [event for several in lines.values() for event in several]
     kinds = {kind: number for number, kind in enumerate(sorted({event.name for event in events}), 1)}
     facts = {fact: number for number, fact in enumerate(sorted({fact for event in events for fact in event.stats}), 1)}
-    metadata = [_entry(4, number, _number(1, number) + _text(2, kind)) for kind, number in kinds.items()]
-    stats = [_entry(5, number, _number(1, number) + _text(2, fact)) for fact, number in facts.items()]
+    metadata = [_entry(4, number, field(1, number) + field(2, kind)) for kind, number in kinds.items()]
+    stats = [_entry(5, number, field(1, number) + field(2, fact)) for fact, number in facts.items()]
     written = [
-        _message(3, _text(2, line) + _number(3, 1000) + b"".join(_message(4, _event(e, kinds, facts)) for e in several))
+        field(3, field(2, line) + field(3, 1000) + b"".join(field(4, _event(e, kinds, facts)) for e in several))
         for line, several in lines.items()
     ]
-    return b"".join([_text(2, name), *metadata, *stats, *written])
+    return b"".join([field(2, name), *metadata, *stats, *written])
 
 
 def _event(event: Event, kinds: Mapping[str, int], facts: Mapping[str, int]) -> bytes:
     offset, length = round((event.start_ns - 1000) * 1000), round(event.duration_ns * 1000)
-    stats = b"".join(_message(4, _number(1, facts[fact]) + _value(value)) for fact, value in event.stats.items())
-    return _number(1, kinds[event.name]) + _number(2, offset) + _number(3, length) + stats
+    stats = b"".join(field(4, field(1, facts[fact]) + _value(value)) for fact, value in event.stats.items())
+    return field(1, kinds[event.name]) + field(2, offset) + field(3, length) + stats
 
 
 def _value(value: Any) -> bytes:
-    if isinstance(value, float):
-        return bytes([2 << 3 | 1]) + struct.pack("<d", value)
-    return _text(5, value) if isinstance(value, str) else _number(4, value)
+    return field(2 if isinstance(value, float) else 5 if isinstance(value, str) else 4, value)
 
 
-def _entry(field: int, key: int, value: bytes) -> bytes:
-    return _message(field, _number(1, key) + _message(2, value))
-
-
-def _message(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
-
-
-def _text(field: int, value: str) -> bytes:
-    return _message(field, value.encode())
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value % (1 << 64))
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*found, value])
+def _entry(tag: int, key: int, value: bytes) -> bytes:
+    return field(tag, field(1, key) + field(2, value))

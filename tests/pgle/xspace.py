@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tests.protobuf import field
+
 
 class Kernel(NamedTuple):
     """Times in microseconds."""
@@ -17,21 +19,6 @@ class Kernel(NamedTuple):
     took: float
     facts: Mapping[str, Any]
     stream: int = 13
-
-
-def field(number: int, value: Any) -> bytes:
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
 
 
 class Plane:

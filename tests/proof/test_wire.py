@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.proof import wire
+from tests.protobuf import field, number
 
 
 def test_wire_reads_numbers_texts_and_packed_lists() -> None:
@@ -22,25 +23,6 @@ def test_wire_reads_numbers_texts_and_packed_lists() -> None:
     schema.enums[".E"] = {0: "ZERO", 1: "ONE"}
     data = b"\x08" + b"\xff" * 9 + b"\x01" + b"\x12\x02\x00\x01" + b"\x1a\x02hi"
     assert wire.decode(schema, ".M", data) == {"number": -1, "kinds": ["ZERO", "ONE"], "text": "hi"}
-
-
-# --- as protocol buffers are written (https://protobuf.dev/programming-guides/encoding/) ------------------------------
-
-
-def number(value: int) -> bytes:
-    """Seven bits a byte, lowest first."""
-    value &= 2**64 - 1
-    low, rest = value & 127, value >> 7
-    return bytes([low | 128]) + number(rest) if rest else bytes([low])
-
-
-def field(tag: int, value: bytes | float) -> bytes:
-    """One field: a number, what has a length, or a double."""
-    if isinstance(value, float):
-        return number(tag << 3 | 1) + struct.pack("<d", value)
-    if isinstance(value, bytes):
-        return number(tag << 3 | 2) + number(len(value)) + value
-    return number(tag << 3) + number(value)
 
 
 def declared(name: str, tag: int, kind: int, of: str = "", label: int = 1) -> bytes:

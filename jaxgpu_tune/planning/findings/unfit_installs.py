@@ -9,7 +9,7 @@ from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
 
-__all__ = ["misfits", "shadowed", "shared_flags"]
+__all__ = ["misfits", "older_gpus", "shadowed", "shared_flags"]
 
 PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
 """NVIDIA's wheel that brings ptxas and libdevice, by the CUDA of the plugin."""
@@ -165,7 +165,7 @@ def _libraries(machine: Machine, cuda: int) -> Iterator[Finding]:
     plugin = (machine.plugins or {}).get(f"jax-cuda{cuda}-plugin")
     installed = machine.libraries or {}
     least = known.least_libraries(cuda, plugin) if plugin else {}
-    too_new = {one.name: one for one in known.dropped(cuda) if _has_older_gpu(machine, one.least)}
+    too_new = {one.name: one for one in known.dropped(cuda) if older_gpus(machine, one.least)}
     for name in least:
         if name in installed and numbers(installed[name]) < numbers(least[name]):
             message = f"{name} {installed[name]} is older than {least[name]}, which jax-cuda{cuda}-plugin {plugin} needs: JAX fails or runs on the CPU."
@@ -175,7 +175,7 @@ def _libraries(machine: Machine, cuda: int) -> Iterator[Finding]:
             yield Finding("cuda-library-too-old", "error", message, hint)
     for name, one in too_new.items():
         if name in installed and numbers(installed[name]) >= numbers(one.since):
-            message = f"{name} {installed[name]}: from {one.since} on it has no code for GPUs below compute capability {one.least}, such as {_older_gpu(machine, one.least)}: {one.does} (source: {one.source})"
+            message = f"{name} {installed[name]}: from {one.since} on it has no code for GPUs below compute capability {one.least}, such as {older_gpus(machine, one.least)[0]}: {one.does} (source: {one.source})"
             yield Finding("cuda-library-too-new", "warning", message, _pip(name, least, too_new))
 
 
@@ -188,15 +188,10 @@ def _pip(name: str, least: Mapping[str, str], too_new: Mapping[str, known.Droppe
     return f"pip install -U '{name}{','.join(bounds)}'"
 
 
-def _has_older_gpu(machine: Machine, least: str) -> bool:
-    return any(
-        gpu.compute_capability and numbers(gpu.compute_capability) < numbers(least) for gpu in machine.gpus or ()
-    )
-
-
-def _older_gpu(machine: Machine, least: str) -> str:
-    old = next(g for g in machine.gpus or () if g.compute_capability and numbers(g.compute_capability) < numbers(least))
-    return f"{old.name or 'the GPU'} ({old.compute_capability})"
+def older_gpus(machine: Machine, least: str) -> list[str]:
+    """Those below a compute capability, each as "NVIDIA A100 (8.0)"."""
+    each = ((gpu.name or "the GPU", gpu.compute_capability) for gpu in machine.gpus or ())
+    return [f"{name} ({found})" for name, found in each if found and numbers(found) < numbers(least)]
 
 
 def shadowed(machine: Machine, folders: tuple[str, ...]) -> Iterator[Finding]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...knowledge import pool as known
-from ...knowledge.versions import numbers
 from ...model import Finding, Machine
 from ...wording import is_true, number_of
 from ..settings.pool_variables import FRACTION_NAMES, MEANS_FALSE, PREALLOCATE, UNIFIED, has_unified_memory
+from .unfit_installs import older_gpus
 
 __all__ = ["GROWTH", "check_unified", "why_not_beyond"]
 
@@ -52,12 +52,8 @@ def _why_not(machine: Machine) -> str:
     if machine.wsl and machine.gpus:
         return "WSL2 does not page GPU memory (https://docs.nvidia.com/cuda/wsl-user-guide/index.html)"
     least = known.pages_from()
-    old = [
-        gpu for gpu in machine.gpus or () if gpu.compute_capability and numbers(gpu.compute_capability) < numbers(least)
-    ]
-    if not old:
-        return ""
-    return f"{old[0].name or 'the GPU'} ({old[0].compute_capability}) does not page, which needs compute capability {least}"
+    old = older_gpus(machine, least)
+    return f"{old[0]} does not page, which needs compute capability {least}" if old else ""
 
 
 def _has_tensorflow(machine: Machine) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaxgpu_tune.measure.trace.buffer_plan import MOST, Buffer, BufferPlan, buffer_plan
-from tests.pgle.xspace import field
+from tests.protobuf import field
 
 
 def allocation(size: int, *buffers: int, **kinds: int) -> bytes:

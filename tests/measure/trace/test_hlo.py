@@ -6,6 +6,7 @@ import base64
 
 from jaxgpu_tune.measure.trace.hlo import COUNTING, TYPES, Module, module_of
 from tests.child import told
+from tests.protobuf import field
 
 CODE = """
 import base64, jax, jax.numpy as jnp
@@ -28,11 +29,7 @@ tell(base64.b64encode(compiled.runtime_executable().hlo_modules()[0].as_serializ
 def program(step: str, inside: str = "x") -> Module:
     """The compiled program, within a message as a trace has it."""
     body = base64.b64decode(told(CODE.format(step=step, inside=inside), JAX_PLATFORMS="cpu"))
-    size, rest = [], len(body)
-    while rest > 127:
-        size.append(rest & 127 | 128)
-        rest >>= 7
-    return module_of(bytes([0x0A, *size, rest]) + body)
+    return module_of(field(1, body))
 
 
 def opens(module: Module, function: str) -> set[bool]:
