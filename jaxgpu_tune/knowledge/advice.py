@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ..values import EMPTY, Value
-from .tables import read_table
+from .tables import read_table, with_tuples
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from typing import Any
 
     Measures = Mapping[str, float | None]
 
@@ -93,12 +92,7 @@ class Advice(Value):
 @lru_cache(maxsize=1)
 def advice_rules() -> tuple[AdviceRule, ...]:
     """Every rule, in the file's order."""
-    return tuple(_rule(table) for table in read_table("advice")["rule"])
-
-
-def _rule(table: Mapping[str, Any]) -> AdviceRule:
-    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    return AdviceRule(**plain)
+    return tuple(AdviceRule(**with_tuples(table)) for table in read_table("advice")["rule"])
 
 
 def advice_for(measures: Measures, flags: Collection[str] = EMPTY) -> tuple[Advice, ...]:

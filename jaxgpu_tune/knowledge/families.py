@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from ..values import Value
-from .tables import read_table
+from .tables import read_table, with_tuples
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Literal
 
     Act = Literal["told", "gpu", "tunes", "hidden", "public", "exact", "profiles"]
 
@@ -64,15 +64,11 @@ def _fit(name: str, family: Family) -> int:
 @cache
 def families() -> tuple[Family, ...]:
     """Every family, in the file's order."""
-    return tuple(Family(**{k: _held(v) for k, v in table.items()}) for table in read_table("variables")["family"])
+    return tuple(Family(**with_tuples(table)) for table in read_table("variables")["family"])
 
 
 @cache
 def launchers() -> Mapping[str, Launcher]:
     """Every launcher by its name."""
     tables = read_table("variables")["launcher"]
-    return {table["name"]: Launcher(**{k: _held(v) for k, v in table.items()}) for table in tables}
-
-
-def _held(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return {table["name"]: Launcher(**with_tuples(table)) for table in tables}

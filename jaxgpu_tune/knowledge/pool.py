@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..values import Value
-from .tables import read_table
+from .tables import read_table, with_tuples
 from .versions import matches
 
 TYPE_CHECKING = False
@@ -105,7 +105,4 @@ def registering_flags() -> tuple[str, ...]:
 @cache
 def neighbours() -> tuple[Neighbour, ...]:
     """Every library that is known to use the GPU beside JAX."""
-    return tuple(
-        Neighbour(**{**entry, "distributions": tuple(entry["distributions"])})
-        for entry in read_table("memory")["neighbour"]
-    )
+    return tuple(Neighbour(**with_tuples(entry)) for entry in read_table("memory")["neighbour"])

@@ -30,6 +30,7 @@ __all__ = [
     "read_toml",
     "setting_kind",
     "state_at",
+    "with_tuples",
 ]
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
@@ -112,6 +113,11 @@ def complete(name: str, content: Mapping[str, Any]) -> dict[str, Any]:
 def _incomplete(name: str, lacking: str) -> JaxGpuTuneError:
     hint = "Install jaxgpu_tune again; in a checkout: git checkout -- jaxgpu_tune/knowledge/data."
     return JaxGpuTuneError(f"The table {name} of jaxgpu_tune lacks {lacking}. {hint}")
+
+
+def with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with its lists as tuples, as a frozen value holds them."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
 
 
 def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:

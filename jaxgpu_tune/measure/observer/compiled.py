@@ -6,11 +6,10 @@ Two runs whose settings differ in nothing but what the compiled program shows ne
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Any
 
+from .facts import started_jax
 from .program_kind import kinds_of
 
 __all__ = ["Compiled", "compiled_name"]
@@ -44,8 +43,8 @@ def compiled_name(function: str) -> str:
 
 def _texts(wanted: set[str]) -> Iterator[tuple[str, str]]:
     """Name and optimised text of each program that is loaded under one of these names; nothing before the backend has started."""
-    jax: Any = sys.modules.get("jax")
-    if jax is None or not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+    jax = started_jax()
+    if jax is None:
         return
     for executable in jax.local_devices()[0].client.live_executables():
         for module in executable.hlo_modules():

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["device_facts", "on_gpu", "pgle", "place", "shown_exception"]
+__all__ = ["device_facts", "on_gpu", "pgle", "place", "shown_exception", "started_jax"]
 
 RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 LONGEST = 4000
@@ -21,12 +21,16 @@ def place() -> dict[str, Any]:
     return {"rank": None if told is None else int(told), "processes": None}
 
 
+def started_jax() -> Any:
+    """The module jax, once its backend has started, which is not done for us; None before."""
+    has_backend = getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None)
+    return sys.modules.get("jax") if has_backend else None
+
+
 def device_facts() -> list[dict[str, Any]]:
     """This process's devices with their peak memory in bytes; none before the backend has started, which is not done for it."""
-    jax = sys.modules.get("jax")
-    if jax is None or not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
-        return []
-    return [_device(device) for device in jax.local_devices()]
+    jax = started_jax()
+    return [] if jax is None else [_device(device) for device in jax.local_devices()]
 
 
 def on_gpu() -> bool:

@@ -18,7 +18,6 @@ __all__ = [
     "Start",
     "Step",
     "Trial",
-    "atom",
     "settings_of",
     "toggled",
 ]
@@ -87,12 +86,6 @@ class Trial(NamedTuple):
     seconds: float = 0.0
     program: str = ""
     detail: Mapping[str, Any] = {}
-
-
-def atom(text: str, kind: str = "xla_flag") -> Atom:
-    """The setting that ``name=value`` means."""
-    name, _, value = text.removeprefix("--").partition("=")
-    return Atom(kind, name, value)
 
 
 def settings_of(config: Iterable[Atom]) -> frozenset[tuple[str, str]]:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.search.contest import Contest
-from jaxgpu_tune.measure.search.trials import NOTHING, Config, Trial, atom
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
+from tests.measure.atoms import atom
 
 FAST: Config = frozenset([atom("--a=1")])
 NEW = Contest(NOTHING, FAST)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.search.failures import Failures
-from jaxgpu_tune.measure.search.trials import NOTHING, Config, atom
+from jaxgpu_tune.measure.search.trials import NOTHING, Config
+from tests.measure.atoms import atom
 
 A, B, C, D = (frozenset([atom(f"--{name}=1")]) for name in "abcd")
 CONFIGS = st.frozensets(st.sampled_from([atom(f"--{name}=1") for name in "abcde"]))

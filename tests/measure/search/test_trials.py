@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.measure.search.trials import NOTHING, Atom, Config, Move, atom, settings_of, toggled
+from jaxgpu_tune.measure.search.trials import NOTHING, Atom, Config, Move, settings_of, toggled
+from tests.measure.atoms import atom
 
 
 def test_a_move_replaces_another_value_of_its_settings() -> None:

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from jaxgpu_tune.cli.measuring import how_of
-from jaxgpu_tune.measure.search.trials import atom
 from jaxgpu_tune.measure.tuning.bisect import Bisected, Symptom, bisect_command
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.suspects import Suspects
+from tests.measure.atoms import atom
 from tests.measure.tuning.test_space import space
 
 PARTS = tuple(atom(f"{name}=1", "env") for name in ("GOOD", "BAD"))

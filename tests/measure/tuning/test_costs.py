@@ -10,12 +10,13 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial, atom
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial
 from jaxgpu_tune.measure.tuning.costs import costs_of
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.model import Finding
 from tests.effort import examples
+from tests.measure.atoms import atom
 from tests.measure.tuning.test_drive import ABOUT, Solver, space
 
 ONE = frozenset([atom("a=1")])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaxgpu_tune.measure.compare import CACHES
-from jaxgpu_tune.measure.search.trials import atom
 from jaxgpu_tune.measure.tuning.how import How, caches
+from tests.measure.atoms import atom
 
 
 def test_what_chooses_kernels_anew_is_not_given_the_choices_of_others(tmp_path: Path) -> None:

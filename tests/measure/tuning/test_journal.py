@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.measure.search.trials import Trial, atom
+from jaxgpu_tune.measure.search.trials import Trial
 from jaxgpu_tune.measure.tuning.journal import NAME, Journal, own_folder, trial_json, trial_of
+from tests.measure.atoms import atom
 
 ATOMS = st.builds(atom, st.sampled_from(["a=1", "b=", "--c=x=y"]), st.sampled_from(["env", "xla_flag"]))
 TRIALS = st.builds(

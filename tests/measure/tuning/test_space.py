@@ -7,10 +7,11 @@ from typing import Any
 from jaxgpu_tune.arms import environ_of
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
-from jaxgpu_tune.measure.search.trials import NOTHING, atom
+from jaxgpu_tune.measure.search.trials import NOTHING
 from jaxgpu_tune.measure.tuning.space import AS_IT_IS, CLEAN, Space, candidate_of, space_of
 from jaxgpu_tune.model import Machine, Setting
 from jaxgpu_tune.planning.request import make_request
+from tests.measure.atoms import atom
 
 MODE = atom("xla_gpu_command_buffer_scheduling_mode=CONCURRENT")
 

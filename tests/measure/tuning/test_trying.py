@@ -12,13 +12,14 @@ import pytest
 
 from jaxgpu_tune.measure.clock import Period
 from jaxgpu_tune.measure.runs import RunOutcome
-from jaxgpu_tune.measure.search.trials import NOTHING, SAME, Config, Step, Trial, atom
+from jaxgpu_tune.measure.search.trials import NOTHING, SAME, Config, Step, Trial
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.measure.tuning.trying import WRONG, CommandRuns
 from jaxgpu_tune.measure.watched import Process
 from tests.child import clean_environ
+from tests.measure.atoms import atom
 from tests.measure.test_starting import PROGRAM
 from tests.measure.tuning.test_drive import ABOUT
 from tests.measure.tuning.test_drive import space as solver_space

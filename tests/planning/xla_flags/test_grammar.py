@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.planning.xla_flags.grammar import quote, scan, scan_file_text
-from tests.flag_texts import Build, build_of, render, text
+from tests.flag_texts import Build, render, text
 from tests.grammar import scans, scans_files
 from tests.oracle import Oracle
 
@@ -25,17 +24,6 @@ ASKING = settings(
     phases=(Phase.explicit, Phase.generate),  # a batch of texts does not shrink well: the verdict names the text
     suppress_health_check=list(HealthCheck),
 )
-
-
-@pytest.fixture(scope="module")
-def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
-    with Oracle(cwd=tmp_path_factory.mktemp("flags")) as asked:
-        yield asked
-
-
-@pytest.fixture(scope="module")
-def build(oracle: Oracle) -> Build:
-    return build_of(oracle)
 
 
 @pytest.fixture(scope="module")

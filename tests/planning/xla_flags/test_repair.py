@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -14,7 +13,7 @@ from jaxgpu_tune import plan
 from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 from tests.effort import examples
-from tests.flag_texts import VALUED, Build, build_of, good_pairs, render, text
+from tests.flag_texts import VALUED, Build, good_pairs, render, text
 from tests.fleet import machine
 from tests.grammar import repairs
 from tests.oracle import Oracle
@@ -168,17 +167,6 @@ class TestReports:
 
     def test_r21_an_entry_that_the_build_does_not_know_is_read_all_the_same(self) -> None:
         assert [flag.name for flag in read(f"--xla_gpu_gone=1 --{LHS}").flags] == ["xla_gpu_gone", LHS]
-
-
-@pytest.fixture(scope="module")
-def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
-    with Oracle(cwd=tmp_path_factory.mktemp("flags")) as asked:
-        yield asked
-
-
-@pytest.fixture(scope="module")
-def build(oracle: Oracle) -> Build:
-    return build_of(oracle)
 
 
 class TestAgainstTheRealParser:
