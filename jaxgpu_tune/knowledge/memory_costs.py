@@ -34,7 +34,12 @@ class MemoryCost(Value):
         said = amount if abs(self.more_bytes) >= MIB else "nothing more"
         part = "" if self.name == self.preset else f", as part of {self.preset}"
         where = f"{self.count} x {self.gpu}, jaxlib {self.jaxlib}{part}"
-        return f"{said}, on top of {self.without_bytes / GIB:.2f} GiB a GPU: {self.workload} ({where})"
+        before = (
+            f"{self.without_bytes / GIB:.2f} GiB"
+            if self.without_bytes >= GIB
+            else f"{self.without_bytes / MIB:.0f} MiB"
+        )
+        return f"{said}, on top of {before} a GPU: {self.workload} ({where})"
 
 
 def memory_costs(name: str) -> tuple[MemoryCost, ...]:

@@ -20,6 +20,11 @@ def test_a_cost_is_told_with_what_it_comes_on_top_of_and_where() -> None:
     assert ONE.sentence == f"180 MiB more, {place}, as part of fsdp)"
     assert ONE._replace(more_bytes=-(40 << 20)).sentence == f"40 MiB less, {place}, as part of fsdp)"
     assert ONE._replace(more_bytes=4096).sentence == f"nothing more, {place}, as part of fsdp)"
+    small = ONE._replace(without_bytes=(1 << 30) - (1 << 20))
+    assert (
+        small.sentence
+        == "180 MiB more, on top of 1023 MiB a GPU: a program (2 x NVIDIA H200, jaxlib 0.11.2, as part of fsdp)"
+    )
     assert ONE._replace(name="fsdp", more_bytes=1 << 20).sentence == f"1 MiB more, {place})"
 
 
