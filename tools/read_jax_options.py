@@ -25,7 +25,7 @@ from typing import Any
 
 from jaxgpu_tune.errors import JaxGpuTuneError
 
-from .read_flags.wheels import UnknownReleaseError, chosen, order, releases_of
+from .read_flags.wheels import UnknownReleaseError, asked_of, chosen, order, releases_of
 from .writing import put
 
 TARGET = Path(__file__).parents[1] / "jaxgpu_tune" / "knowledge" / "data" / "jax_options.json"
@@ -80,7 +80,8 @@ Facts = dict[str, Any]
 
 def main() -> int:
     """Fetch, read, merge, show the difference, write. Exit status: 0, or 2 for wrong use, nothing written."""
-    words = _arguments()
+    parser = argparse.ArgumentParser(prog="python -m tools.read_jax_options", description=__doc__)
+    words = asked_of(parser, CACHE)
     try:
         there = releases_of("jax")
         wanted = there if words.all else sorted(chosen(words.releases, there, "jax"), key=order)
@@ -91,18 +92,6 @@ def main() -> int:
         print(f"{error}\nNothing is written.", file=sys.stderr)
         return 2
     return 0
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tools.read_jax_options", description=__doc__)
-    parser.add_argument("releases", nargs="*", metavar="RELEASE")
-    parser.add_argument("--all", action="store_true", help="every release there is")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="what was read is kept here: a second run goes on")
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    words = parser.parse_args()
-    if words.all == bool(words.releases):
-        parser.error("name the releases to read, such as 0.12.0.1, or give --all")
-    return words
 
 
 def _read(release: str, cache: Path) -> dict[str, Facts]:

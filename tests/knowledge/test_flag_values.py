@@ -15,7 +15,6 @@ from jaxgpu_tune.knowledge.flag_values import meaning_of, on_top, refusal
 
 LENIENT = Rules(True, True, False, True, True, True, True, True, True, True, ("inf", "infinity", "nan", "nan(1)"))
 STRICT = Rules(True, False, False, False, False, False, False, False, False, False, ())
-NEWEST = flags.releases()[-1]
 
 
 def spec(form: str, **more: object) -> FlagSpec:

@@ -16,7 +16,7 @@ from jaxgpu_tune.render.waiting import waiting
 from tools.writing import put
 
 from . import committed, merge
-from .wheels import DISTRIBUTIONS, UnknownReleaseError, Wheel, chosen, fetch, releases_of
+from .wheels import DISTRIBUTIONS, UnknownReleaseError, Wheel, asked_of, chosen, fetch, releases_of
 
 DATA = Path(library.DATA)
 FILES = (committed.BUILDS, committed.FLAGS, committed.HELP)
@@ -40,15 +40,8 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.read_flags", description=__doc__)
-    parser.add_argument("releases", nargs="*", metavar="RELEASE")
-    parser.add_argument("--all", action="store_true", help="every release there is")
     parser.add_argument("--only", nargs="+", choices=DISTRIBUTIONS, default=DISTRIBUTIONS)
-    parser.add_argument("--cache", type=Path, default=_CACHE, help="what was read is kept here: a second run goes on")
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    words = parser.parse_args()
-    if words.all == bool(words.releases):
-        parser.error("name the releases to read, such as 0.12.0.1, or give --all")
-    return words
+    return asked_of(parser, _CACHE)
 
 
 def _wanted(words: argparse.Namespace) -> list[Wheel]:

@@ -5,6 +5,7 @@ The folder that the variable READ_FLAGS_WHEELS names, if any, keeps wheels: each
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import fcntl
 import os
@@ -47,6 +48,18 @@ def order(release: str) -> tuple[int, ...]:
 
 class UnknownReleaseError(ValueError):
     """The index has no such release, or could not be asked."""
+
+
+def asked_of(parser: argparse.ArgumentParser, cache: Path) -> argparse.Namespace:
+    """What is asked of a tool that reads releases: which, and where what was read is kept. Exits with 2 for wrong use."""
+    parser.add_argument("releases", nargs="*", metavar="RELEASE")
+    parser.add_argument("--all", action="store_true", help="every release there is")
+    parser.add_argument("--cache", type=Path, default=cache, help="what was read is kept here: a second run goes on")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    words = parser.parse_args()
+    if words.all == bool(words.releases):
+        parser.error("name the releases to read, such as 0.12.0.1, or give --all")
+    return words
 
 
 def chosen(wanted: Iterable[str], there: Collection[str], what: str) -> set[str]:

@@ -108,7 +108,7 @@ class Module(NamedTuple):
 
 
 class _Raw(NamedTuple):
-    """An instruction as it is stored: ``parts`` are the (type, bytes) of its shape's leaves, ``halves`` the bytes of each member of a tuple."""
+    """An instruction as it is stored: the ``types`` and the ``size`` in bytes of its shape's arrays, and of each of a tuple's ``members``."""
 
     name: str
     opcode: str

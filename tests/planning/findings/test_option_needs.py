@@ -17,7 +17,6 @@ from tests.fleet import machine
 
 PGLE, GUARD, CACHE = "jax_enable_pgle", "jax_transfer_guard_host_to_device", "jax_compilation_cache_dir"
 NO_JIT, NO_NANS, NO_INFS = "jax_disable_jit", "jax_debug_nans", "jax_debug_infs"
-NEW, UNIFIED = "XLA_CLIENT_MEM_FRACTION", "TF_FORCE_UNIFIED_MEMORY"
 ORIGINS = st.sampled_from(["argument", "existing", "preset", "request"])
 
 

@@ -17,7 +17,6 @@ from tests.fleet import machine
 
 INSTALLED = version("jaxlib")
 PIPELINING = "xla_gpu_enable_pipelined_all_gather"
-ALL_ASYNC = "ALLREDUCE,ALLGATHER,REDUCESCATTER,COLLECTIVEBROADCAST,ALLTOALL,COLLECTIVEPERMUTE"
 EARLY_EXIT = "xla_gpu_experimental_early_exit"
 """It ends every compilation with an error: that is its purpose."""
 JIT_EACH = """
