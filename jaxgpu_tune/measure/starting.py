@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["StartedRun", "discard", "is_held", "pause", "release", "start", "used_cuda"]
 
 OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
+TO_END = 5.0
+"""Seconds that one has which is not needed any more."""
 PATH = Path(__file__).resolve().parent / "observer" / "path"
 """What goes first on PYTHONPATH."""
 
@@ -88,9 +90,9 @@ def used_cuda(started: StartedRun) -> bool:
 
 
 def discard(started: StartedRun) -> None:
-    """End it at once: it has done nothing yet."""
+    """End it; it may have a port or a lock file already, which it gives back when it is asked to end."""
     pause(started, False)
-    end_all(started.child, started.mark, 0.5)
+    end_all(started.child, started.mark, TO_END)
 
 
 def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:

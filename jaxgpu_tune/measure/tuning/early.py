@@ -29,7 +29,7 @@ class Early:
     def __init__(self) -> None:
         self._waiting: _Waiting | None = None
         self._fits = self._paused = False
-        self._over = False
+        self._over = self._stands = False
         self._taken = 0
 
     def prepare(self, number: int, config: Config, begin: Callable[[Config, int, bool], StartedRun]) -> None:
@@ -48,9 +48,9 @@ class Early:
         release(there.started)
         return there.started
 
-    def was(self, number: int) -> bool:
-        """Whether that run was started early."""
-        return self._taken == number
+    def may_be_why(self, number: int) -> bool:
+        """Whether that run may have died of one beside it: it had one in its time, and none was known to go well like that."""
+        return not self._stands and (self._taken == number or self._waiting is not None)
 
     def quiet(self, running: Iterable[Process]) -> None:
         """Stop it while the other one takes its steps, unless it sleeps anyway."""
@@ -59,10 +59,11 @@ class Early:
             pause(there.started, True)
             self._paused = True
 
-    def learn(self, outcome: RunOutcome) -> None:
-        """After a run: whether the program is one of a single process."""
+    def learn(self, number: int, outcome: RunOutcome) -> None:
+        """After a run: whether the program is one of a single process, and whether it stands another one beside it."""
         seen = [one for one in outcome.processes if one.jax is not None]
         self._fits = len(seen) == 1 and seen[0].rank is None and (seen[0].processes or 1) == 1
+        self._stands |= outcome.ok and self._taken == number and self._waiting is not None
 
     def give_up(self) -> None:
         """Nothing is started early any more."""

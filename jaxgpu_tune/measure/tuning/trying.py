@@ -63,10 +63,12 @@ class CommandRuns:
             outcome = watch(started, asked, Limits(limit), self._look)
         except _SameError as same:
             return Trial(step.config, step.purpose, None, SAME, program=same.program)
-        if outcome.status == "died" and self._early.was(number):
-            self._early.give_up()  # it may not stand another one beside it
+        if outcome.status == "died" and self._early.may_be_why(number):
+            self._early.drop()
             outcome = watch(self._started(step.config, number), asked, Limits(limit), self._look)
-        self._early.learn(outcome)
+            if outcome.status != "died":
+                self._early.give_up()
+        self._early.learn(number, outcome)
         return self.trial(step, outcome)
 
     def places(self, first: Trial) -> tuple[Place, ...]:

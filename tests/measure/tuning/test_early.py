@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jaxgpu_tune.measure.runs import RunOutcome
 from jaxgpu_tune.measure.search.trials import NOTHING, Config
-from jaxgpu_tune.measure.starting import StartedRun, start
+from jaxgpu_tune.measure.starting import StartedRun, discard, start
 from jaxgpu_tune.measure.tuning.early import Early
 from jaxgpu_tune.measure.watched import Process
 
@@ -21,7 +21,7 @@ def tried(early: Early, folder: Path, *seen: Process) -> bool:
         return start(("sleep", "60"), folder, os.environ, {}, hold=hold)
 
     if seen:
-        early.learn(RunOutcome("ok", "", ("x",), "", "", processes=seen))
+        early.learn(1, RunOutcome("ok", "", ("x",), "", "", processes=seen))
     early.prepare(2, NOTHING, begin)
     early.drop()
     return begun == [2]
@@ -36,3 +36,30 @@ def test_only_programs_of_one_process_are_started_early_and_not_before_that_is_k
     assert not tried(Early(), tmp_path, one, one)
     assert not tried(Early(), tmp_path, one._replace(rank=0, processes=2))
     assert not tried(given_up, tmp_path, one)
+
+
+def test_a_death_is_held_against_the_one_beside_it_until_one_went_well_like_that(tmp_path: Path) -> None:
+    """A run is in doubt that was started early, or had another started beside it; afterwards a crash is the program's own."""
+
+    def begin(_config: Config, number: int, hold: bool) -> StartedRun:
+        return start(("sleep", "60"), tmp_path / str(number), os.environ, {}, hold=hold)
+
+    early, fine = Early(), RunOutcome("ok", "", ("x",), "", "", processes=(Process(1, "", jax="0.11.2"),))
+    died = fine._replace(status="died")
+    assert not early.may_be_why(1), "it ran alone"
+    early.learn(1, fine)
+    early.prepare(3, NOTHING, begin)
+    assert early.may_be_why(2), "the third began beside it"
+    early.learn(2, fine)
+    third = early.taken(3, NOTHING)
+    assert third is not None and early.may_be_why(3)
+    early.learn(3, fine)
+    assert early.may_be_why(3), "only one that was started early and had another beside it shows that both stand it"
+    early.prepare(4, NOTHING, begin)
+    early.learn(3, died)
+    early.prepare(4, NOTHING, begin)
+    assert early.may_be_why(3)
+    early.learn(3, fine)
+    assert not early.may_be_why(3)
+    early.drop()
+    discard(third)

@@ -49,8 +49,11 @@ def test_a_program_whose_own_numbers_vary_is_not_blamed_on_a_setting(tmp_path: P
 
 
 LOCKED = """
-import atexit, os, signal, sys
-lock = os.path.join(sys.argv[1], "lock")
+import atexit, os, signal, sys, time
+lock, runs = (os.path.join(sys.argv[1], name) for name in ("lock", "runs.txt"))
+with open(runs, "a") as file:
+    print("one more", file=file)
+time.sleep(3 * (open(runs).read().count("one") == 2))
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
 atexit.register(os.unlink, lock)
@@ -61,6 +64,7 @@ exec(open({program!r}).read())
 
 @pytest.mark.slow
 def test_a_program_that_stands_no_other_beside_it_is_run_alone(tmp_path: Path) -> None:
+    """Whichever of the two has the lock first: here the second run finds that the one started beside it was faster."""
     code = LOCKED.format(program=PROGRAM[1])
     how = How((sys.executable, "-c", code, str(tmp_path)), tmp_path / "runs", seconds=0.3)
     run = CommandRuns(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), how)
@@ -68,7 +72,10 @@ def test_a_program_that_stands_no_other_beside_it_is_run_alone(tmp_path: Path) -
     trials = [run(step, number, 60.0, ahead) for number, (step, ahead) in enumerate(pairwise(steps), 1)]
     run.close()
     assert [one.failure for one in trials] == [""] * 4
-    assert os.listdir(tmp_path) == ["runs"]
+    assert sorted(os.listdir(tmp_path)) == ["runs", "runs.txt"]
+    assert (tmp_path / "runs.txt").read_text().count("one") == 6, (
+        "the second once more, and one beside it; from then on alone"
+    )
 
 
 @pytest.mark.slow
