@@ -44,11 +44,11 @@ class Timeline(NamedTuple):
     left_out: int = 0
 
 
-def timeline_of(trace: Trace, reduction: Reduction, steps: int = STEPS, most: int = MOST) -> Timeline:
-    """The middle ``steps`` of those that were traced, of every GPU that ran something."""
+def timeline_of(trace: Trace, reduction: Reduction, most: int = MOST) -> Timeline:
+    """The middle STEPS of those that were traced, of every GPU that ran something."""
     if not reduction.gpus:
         return Timeline()
-    start, end = _window(reduction.gpus[0], steps)
+    start, end = _window(reduction.gpus[0])
     inside = {
         gpu.gpu: [w for w in works_on(trace, gpu.gpu) if w.start < end and w.end > start] for gpu in reduction.gpus
     }
@@ -64,9 +64,9 @@ def timeline_of(trace: Trace, reduction: Reduction, steps: int = STEPS, most: in
     return Timeline(lanes, edges, left_out)
 
 
-def _window(gpu: GpuStep, steps: int) -> tuple[float, float]:
-    first = max(0, (len(gpu.edges) - 1 - steps) // 2)
-    return gpu.edges[first], gpu.edges[min(first + steps, len(gpu.edges) - 1)]
+def _window(gpu: GpuStep) -> tuple[float, float]:
+    first = max(0, (len(gpu.edges) - 1 - STEPS) // 2)
+    return gpu.edges[first], gpu.edges[min(first + STEPS, len(gpu.edges) - 1)]
 
 
 def _cut(groups: Iterable[Sequence[Work]], most: int) -> tuple[float, int]:

@@ -34,10 +34,10 @@ def session_of_the_program() -> bool:
     return any(getattr(state, name, None) is not None for name in ("profile_session", "session"))
 
 
-def in_main_thread(work: Any, patience: float = PATIENCE, *, later: bool = False) -> Any:
+def in_main_thread(work: Any, *, later: bool = False) -> Any:
     """What ``work()`` gives, done by the main thread between two of its instructions. Raises what it raises.
 
-    TimeoutError if it did not come in ``patience`` seconds; then nothing is done, or with ``later`` as soon as it does come.
+    TimeoutError if it did not come in PATIENCE seconds; then nothing is done, or with ``later`` as soon as it does come.
     """
     done, begun = threading.Event(), threading.Lock()
     found: list[tuple[Any, Exception | None]] = []
@@ -57,7 +57,7 @@ def in_main_thread(work: Any, patience: float = PATIENCE, *, later: bool = False
         call(None)
     elif ctypes.pythonapi.Py_AddPendingCall(asked, None) != 0:
         raise TimeoutError("the program's main thread has too much to do")
-    if not done.wait(patience) and (later or begun.acquire(blocking=False)):
+    if not done.wait(PATIENCE) and (later or begun.acquire(blocking=False)):
         raise TimeoutError("the program's main thread did not come back to Python")
     done.wait()
     value, error = found[0]

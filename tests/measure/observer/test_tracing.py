@@ -67,7 +67,7 @@ THEIRS = """
 """
 
 AWAY = """
-    tracing.in_main_thread.__defaults__ = (0.5,)
+    tracing.PATIENCE = 0.5
 
     def observe_late():
         time.sleep(0.3)
@@ -82,7 +82,7 @@ AWAY = """
 """
 
 AWAY_AT_THE_END = """
-    tracing.in_main_thread.__defaults__ = (0.5,)
+    tracing.PATIENCE = 0.5
     thread.start()
     while not said:
         x = step(x)
