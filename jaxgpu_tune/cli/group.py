@@ -197,9 +197,9 @@ def _parameter(given: Option | Argument) -> click.Parameter:
     elif given.metavar in PATHS:
         more["type"] = PATHS[given.metavar]
     elif given.choices:
-        more |= {"type": click.Choice(given.choices), "show_default": given.default is not None}
+        more["type"] = click.Choice(given.choices)
     many_times = given.kind == "many"
-    default = {} if many_times or given.kind == "switch" else {"default": given.default}
+    default = {} if many_times or given.kind == "switch" else {"default": given.default, "show_default": True}
     more["hidden"] = given.name.removeprefix("no_") in OLDER
     return click.Option(
         [given.name, spelled], help=given.help, multiple=many_times, **default, **more, **_completed(given)

@@ -91,6 +91,7 @@ def test_the_symptom_that_is_looked_for(given: dict[str, object], symptom: Sympt
         (("--exit", "0", "--output", "x"), "Several symptoms are named."),
         (("--slower", "much"), "--slower 'much'"),
         (("--slower", "0"), "--slower '0'"),
+        (("--slower", "100"), "--slower '100'"),
         (("--output", "("), "--output '(' is not a regular expression"),
         (("--flags", "--xla_a=1", "--preset", "fsdp"), "Several kinds of suspects are named."),
         (("--from-jaxlib", "9.9.9"), "jaxlib 9.9.9 is in no table."),

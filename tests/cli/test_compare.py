@@ -64,6 +64,7 @@ def test_json_only_on_stdout_and_the_exit_code_of_a_failed_reference(tmp_path: P
         (("--python", "nowhere/python", "--python", sys.executable, "--", "true"), "there is no such command"),
         (("--python", sys.executable, "--", "true"), "give two or more"),
         (("--python", "a", "--python", "b", "none", "fsdp", "--", "true"), "at most one VARIANT"),
+        (("--python", "a/python", "--python", "b/python", "none", "--", "true"), "there is no such command"),
         (("none", "--", "true"), "1 VARIANT was given"),
         (("none", "fsdp", "--percentile", "100", "--", "true"), "a number between 0 and 100"),
         (("none", "fsdp", "--caches", "hot", "--", "true"), "'cold', 'warm'"),

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from jaxgpu_tune.cli.group import COMMANDS, group
+from jaxgpu_tune.cli.pgle import COMMANDS as OF_PGLE
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,8 +114,23 @@ def test_what_is_printed(name: str, columns: int, tmp_path: Path, monkeypatch: p
         monkeypatch.delenv(variable)
     machine = {"JAXGPU_TUNE_MACHINE": str(MACHINES / "h100x8.json"), "COLUMNS": str(columns)}
     result = CliRunner().invoke(group, arguments, env=machine | environ, prog_name="jaxgpu-tune")
-    file = GOLDEN / f"{name}-{columns}.txt"
-    told = _told(result.exit_code, result.stdout, result.stderr)
+    _held(GOLDEN / f"{name}-{columns}.txt", _told(result.exit_code, result.stdout, result.stderr))
+
+
+HELPED = ("", *COMMANDS, *(f"pgle {name}" for name in OF_PGLE))
+
+
+@pytest.mark.parametrize("name", HELPED)
+def test_what_may_be_typed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Usage, options with what they take and their defaults, and subcommands, as the help of each command shows them."""
+    monkeypatch.setenv("COLUMNS", "80")
+    result = CliRunner().invoke(group, [*name.split(), "--help"], prog_name="jaxgpu-tune")
+    usage, _, rest = result.stdout.partition("\n\n")
+    listed = (part for part in rest.split("\n\n") if part.startswith(("Options:", "Commands:")))
+    _held(GOLDEN / f"help-{name.replace(' ', '-') or 'all'}.txt", "\n\n".join((usage, *listed)).rstrip() + "\n")
+
+
+def _held(file: Path, told: str) -> None:
     if os.environ.get("GOLDEN") == "write":
         GOLDEN.mkdir(exist_ok=True)
         file.write_text(told, encoding="utf-8")

@@ -22,6 +22,12 @@ PLACEHOLDERS = {
     *("V1", "V2"),
 }
 """The words in capitals that stand for what is typed; FILE and FOLDER are the only ones for paths, but for SOURCE, which may be either."""
+CALLED = {
+    *("--all everything", "--as kind", "--exit exit_with", "--file files", "--flags text", "--format form"),
+    *("--from-jaxlib old", "--grep pattern", "--higher-is-better higher", "--json as_json", "--kind kinds"),
+    *("--one-at-a-time alone", "--python pythons", "--to release", "--to target", "-v verbose"),
+}
+"""Options whose value has another name in the code."""
 ROOT = Path(package.__file__).parent
 
 
@@ -46,9 +52,11 @@ def test_what_a_command_takes(module: Any) -> None:
             assert one.kind in KINDS and re.fullmatch("-[a-z]|--[a-z][a-z-]+", one.spelled) and one.help.endswith(".")
             takes_a_value = one.kind in ("text", "number", "many")
             assert bool(one.metavar or one.choices) is takes_a_value
+            assert one.name == one.spelled[2:].replace("-", "_") or f"{one.spelled} {one.name}" in CALLED
             assert not one.choices or one.default in (None, *one.choices)
         else:
             assert isinstance(one, Argument) and one.metavar.replace("[", "").replace("]", "").rstrip(".").isupper()
+            assert one.metavar in ("-- COMMAND...", "NAME") or one.required is not one.metavar.startswith("[")
         assert {word for word in re.findall(r"\w+", one.metavar) if word.isupper()} <= PLACEHOLDERS
         assert isinstance(offers(one.completes, ""), list) if one.completes else True
         assert one.metavar.count("[") == one.metavar.count("]")

@@ -64,6 +64,12 @@ def test_who_is_in_a_hurry_needs_no_click(line: str, monkeypatch: pytest.MonkeyP
     assert ended.value.code == 0
 
 
+def test_what_click_reads_otherwise_is_left_to_it() -> None:
+    """It takes dashes that stand alone away, and prints help."""
+    parameters = import_module("jaxgpu_tune.cli.check").PARAMETERS
+    assert [read_words(parameters, [word, "--xla_a=1"]) for word in ("--", "--help", "-x")] == [None] * 3
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [

@@ -58,7 +58,7 @@ class Planted(NamedTuple):
         """Where it is, for the tests."""
         path = self.path.relative_to(ROOT)
         own = Path("tests", *path.parts[1:-1], f"test_{path.stem}.py")
-        return Place(str(path), own, self.fault.lines(self.source))
+        return Place(str(path), own, self.fault.lines(self.source), self.fault.at_import(self.source))
 
 
 def main() -> int:

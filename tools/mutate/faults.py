@@ -21,6 +21,7 @@ _TURNED: dict[type[ast.cmpop], str] = {
     ast.IsNot: "is",
 }
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.FloorDiv: "*", ast.Mult: "//"}
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Known = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
 
 
@@ -56,6 +57,12 @@ class Fault(NamedTuple):
             node.lineno for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt) and node.lineno <= first
         )
         return (1 << last + 1) - (1 << max(around, default=first))
+
+    def at_import(self, source: str) -> bool:
+        """Whether it stands outside of all functions."""
+        line = source.count("\n", 0, self.start) + 1
+        functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, _Function))
+        return not any(node.lineno <= line <= (node.end_lineno or line) for node in functions)
 
 
 def faults_of(source: str) -> list[Fault]:

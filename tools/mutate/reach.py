@@ -41,11 +41,12 @@ class Seen:
 
 
 class Place(NamedTuple):
-    """Where a fault is: its module, the test file by the module's name, and its lines (a bit each)."""
+    """Where a fault is: its module, the test file by the module's name, its lines (a bit each), and whether they only run at import."""
 
     module: str
     own: Path
     lines: int
+    at_import: bool = False
 
 
 def able(tests: Iterable[Seen], place: Place, seconds: float) -> list[Seen]:
@@ -53,6 +54,7 @@ def able(tests: Iterable[Seen], place: Place, seconds: float) -> list[Seen]:
 
     Those that run its line come first, then those of the module's own file, those that run anything of the module, those beside
     or above it that start processes, whose lines are not seen, and the others there, which may read what the module holds.
+    What only runs at import no test is seen to run: there all of these come by what they cost, those of the module's own file first.
     """
     ranked = {test: rank for test in tests if (rank := _rank(test, place)) is not None}
     ordered = sorted(ranked, key=lambda test: (ranked[test], test.seconds))
@@ -66,10 +68,10 @@ def _rank(test: Seen, place: Place) -> int | None:
         return 0 if own else 1
     if own:
         return 2
-    if place.module in test.lines:
+    if place.module in test.lines and not place.at_import:
         return 3
     beside = place.own.is_relative_to(test.file.parent)
-    return None if not beside else 4 if test.starts else 5
+    return None if not beside else 4 if test.starts and not place.at_import else 5
 
 
 def tests_of(root: Path, folders: Iterable[str], cache: Path) -> list[Seen]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ...errors import JaxGpuTuneError
 from ...model import Finding, Report
 from ...planning.settings.from_arguments import CACHE_OPTION, EXPECT_OPTION
 from ...wording import bad_argument
@@ -85,8 +86,7 @@ def _with_cache(program: tuple[str, ...], store: str | None, as_json: bool, give
     now = setup_of(plain, program)
     found = recorded(root, now)
     if found is None:
-        refuse([why_none(root, now)])
-        raise AssertionError
+        raise JaxGpuTuneError.of([why_none(root, now)])
     report, environ = plan_of(given, pgle="expect", compilation_cache=found.folder)
     tell(report.findings)
     refuse((*refusals(report, EXPECT_OPTION), *report.findings))

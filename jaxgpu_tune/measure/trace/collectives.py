@@ -82,8 +82,7 @@ def _last_start(one: Work, elsewhere: Iterable[Sequence[Work]]) -> float:
             key=lambda work: min(work.end, one.end) - max(work.start, one.start),
             default=one,
         )
-        if same.end > one.start:
-            latest = max(latest, same.start)
+        latest = max(latest, same.start)
     return latest
 
 

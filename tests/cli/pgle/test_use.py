@@ -49,6 +49,27 @@ def test_use_in_json(tmp_path: Path) -> None:
     assert [one["code"] for one in told["findings"]] == ["pgle-used", "pgle-collectives-missing"]
 
 
+KEEPS = f"""
+import os, sys
+open(os.path.join(os.environ["JAX_COMPILATION_CACHE_DIR"], "jit_f-0a-cache"), "w").close()
+sys.stderr.write("I{HEAD} gpu_hlo_schedule.cc:537] Found profile for module jit_f, using profile guided latency estimator\\n")
+"""
+
+
+def test_what_was_recorded_is_used(tmp_path: Path) -> None:
+    """By the same command, with the folder that the recording left; the plan's own warnings are told before it runs."""
+    words = ("--store", str(tmp_path), "--json", "--", sys.executable, "-c", KEEPS)
+    environ = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_gpu_graph_level=0"}
+    done, used = (pgle(name, *words, **environ) for name in ("record", "use"))
+    (mark,) = tmp_path.glob("*/recorded.json")
+    for ended in (done, used):
+        before, brace, after = ended.stderr.partition("{\n")
+        told = json.loads(brace + after)
+        assert (ended.returncode, told["folder"]) == (0, str(mark.parent))
+        assert "warning (flag-translated)" in before and "Found profile for module jit_f" not in before
+    assert [HEAD in line for line in told["lines"]] == [True]
+
+
 @pytest.mark.usefixtures("this_jaxlib")
 @pytest.mark.parametrize(
     ("words", "told"),

@@ -122,6 +122,23 @@ def test_the_check_is_six_fresh_pairs_in_turns() -> None:
     assert all(ratio > 1 for ratio in contest.ratios)
 
 
+def test_a_check_begins_where_all_of_it_has_room_and_each_claim_is_checked_in_turns() -> None:
+    """With as many runs as it takes, not with one fewer; of the second claim as of the first."""
+    seen = set()
+    for seed in range(8):
+        world = World(seed, 0.02, recipe=True)
+        search = Ours([NONE, Start("recipe", world.recipe)], MOVES[:8])
+        while world.runs < 40 and (step := search.ask(40 - world.runs)) is not None:
+            begins = step.purpose == "check" and search._told_of(search.contests) == 0
+            if begins:
+                seen.add(len(search.contests))
+                assert search._check(2 * PAIRS) == step and search._check(2 * PAIRS - 1) is None
+            search.tell(world.run(step))
+        checks = [trial.config for trial in search.trials if trial.purpose == "check"]
+        assert checks == [one.turn(told) for one in search.contests for told in range(one.length)]
+    assert seen == {1, 2}
+
+
 def test_without_runs_for_a_check_nothing_is_claimed() -> None:
     world, search = World(SEED, 0.003), Ours([NONE], MOVES)
     driven(search, world, 2 * PAIRS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
 from jaxgpu_tune.cli.measuring import how_of
-from jaxgpu_tune.measure.tuning.bisect import Bisected, Symptom, bisect_command
+from jaxgpu_tune.measure.runs import RunOutcome
+from jaxgpu_tune.measure.tuning.bisect import Bisected, Symptom, _shows, bisect_command
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.suspects import Suspects
 from tests.measure.atoms import atom
@@ -47,3 +49,33 @@ def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:
     assert found.guilty == ((PARTS[1],),)
     assert found.confirmed
     assert len(list(tmp_path.glob("runs/*/files/finished"))) == len(found.trials)
+
+
+def test_what_shows_a_symptom(tmp_path: Path) -> None:
+    """Each by its own sign, and by no other: how it ended, its numbers, its exit code, its output, or its time."""
+    (tmp_path / "output.txt").write_text("step 3: loss 7.5\n")
+    well = RunOutcome("ok", "", ("x",), "", "", exit_code=0, output=str(tmp_path / "output.txt"), losses=(1.0, 2.0))
+    died = well._replace(status="died", exit_code=3, output=None)
+    signs = {
+        Symptom("fails"): [died, well._replace(status="hang")],
+        Symptom("nan"): [
+            well._replace(status="nan"),
+            well._replace(losses=(1.0, math.nan)),
+            well._replace(losses=(math.inf,)),
+        ],
+        Symptom("exit", 3): [died],
+        Symptom("exit", 0): [well, well._replace(losses=(math.nan,))],
+        Symptom("output", r"loss 7\.\d"): [well],
+    }
+    every = [*dict.fromkeys(one for some in signs.values() for one in some), well._replace(complete=True, output=None)]
+    for symptom, shown in signs.items():
+        found = [one for one in every if _shows(symptom, one, (), None, 1.0)]
+        assert set(shown) <= set(found), symptom
+    assert not any(_shows(one, well._replace(complete=True, output=None), (), None, 1.0) for one in signs)
+    assert not _shows(Symptom("nan"), well._replace(losses=(math.nan, 1.0)), (2.0,), None, 1.0)  # it came back
+    assert _shows(Symptom("nan"), well, (2.0, -math.inf), None, 1.0)
+    assert not _shows(Symptom("exit", 7), died, (), None, 1.0) and not _shows(
+        Symptom("output", "other"), well, (), 9, 1
+    )
+    times = [_shows(Symptom("slower", 0.5), well, (), ms, 2.0) for ms in (None, 2.9, 3.0, 3.1)]
+    assert times == [False, False, True, True]
