@@ -22,6 +22,9 @@ OURS = ("XLA_", "JAX_", "JAXGPU_TUNE", "NCCL_", "CUDA_", "TF_", "SLURM_", "OMPI_
 COMPILED = "TESTS_COMPILED"
 """The variable that names the folder of what was compiled in this run."""
 
+FAST = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+"""Flags for programs whose speed is not what is tested: they compile sooner."""
+
 
 @dataclass(frozen=True)
 class Ended:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import ROOT, clean_environ, compiled_once, free_port, told
+from tests.child import FAST, ROOT, clean_environ, compiled_once, free_port, told
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SMALL = ("--layers", "2", "--width", "64", "--batch", "2", "--sequence", "32", "--steps", "8")
@@ -25,7 +25,9 @@ pytestmark = pytest.mark.slow
 
 def output_of(*command: str, cwd: Path = EXAMPLES, **environ: str) -> str:
     """What a process prints that ends well, without a GPU."""
-    clean = clean_environ(**{**compiled_once(JAX_PLATFORMS="cpu", CUDA_VISIBLE_DEVICES=""), **environ})
+    flags = f"{FAST} {environ.pop('XLA_FLAGS', '')}".strip()
+    compiled = compiled_once(JAX_PLATFORMS="cpu", CUDA_VISIBLE_DEVICES="", XLA_FLAGS=flags)
+    clean = clean_environ(**{**compiled, **environ})
     done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -123,7 +125,7 @@ def test_the_notebook_trains() -> None:
     nbformat = pytest.importorskip("nbformat", reason="in the extra 'test'")
     nbclient = pytest.importorskip("nbclient", reason="in the extra 'test'")
     notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
-    kernel = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu", XLA_FLAGS=TWO_DEVICES)
+    kernel = clean_environ(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu", XLA_FLAGS=f"{FAST} {TWO_DEVICES}")
     client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(EXAMPLES)}})
     client.execute(env=kernel)
     first, second = (cell.outputs for cell in notebook.cells if cell.cell_type == "code")

@@ -53,7 +53,7 @@ def test_random_histories() -> None:
 @pytest.mark.slow
 def test_many_random_histories() -> None:
     """The same, longer."""
-    assert told("from tests.calls_machine import main; main(200); tell(True)", JAX_PLATFORMS="cpu", timeout=3000)
+    assert told("from tests.calls_machine import main; main(100); tell(True)", JAX_PLATFORMS="cpu", timeout=3000)
 
 
 def test_what_run_is_given_stays_under_a_configure_in_the_script(tmp_path: Path) -> None:

@@ -9,21 +9,19 @@ import sys
 import pytest
 
 from benchmarks.workloads import WORKLOADS
-from tests.child import ROOT, clean_environ, compiled_once
+from tests.child import FAST, ROOT, clean_environ, compiled_once, run_warm
 
 ENOUGH = {"ppo": 40, "ode": 250, "convnet": 30, "vit": 40, "transformer": 40, "mcmc": 60}
 """Steps after which each has learned, at the tiny size."""
-FAST = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 
 def printed(program: str, *given: str) -> str:
     """What a program prints that ends well on two CPU devices."""
     pytest.importorskip({"ode": "diffrax", "mcmc": "numpyro", "transformer": "equinox"}.get(program, "flax"))
-    command = [sys.executable, "-m", f"benchmarks.programs.{program}", *given]
     compiled = compiled_once(JAX_PLATFORMS="cpu", JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FAST)
-    environ = clean_environ(CUDA_VISIBLE_DEVICES="", **compiled)
-    done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stderr
+    code = f"import runpy\nrunpy.run_module('benchmarks.programs.{program}', run_name='__main__', alter_sys=True)"
+    done = run_warm(code, argv=given, cwd=ROOT, CUDA_VISIBLE_DEVICES="", **compiled)
+    assert done.status == 0, done.stderr
     return done.stdout
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -20,7 +21,7 @@ from jaxgpu_tune.measure.runs import RunOutcome
 from tests.child import ROOT, clean_environ, free_port
 
 LOOP = dedent("""
-    import sys, time
+    import pathlib, sys
     import jax, jax.numpy as jnp
 
     @jax.jit
@@ -28,8 +29,8 @@ LOOP = dedent("""
         return w - 1e-3 * (x.T @ jnp.tanh(x @ w)), (x @ w).mean()
 
     w, x = jnp.ones((64, 64)), jnp.ones((64, 64))
-    end, number = time.monotonic() + float(sys.argv[1]), 0
-    while time.monotonic() < end:
+    end, number = pathlib.Path(sys.argv[1]), 0
+    while not end.exists() and number < 10**7:
         w, loss = train_step(w, x)
         number += 1
         if number % 5 == 0:
@@ -46,6 +47,27 @@ def profiled(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=made, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
+def profiled_until_measured(end: Path, *words: str, **environ: str) -> tuple[int, str, str]:
+    """(status, stdout, stderr) of a program that goes on until ``end`` is there, which is as soon as its step is measured."""
+    command = [sys.executable, "-m", "jaxgpu_tune", "profile", *words]
+    made = clean_environ(JAX_PLATFORMS="cpu", COLUMNS="100", **environ)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=made, cwd=ROOT, **pipes) as child:
+        assert child.stderr is not None
+        before = list(lines_until("measured and traced", child.stderr))
+        end.touch()
+        stdout, rest = child.communicate(timeout=300)
+    return child.returncode, stdout, "".join(before) + rest
+
+
+def lines_until(text: str, lines: Iterable[str]) -> Iterator[str]:
+    """Up to the first that has it."""
+    for line in lines:
+        yield line
+        if text in line:
+            return
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> str:
     """A training loop."""
@@ -58,11 +80,12 @@ def test_a_program_is_profiled_as_it_is(program: str, tmp_path: Path) -> None:
     """Its exit code is kept; JSON alone is on stdout; page, JSON and trace are left, the trace where tools look for it."""
     kept = tmp_path / "kept"
     page = tmp_path / "step.html"
+    end = tmp_path / "end"
     words = ("--json", "--seconds", "1", "--keep", str(kept), "--html", str(page), "--", sys.executable, program)
-    done = profiled(*words, "7", "3")
-    assert done.returncode == 3, done.stderr
-    told = json.loads(done.stdout)
-    assert "trained" in done.stderr
+    status, stdout, stderr = profiled_until_measured(end, *words, str(end), "3")
+    assert status == 3, stderr
+    told = json.loads(stdout)
+    assert "trained" in stderr
     assert told["function"] == "train_step" and 0 < told["step_ms"] < 1000
     assert told["host"]["compiled"] >= 1 and told["host"]["recompiled"] == 0
     assert any("no device part" in note for note in told["notes"])
@@ -76,9 +99,10 @@ def test_a_script_that_starts_it_is_profiled_too(program: str, tmp_path: Path) -
     """A shell between, and a program that ends before it is steady: told, with exit code 1."""
     script = tmp_path / "run.sh"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
-    done = profiled("--seconds", "1", "--", "sh", str(script), "7", "0")
-    assert done.returncode == 0 and "ms a step on cpu (by the calls of train_step" in done.stdout
-    short = profiled("--seconds", "1", "--", "sh", str(script), "0", "0")
+    end = tmp_path / "end"
+    status, stdout, stderr = profiled_until_measured(end, "--seconds", "1", "--", "sh", str(script), str(end), "0")
+    assert status == 0 and "ms a step on cpu (by the calls of train_step" in stdout, stderr
+    short = profiled("--seconds", "1", "--", "sh", str(script), str(end), "0")
     assert short.returncode == 1 and "No steady state" in short.stdout and "ended before" in short.stdout
 
 
@@ -144,9 +168,9 @@ def test_names_need_flags_that_are_written_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_endless_program_is_told_of_when_it_is_ended(program: str) -> None:
+def test_an_endless_program_is_told_of_when_it_is_ended(program: str, tmp_path: Path) -> None:
     """By Ctrl-C, as a terminal sends it to all of its processes, or by --stop."""
-    words = ("--seconds", "1", "--", sys.executable, program, "1000", "0")
+    words = ("--seconds", "1", "--", sys.executable, program, str(tmp_path / "never"), "0")
     command = [sys.executable, "-m", "jaxgpu_tune", "profile"]
     environ = clean_environ(JAX_PLATFORMS="cpu", COLUMNS="200")
     child = subprocess.Popen(
