@@ -117,6 +117,7 @@ def test_the_second_ctrl_c_ends_a_command_that_ignores_it_with_all_that_it_start
     listening.send_signal(signal.SIGINT)
     code, lines, interrupted = json.loads(listening.stdout.read())
     assert (code, lines, interrupted) == (130, [INFO], True)
+    listening.wait()
     assert carriers({"TESTS_MARK": str(tmp_path)}) == set()
 
 
