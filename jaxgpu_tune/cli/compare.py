@@ -122,7 +122,7 @@ def _percentile(text: str | None, problems: list[str]) -> float | None:
     try:
         found = float(text)
     except ValueError:
-        found = -1.0
+        found = 0.0
     if not 0 < found < 100:
         problems.append(f"--percentile {text!r} is not valid; allowed: a number between 0 and 100, such as 99.")
     return found

@@ -70,7 +70,7 @@ def duration(text: str, option: str) -> float:
     try:
         found = seconds_of(text)
     except ValueError:
-        found = -1.0
+        found = 0.0
     if not is_above_zero(found):
         raise bad_argument(f"{option} {text!r} is no duration.", "Allowed: a number of seconds, or 90s, 20m, 1.5h.")
     return found
