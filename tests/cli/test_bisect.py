@@ -66,6 +66,23 @@ def test_bisect_of_flags_takes_them_as_they_are_written(tmp_path: Path) -> None:
     assert "do not show it" in answer
 
 
+@pytest.mark.usefixtures("this_jaxlib")
+def test_what_is_told_of_each_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a preset's settings, of flags, and of what XLA_FLAGS holds: the guilty and exit code 0, or 1 where nothing is found."""
+    monkeypatch.chdir(tmp_path)
+    command = ("--", "sh", "-c", 'case "$BAD$XLA_FLAGS" in *1*|*bad=true*) exit 3;; esac')
+    done = call("bisect", "--preset", preset(tmp_path, "GOOD", "BAD"), *command)
+    assert done.exit_code == 0 and "2 suspects; looking for: it fails\n" in done.stderr, done.stderr
+    assert "It fails with BAD=1 alone (confirmed by fresh runs" in done.stdout
+    assert f"Every run: {tmp_path / 'bisect.runs'}" in done.stdout and "died  1 of them: BAD=1" in done.stderr
+    flags = "--xla_good=true --xla_bad=true"
+    told = json.loads(call("bisect", "--exit", "3", "--json", "--folder", "f", "--flags", flags, *command).stdout)
+    assert told["guilty"] == [[["xla_flag", "xla_bad", "true"]]]
+    monkeypatch.setenv("XLA_FLAGS", "--xla_good=true")
+    none = call("bisect", "--output", "never", "--folder", "g", *command)
+    assert none.exit_code == 1 and "Nothing was found" in none.stdout and "1 suspect; looking for" in none.stderr
+
+
 NOT_GIVEN = {"fails": False, "nan": False, "slower": None, "exit_with": None, "output": None}
 
 

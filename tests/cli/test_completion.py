@@ -11,6 +11,7 @@ from click.shell_completion import ShellComplete
 
 from jaxgpu_tune.cli.completion import offers
 from jaxgpu_tune.cli.group import group
+from jaxgpu_tune.knowledge import options
 from jaxgpu_tune.knowledge.presets import preset_names
 
 
@@ -50,6 +51,10 @@ def test_values_that_are_known_are_offered() -> None:
     ]
     assert offers("env", "NCCL_DEBUG=IN") == ["NCCL_DEBUG=INFO"]
     assert offers("config", "jax_enable_x64=t") == ["jax_enable_x64=true"]
+    for name in options.names(None):  # each as the table has it
+        known = options.option(name, None)
+        if known is not None and known.type != "bool" and known.values:
+            assert offers("config", f"{name}=") == [f"{name}={value}" for value in known.values]
     assert offers("flag", "xla_no_such=") == offers("env", "NO_SUCH=") == offers("config", "jax_no_such=") == []
 
 

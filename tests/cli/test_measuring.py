@@ -11,6 +11,7 @@ from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, li
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.protocol import Protocol
 from jaxgpu_tune.measure.statistics import PAIRS
+from tests.cli.typed import call
 
 
 def test_what_is_measured_by_default() -> None:
@@ -57,3 +58,39 @@ def test_how_a_search_judges_the_program(tmp_path: Path) -> None:
             how_of(("a",), {**given, **wrong}, tmp_path)
     with pytest.raises(BadSetting, match="name of the command is empty"):
         how_of(("",), given, tmp_path)
+
+
+LENGTHS = [
+    (words, option)
+    for words, options in (
+        (("compare", "none", "clean"), ("--seconds", "--timeout", "--budget")),
+        (("tune",), ("--seconds", "--timeout", "--budget")),
+        (("bisect",), ("--seconds", "--timeout")),
+        (("pgle", "check"), ("--seconds", "--timeout", "--budget")),
+    )
+    for option in options
+]
+
+
+@pytest.mark.usefixtures("this_jaxlib")
+def test_every_length_is_refused_by_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every command that takes one; what is no regular expression, and a command without a name, too."""
+    monkeypatch.chdir(tmp_path)
+    wrong = [((*words, option, "soon"), f"{option} 'soon' is no duration.") for words, option in LENGTHS]
+    wrong += [
+        ((*words, "--metric", "("), "--metric '(' is not") for words in (("compare", "none"), ("tune",), ("bisect",))
+    ]
+    wrong += [((name, "--numbers", "("), "--numbers '(' is not") for name in ("tune", "bisect")]
+    for words, said in wrong:
+        done = call(*words, "--", "true")
+        assert done.exit_code == 2 and said in done.stderr and not done.stdout, words
+    for name in ("tune", "bisect", "profile"):
+        assert "The name of the command is empty." in call(name, "--", "").stderr
+    limits = (("--steps", 3), ("--seconds", 1), ("--timeout", 1))
+    for option, least in limits:
+        done = call("profile", option, str(least - 1), "--", "no-such-command")
+        assert (
+            done.exit_code == 2
+            and f"{option} {least - 1} is not valid; allowed: whole numbers of at least {least}." in done.stderr
+        )
+        assert call("profile", option, str(least), "--", "no-such-command").exit_code == 127

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jaxgpu_tune.cli.profile import _check, _status, _write
+from jaxgpu_tune.cli.profile import PARAMETERS, _asked, _check, _status, _write
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.profile import Profile
 from jaxgpu_tune.measure.runs import RunOutcome
@@ -222,3 +222,16 @@ def test_of_several_processes_each_is_told(tmp_path: Path) -> None:
     assert "2 processes; a step" in done.stdout
     traces = tmp_path / "kept" / "plugins" / "profile" / "jaxgpu_tune"
     assert sorted(path.name for path in traces.iterdir()) == ["rank0.xplane.pb", "rank1.xplane.pb"]
+
+
+def test_what_is_asked_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is typed. A program that runs to its end is said to be measured before that; one that is ended then is not."""
+    absent = {one.name: one.absent for one in PARAMETERS}
+    found = _asked(absent)
+    assert (found["asked"].seconds, found["asked"].whole, found["asked"].trace) == (3.0, True, {"steps": 6})
+    assert (found["asked"].function, found["limits"].timeout) == (None, None)
+    found["traced"]()
+    assert "the report comes when the program ends" in capsys.readouterr().err
+    typed = _asked({**absent, "stop": True, "steps": 9, "seconds": 2, "function": "f", "timeout": 60})
+    assert (typed["asked"].seconds, typed["asked"].whole, typed["asked"].trace) == (2.0, False, {"steps": 9})
+    assert (typed["asked"].function, typed["limits"].timeout) == ("f", 60) and "traced" not in typed

@@ -41,6 +41,35 @@ def test_tune_finds_what_pays_and_survives_what_crashes_hangs_and_lies(tmp_path:
 
 
 @pytest.mark.usefixtures("this_jaxlib")
+def test_what_pays_is_proven_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a program that tells a number; what is tried is what was asked for, and the answer names its files."""
+    monkeypatch.chdir(tmp_path)
+    words = (
+        "tune",
+        "--only",
+        "--try-env",
+        "FAST=1",
+        "--try-env",
+        "SLOW=1",
+        "--metric",
+        r"took (\d+)",
+        "--out",
+        "a/best.toml",
+    )
+    program = ("--", "sh", "-c", "echo took $((20 - ${FAST:-0} * 10 + ${SLOW:-0} * 5))")
+    (tmp_path / "a").mkdir()
+    done = call(*words, *program)
+    assert done.exit_code == 0, done.output
+    assert "2.000 times as fast as what you have (2.000 to 2.000 in 6 fresh pairs) with FAST=1" in done.stdout
+    assert done.stdout.endswith("Every run: a/best.json, a/best.html\n") and "toggle FAST=1" in done.stderr
+    assert (tmp_path / "a" / "best.html").stat().st_size > 1000
+    ended = call(*words, "--json", *program)
+    told = json.loads(ended.stdout)
+    assert told["settings"] == [["env", "FAST", "1"]] and told["gain"] == 2.0 and "fresh pairs" not in ended.stderr
+    assert {name for trial in told["trials"] for _, name, _ in trial["config"]} == {"FAST", "SLOW"}
+
+
+@pytest.mark.usefixtures("this_jaxlib")
 def test_wrong_use_is_told_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

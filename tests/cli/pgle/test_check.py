@@ -57,6 +57,18 @@ def test_a_command_that_another_tool_profiles_is_refused(monkeypatch: pytest.Mon
     assert "NSYS" not in call("pgle", "check", "absent.pb", "--", "true").stderr
 
 
+@pytest.mark.usefixtures("this_jaxlib")
+def test_what_xla_said_is_told_with_the_verdict(tmp_path: Path) -> None:
+    """And exit code 1 where nothing could be measured."""
+    path = write_profile(PROFILE, tmp_path / "p.pb")
+    said = f"W{HEAD} profile_guided_latency_estimator.cc:192] Found 9 instructions from the profile."
+    says = ("--pairs", "1", "--", "sh", "-c", f"echo '{said}' >&2")
+    done = call("pgle", "check", str(path), *says)
+    assert done.exit_code == 0 and "auto + PGLE against auto" in done.stdout and "note (pgle-used)" in done.stdout
+    failed = call("pgle", "check", str(path), "--json", "--pairs", "1", "--", "false")
+    assert failed.exit_code == 1 and json.loads(failed.stdout)["findings"][0]["code"] == "pgle-not-used"
+
+
 def test_lengths_are_read_as_a_protocol_takes_them() -> None:
     """In seconds; without one, there is no limit."""
     given = {"pairs": 6, "seconds": "2m", "timeout": None, "budget": "1.5h"}

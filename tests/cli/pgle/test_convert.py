@@ -19,7 +19,11 @@ def test_a_real_trace_is_converted(tmp_path: Path) -> None:
     """With what it is of written beside it; a higher percentile makes no cost lower."""
     middle, most = tmp_path / "middle.pbtxt", tmp_path / "most.pb"
     done = call("pgle", "convert", str(TRACE), "--to", str(middle))
-    assert done.exit_code == 0 and "jit_step" in done.stdout and "pgle-command-buffers" in done.stderr
+    assert (
+        done.exit_code == 0
+        and f"instructions of jit_step, runs: 1 -> {middle}\n" in done.stdout
+        and "pgle-command-buffers" in done.stderr
+    )
     assert call("pgle", "convert", str(TRACE), "--to", str(most), "--percentile", "100").exit_code == 0
     sidecar = read_sidecar(most)
     assert sidecar is not None and (sidecar.program, sidecar.percentile, sidecar.runs) == ("jit_step", 100, 1)
@@ -36,6 +40,7 @@ def test_without_a_target_only_what_is_found_is_told(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert (told["written"], told["profile"], told["runs"]) == (None, 2, 1)
     assert sorted(tmp_path.iterdir()) == there
+    assert call("pgle", "convert", str(file)).stdout == "2 instructions of a program, runs: 1\n"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,10 @@ def profile(tmp_path: Path) -> str:
 def test_entries_times_and_what_it_was_taken_with(profile: str) -> None:
     """As text and as JSON; no more of the longest than were asked for."""
     said = call("pgle", "inspect", profile, "--longest", "1").stdout
-    assert "2 entries" in said and "all-gather-start" in said and "fusion.1" not in said and "runs: 3" in said
+    lines = said.splitlines()
+    assert lines[0] == f"{profile}: 2 entries" and lines[1].startswith("  computing:") and lines[-1] == "runs: 3"
+    assert [line.split() for line in lines if line.endswith("start")] == [["70.0", "us", "all-gather-start"]]
+    assert "fusion.1" not in said and "program: jit_step" in lines
     told = json.loads(call("pgle", "inspect", profile, "--json").stdout)
     summary = told["profiles"][""]["summary"]
     assert (summary["communicating"], summary["communicating_us"], summary["computing_us"]) == (1, 70.0, 2.5)
