@@ -23,6 +23,8 @@ _WHAT = {
     "variable": "Older spelling of --env",
 }
 _KIND = {"variable": "env"}
+JSON_VALUES = ("config", "try-config")
+"""Options whose values are read as JSON where they can be."""
 _PAIRED = frozenset(name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}"))
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
@@ -103,7 +105,7 @@ def mapping(pairs: Iterable[str], option: str) -> dict[str, Any]:
             raise bad_argument(
                 f"--{option} {text!r} has no value.", f"Write --{option} {text}=VALUE (VALUE may be empty)."
             )
-        found[name] = _typed(value) if option.endswith("config") else value
+        found[name] = _typed(value) if option in JSON_VALUES else value
     return found
 
 

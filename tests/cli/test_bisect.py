@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.bisect import _symptom
+from jaxgpu_tune.cli.bisect import _suspects, _symptom
 from jaxgpu_tune.measure.tuning.bisect import Symptom
 from tests.cli.typed import call, measured, tunable
 
@@ -98,6 +98,23 @@ NOT_GIVEN = {"fails": False, "nan": False, "slower": None, "exit_with": None, "o
 )
 def test_the_symptom_that_is_looked_for(given: dict[str, object], symptom: Symptom) -> None:
     assert _symptom({**NOT_GIVEN, **given}) == symptom
+
+
+@pytest.mark.usefixtures("this_jaxlib")
+def test_what_is_suspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings of a preset, the flags of a text, those of XLA_FLAGS, or what a release changed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_ftz=true")
+    none = dict.fromkeys(("text", "preset", "old"))
+    found = {
+        name: _suspects({**none, name: value})
+        for name, value in {"preset": preset(tmp_path, "A", "B"), "text": "--xla_a=1", "old": "0.5.3"}.items()
+    }
+    names = {kind: {part.name for part in one.parts} for kind, one in found.items()}
+    assert (names["preset"], names["text"]) == ({"A", "B"}, {"xla_a"})
+    assert [part.name for part in _suspects(none).parts] == ["xla_gpu_ftz"]
+    assert len(names["old"]) > 5 and set(found["old"].undo) == set(found["old"].parts)
+    assert [one.as_written for one in found.values()] == [False, True, False]
 
 
 @pytest.mark.usefixtures("machine")

@@ -12,6 +12,14 @@ from tests.cli.typed import call
 pytestmark = pytest.mark.usefixtures("machine")
 
 
+def test_without_a_program_nothing_runs() -> None:
+    """The search commands and `pgle record` take it without dashes, too, where no option of its own is in the way."""
+    for line in ("tune", "bisect", "pgle record", "run fsdp"):
+        assert "Missing argument '-- COMMAND...'" in call(*line.split()).stderr
+    for line in ("profile", "compare none fsdp", "pgle check", "pgle use", "profile true"):
+        assert "Write the command to run after two dashes: -- COMMAND..." in call(*line.split()).stderr
+
+
 def test_a_misspelt_command_is_told_with_the_nearest_of_its_group() -> None:
     for line, near in ((("plam", "fsdp"), "'plan'"), (("pgle", "reccord"), "'record'")):
         told = call(*line)

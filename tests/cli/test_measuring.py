@@ -11,7 +11,7 @@ from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, li
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.protocol import Protocol
 from jaxgpu_tune.measure.statistics import PAIRS
-from tests.cli.typed import call
+from tests.cli.typed import call, measured
 
 
 def test_what_is_measured_by_default() -> None:
@@ -19,6 +19,14 @@ def test_what_is_measured_by_default() -> None:
     asked = Protocol()
     assert (asked.seconds, asked.pairs, asked.caches) == (duration(SECONDS.default, "--seconds"), PAIRS, "cold")
     assert asked.stop_when_futile and not asked.whole and not asked.higher_is_better
+
+
+@pytest.mark.parametrize("words", [("bisect", "--flags=--xla_a=1"), ("tune",)])
+def test_ctrl_c_ends_a_search_and_keeps_what_is_there(words: tuple[str, ...], tmp_path: Path) -> None:
+    """With the exit code of an interrupted command."""
+    ended = measured(tmp_path, *words, "--", "sh", "-c", "kill -INT $PPID; exec sleep 600")
+    assert ended.status == 130
+    assert "Interrupted; every finished run is kept, and started again it goes on." in ended.stderr
 
 
 def test_durations() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.measure.clock import percentile, period
+from jaxgpu_tune.measure.clock import PAUSE, _bursts, percentile, period
+from tests.effort import examples
 
 DISPATCH = 30e-6
 QUEUE = 32
@@ -63,6 +64,17 @@ def test_what_comes_often_is_part_of_the_loop() -> None:
         found = period(loop(0.002, 400, every, pauses=dict.fromkeys(range(9, 400, 10), 0.03)))
         assert found is not None and found.sure and found.pauses == 0
         assert found.seconds == pytest.approx(0.005, rel=0.02)
+
+
+@settings(max_examples=examples(50))
+@given(st.lists(st.tuples(st.sampled_from([1.0, 2.0, PAUSE - 1, PAUSE, PAUSE + 1]), st.integers(1, 9)), min_size=1))
+def test_each_burst_is_measured_or_a_pause(parts: list[tuple[float, int]]) -> None:
+    """Never both, never neither: all seconds are those of steps or those that were lost."""
+    whole = [(each * calls, calls) for each, calls in [(1.0, 1)] * (len(parts) + 1) + parts]
+    found = _bursts(whole, [])
+    lost = sum(calls for took, calls in whole if took > PAUSE * calls)
+    assert (found.bursts + found.pauses, found.calls + lost) == (len(whole), sum(calls for _, calls in whole))
+    assert found.seconds * found.calls + found.paused_seconds + lost == pytest.approx(sum(took for took, _ in whole))
 
 
 def test_few_bursts_are_not_sure() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxgpu_tune.measure.timeline import timeline_of
+from jaxgpu_tune.measure.timeline import Timeline, timeline_of
 from jaxgpu_tune.measure.trace.reduction import reduce_trace
 from tests.measure.test_profile import both
 from tests.traces import ran, repeated, trace
@@ -19,7 +19,12 @@ def test_the_timeline_has_whole_lanes_of_two_steps() -> None:
     for lane in lanes:
         ends = [block.start_us + block.length_us for block in lane.blocks]
         assert all(end <= block.start_us + 1e-6 for end, block in zip(ends, lane.blocks[1:], strict=False))
-    assert [len(edges) for _, edges in both().timeline.edges_us] == [3, 3]
+    edges = [edges for _, edges in both().timeline.edges_us]
+    assert [len(some) for some in edges] == [3, 3] and edges[0][0] == 0
+    assert all(0 <= edge <= edges[0][-1] for some in edges for edge in some)
+    drawn = [block for lane in lanes for block in lane.blocks]
+    assert all(one.start_us + one.length_us > 0 and one.start_us < edges[0][-1] for one in drawn)
+    assert Timeline() == ((), (), 0)
 
 
 def test_of_too_many_blocks_the_shortest_are_left_out() -> None:

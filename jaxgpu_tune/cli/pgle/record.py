@@ -14,10 +14,13 @@ from .shared import CACHE, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from typing import Any
 
     from ...measure.runs import RunOutcome
+    from ...pgle.convert import Converted
+    from ...pgle.sidecar import Sidecar
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -92,10 +95,8 @@ def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
 
 
 def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json: bool, given: dict[str, Any]) -> int:
-    from ...pgle.convert import of_one_run
-    from ...pgle.profile_files import checked_target, write_profile
+    from ...pgle.profile_files import checked_target
     from ...pgle.recording import RECORDING, obstacles
-    from ...pgle.sidecar import write_sidecar
 
     file = checked_target(target)
     plain, base = plan_of(given)
@@ -110,13 +111,23 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
         if not traces:
             tell([_no_trace(outcome)])
             return INTERRUPTED if outcome.exit_code == INTERRUPTED else FOUND
-        converted = of_one_run(traces, how["percentile"], how["module"])
-    write_profile(converted.profile, file)
-    sidecar = setup_of(plain, program, converted.profile.digest)
-    write_sidecar(file, sidecar._replace(program=converted.module, percentile=how["percentile"], runs=1))
+        converted = _written(traces, file, how["percentile"], how["module"], setup_of(plain, program))
     told(converted.findings, as_json=as_json, written=str(file), module=converted.module)
     say(f"{len(converted.profile.costs)} instructions of {converted.module} -> {file}", sys.stderr)
     return 0
+
+
+def _written(traces: Sequence[str], file: Path, percentile: float, module: str | None, setup: Sidecar) -> Converted:
+    """The profile of one run's traces, with what it was taken with beside it."""
+    from ...pgle.convert import of_one_run
+    from ...pgle.profile_files import write_profile
+    from ...pgle.sidecar import write_sidecar
+
+    found = of_one_run(traces, percentile, module)
+    write_profile(found.profile, file)
+    digest = found.profile.digest
+    write_sidecar(file, setup._replace(digest=digest, program=found.module, percentile=percentile, runs=1))
+    return found
 
 
 def _traced(program: tuple[str, ...], folder: str, environ: dict[str, str], steps: int) -> RunOutcome:

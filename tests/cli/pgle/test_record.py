@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.pgle.examples import LOOP, pgle
+from jaxgpu_tune.cli.pgle.record import _written
+from jaxgpu_tune.pgle.profile_files import read_profile
+from jaxgpu_tune.pgle.sidecar import Sidecar, read_sidecar
+from tests.cli.pgle.examples import LOOP, TRACE, pgle
 from tests.cli.typed import call
 
 
@@ -30,6 +33,16 @@ def test_recording_a_program_that_fails_says_only_that(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "exit code 3, so nothing counts as recorded" in done.stderr
     assert "pgle-not-used" not in done.stderr
+
+
+def test_a_profile_is_written_with_what_it_was_taken_with(tmp_path: Path) -> None:
+    """Of one run, whatever was known of it before."""
+    file = tmp_path / "p.pb"
+    setup = Sidecar("", command=("python", "train.py"), jaxlib="0.11.2")
+    found = _written([str(TRACE)], file, 90, None, setup)
+    assert read_profile(file) == found.profile and found.module == "jit_step"
+    known = setup._replace(digest=found.profile.digest, program="jit_step", percentile=90, runs=1)
+    assert read_sidecar(file) == known
 
 
 USED = "I1128 21:46:04.400022   13661 gpu_hlo_schedule.cc:537] Found profile for module jit_f, using profile guided latency estimator"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from jaxgpu_tune.arms import environ_of
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
-from jaxgpu_tune.measure.search.trials import NOTHING
-from jaxgpu_tune.measure.tuning.space import AS_IT_IS, CLEAN, Space, candidate_of, space_of
+from jaxgpu_tune.measure.search.trials import NOTHING, Config
+from jaxgpu_tune.measure.tuning.space import AS_IT_IS, CLEAN, Space, _starts, candidate_of, space_of
 from jaxgpu_tune.model import Machine, Setting
 from jaxgpu_tune.planning.request import make_request
 from tests.measure.atoms import atom
@@ -44,6 +47,14 @@ def test_presets_that_fit_are_starts_and_the_first_is_what_is_there() -> None:
     assert one.starts[0].config == NOTHING
     assert one.starts[1].config == frozenset([MODE])
     assert [start.name for start in two.starts] == [AS_IT_IS, "fsdp", "data_parallel", "decode"]
+
+
+@given(st.lists(st.frozensets(st.sampled_from([atom(f"a={number}") for number in range(3)]))))
+def test_no_two_starts_are_alike(configs: list[Config]) -> None:
+    """Of presets that set the same the first stands; what sets nothing is what is there."""
+    found = _starts((), {str(number): one for number, one in enumerate(configs)})
+    assert [one.config for one in found] == list(dict.fromkeys([NOTHING, *configs]))
+    assert [one.name for one in found] == [AS_IT_IS, *(str(configs.index(one.config)) for one in found[1:])]
 
 
 def test_what_this_machine_or_release_cannot_use_is_left_out_with_the_plans_reason() -> None:
