@@ -29,4 +29,5 @@ def test_what_only_one_has_and_what_takes_longer(tmp_path: Path) -> None:
 
 def test_equal_profiles_are_told_as_equal(tmp_path: Path) -> None:
     one, other = (str(write_profile(PROFILE, tmp_path / name)) for name in ("one.pb", "other.pbtxt"))
-    assert call("pgle", "diff", one, other).stdout == "The same costs.\n"
+    done = call("pgle", "diff", one, other)
+    assert (done.stdout, done.exit_code) == ("The same costs.\n", 0)
