@@ -98,23 +98,24 @@ def _signals_go_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 def _passed_on(source: IO[bytes], hidden: re.Pattern[bytes]) -> Iterator[str]:
     """The lines of interest; all else goes to stderr as it comes, whole lines or not."""
-    held = b""
+    begun = held = b""  # of the last line: what was passed on already, and what was not
     while chunk := os.read(source.fileno(), 1 << 16):
         *lines, held = (held + chunk).split(b"\n")
         for line in lines:
-            yield from _heard(line, hidden)
-        if held and not (MAYBE.match(held) or hidden.match(held)):
+            yield from _heard(line, hidden, begun)
+            begun = b""
+        if held and (begun or not (MAYBE.match(held) or hidden.match(held))):
             _show(held)
-            held = b""
-    if held:
-        yield from _heard(held, hidden, end=b"")
+            begun, held = begun + held, b""
+    if begun or held:
+        yield from _heard(held, hidden, begun, end=b"")
 
 
-def _heard(line: bytes, hidden: re.Pattern[bytes], end: bytes = b"\n") -> Iterator[str]:
-    if not hidden.match(line):
+def _heard(line: bytes, hidden: re.Pattern[bytes], begun: bytes, end: bytes = b"\n") -> Iterator[str]:
+    if begun or not hidden.match(line):
         _show(line + end)
-    if OF_INTEREST.search(line):
-        yield line.decode(errors="replace")
+    if OF_INTEREST.search(begun + line):
+        yield (begun + line).decode(errors="replace")
 
 
 def _show(data: bytes) -> None:

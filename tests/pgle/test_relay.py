@@ -78,6 +78,19 @@ def test_a_signal_is_handed_on_and_told_as_a_shell_does() -> None:
     assert heard(sys.executable, "-c", code)[0][0] == 128 + signal.SIGTERM
 
 
+def test_a_line_that_comes_in_pieces_is_heard_whole_where_levels_are_the_users_own() -> None:
+    """Each piece is passed on when it comes."""
+    code = f"""
+import sys, time
+for part in ({INFO!r}[:90], {INFO!r}[90:], "\\nInside\\n"):
+    sys.stderr.write(part)
+    sys.stderr.flush()
+    time.sleep(0.2)
+"""
+    (status, lines, _), stderr, _ = heard(sys.executable, "-c", code, TF_CPP_MIN_LOG_LEVEL="0")
+    assert (status, lines, stderr) == (0, [INFO], f"{INFO}\nInside\n")
+
+
 STUBBORN = f"""
 import os, signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
