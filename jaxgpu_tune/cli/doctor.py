@@ -82,7 +82,6 @@ def _findings(report: Report, mended: Report, trial: Started | None) -> tuple[Fi
 
 
 def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) -> dict[str, Any]:
-    from ..api import presets
     from ..planning.base.secrets import masked
     from ..render.parts import label, machine_facts
 
@@ -98,7 +97,6 @@ def _told(report: Report, findings: tuple[Finding, ...], trial: Started | None) 
         "environ": environ,
         "preset": report.preset,
         "sets": [label(decision) for decision in report.decisions if decision.status == "set"],
-        "presets": [preset.name for preset in presets()],
         "machine": report.machine.to_dict(),
     }
     return dict(masked(told, os.path.expanduser("~")))

@@ -48,7 +48,8 @@ def test_numbers_takes_the_first_group_or_all() -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["python", "-I", "t.py"], "-I"),
+        (["python", "-I", "t.py"], "Python was started with -I,"),
+        (["srun", "/usr/bin/python3.12", "-E", "t.py"], "Python was started with -E,"),
         (["/usr/bin/env", "-i", "python", "t.py"], "`env`"),
         (["docker", "run", "x"], "`docker`"),
         (["./start.sh"], "another sitecustomize"),

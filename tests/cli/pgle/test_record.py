@@ -68,13 +68,16 @@ def test_what_was_recorded_until_ctrl_c_is_kept(used: bool, tmp_path: Path) -> N
     assert len(list(tmp_path.glob("*/*.json"))) == used
 
 
+TOUCH = ("--", "touch", "it-ran")
+
+
 @pytest.mark.usefixtures("this_jaxlib")
 @pytest.mark.parametrize(
     ("words", "environ", "told"),
     [
-        (("--to", "model.txt", "--", "true"), {}, "no name for a profile"),
-        (("--to", "m.pb", "--", "true"), {"NSYS_X": "1"}, "NSYS_X tells of a tool"),
-        (("--", "true"), {"NSYS_X": "1"}, "jax_enable_pgle cannot be set"),
+        (("--to", "model.txt", *TOUCH), {}, "no name for a profile"),
+        (("--to", "m.pb", *TOUCH), {"NSYS_X": "1"}, "NSYS_X tells of a tool"),
+        (TOUCH, {"NSYS_X": "1"}, "jax_enable_pgle cannot be set"),
         (("--to", "m.pb", "--", "no-such-command"), {}, "no-such-command: No such file"),
     ],
 )

@@ -139,6 +139,16 @@ def test_a_check_begins_where_all_of_it_has_room_and_each_claim_is_checked_in_tu
     assert seen == {1, 2}
 
 
+def test_what_one_change_gains_its_reverse_loses_and_what_is_there_offers_nothing() -> None:
+    """By the same estimate, which is as unsure either way."""
+    world, search = World(SEED, 0.02), Ours([NONE], MOVES)
+    known = list({trial.config for trial in driven(search, world, 12)})
+    for one in known:
+        assert search._hope(one, one) == 0
+        for other in known:
+            assert search._loss(one, other) == pytest.approx(-search._loss(other, one))
+
+
 def test_without_runs_for_a_check_nothing_is_claimed() -> None:
     world, search = World(SEED, 0.003), Ours([NONE], MOVES)
     driven(search, world, 2 * PAIRS)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import base64
+from math import prod
+from typing import Any
 
-from jaxgpu_tune.measure.trace.hlo import COUNTING, TYPES, Module, module_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxgpu_tune.measure.trace.hlo import COUNTING, ELEMENT_TYPE, SIZES, TUPLE, TYPES, Module, _leaves, module_of
+from jaxgpu_tune.proof.wire import Message
 from tests.child import told
 from tests.protobuf import field
 
@@ -56,3 +62,27 @@ def test_the_names_of_types_tell_their_bits() -> None:
     assert len(set(names)) == len(names) and set(names) >= COUNTING and all(name[0] in "pscufb" for name in names)
     for name, bits in TYPES.values():
         assert bits == 8 if name == "pred" or name.startswith("f8") else name.endswith(str(bits))
+
+
+ARRAYS = st.tuples(st.sampled_from([3, 11, 16]), st.lists(st.integers(1, 9), max_size=2).map(tuple))
+SHAPES = st.recursive(ARRAYS, lambda inner: st.lists(inner, max_size=3), max_leaves=6)
+
+
+def written(shape: Any) -> bytes:
+    """A shape as XLA writes it: an array, or a tuple of shapes."""
+    if isinstance(shape, list):
+        return field(ELEMENT_TYPE, 13) + b"".join(field(TUPLE, written(one)) for one in shape)
+    return field(ELEMENT_TYPE, shape[0]) + b"".join(field(SIZES, size) for size in shape[1])
+
+
+def arrays(shape: Any) -> list[tuple[str, int]]:
+    """Each array in it, with its bytes."""
+    if isinstance(shape, list):
+        return [leaf for one in shape for leaf in arrays(one)]
+    kind, bits = TYPES[shape[0]]
+    return [(kind, prod(shape[1]) * bits // 8)]
+
+
+@given(SHAPES)
+def test_a_shape_is_all_of_its_arrays_however_deep(shape: Any) -> None:
+    assert list(_leaves(Message(written(shape)))) == arrays(shape)

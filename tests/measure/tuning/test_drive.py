@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,9 @@ import pytest
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
-from jaxgpu_tune.measure.search.trials import Config, Step, Trial
-from jaxgpu_tune.measure.tuning.drive import drive
+from jaxgpu_tune.measure.search.search import Search
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Move, Risk, Start, Step, Trial
+from jaxgpu_tune.measure.tuning.drive import _next, drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.slots import Place
 from jaxgpu_tune.measure.tuning.space import Space, space_of
@@ -28,6 +29,7 @@ from jaxgpu_tune.measure.tuning.tuned import Tuned
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.request import make_request
 from tests.child import ROOT, clean_environ
+from tests.measure.atoms import atom
 
 H200 = {"jaxlib": "0.11.2", "jax": "0.11.2", "gpus": [{"compute_capability": "9.0", "name": "NVIDIA H200"}]}
 ABOUT = {"command": ["python", "train.py"]}
@@ -101,6 +103,23 @@ def test_what_hangs_is_tried_once_under_a_limit_that_follows_from_the_others(tmp
     found, _ = searched(tmp_path, run, budget=60.0)
     assert [one.failure for one in found.trials].count("hang") == 1
     assert all(limit is not None and limit < 30 for limit in run.limits[1:])
+
+
+def test_what_may_hang_is_begun_only_where_a_hang_and_the_proof_can_be_paid_for() -> None:
+    """Ten seconds a run: a hang is known after 25; then come the twelve of the proof, and one is kept."""
+    change = Move(frozenset([atom("a=1")]), seen=False)
+    begun = []
+    risks: list[Risk] = ["none", "dies"]
+    for risk in risks:
+        search = Search([Start("none", NOTHING)], [change], partial(_risk, risk))
+        search.tell(Trial(NOTHING, "start", 100.0, "", 10.0, detail={"agreed": True}))
+        steps = ((left, _next(search, float(left), True)) for left in range(100, 200))
+        begun.append(next(left for left, step in steps if step is not None and step.purpose == "toggle"))
+    assert begun == [math.ceil(10 * (1.06 + 12 + 1)), 10 * 1.5 + 10 + 10 * (12 + 1)]
+
+
+def _risk(risk: Risk, config: Config) -> Risk:
+    return risk if config else "none"
 
 
 class Timed(Solver):
