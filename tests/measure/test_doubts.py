@@ -55,7 +55,7 @@ def test_only_so_many_files_are_looked_at(tmp_path: Path, monkeypatch: pytest.Mo
         for name in "abc":
             (tmp_path / f"d{number}" / name).touch()
     (all_of_them,) = doubts.written_outside(0.0, tmp_path / "own")
-    assert "wrote 27 files" in all_of_them.message
+    assert "wrote 27 files" in all_of_them.message and all_of_them.message.count("/") == 3, "three are named"
     (some,) = doubts.written_outside(0.0, tmp_path / "own", most=6)
     assert "wrote 9 files" in some.message
 

@@ -36,7 +36,7 @@ def _two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_busy_gpu_is_told_before_anything_runs() -> None:
     """Which, and how much."""
     told = GpuState({}, Nvml((0, 57), (0, 0))).busy()
-    assert [finding.code for finding in told] == ["gpu-busy"]
+    assert [(finding.code, finding.severity) for finding in told] == [("gpu-busy", "warning")]
     assert "GPU 1 is busy with something else: 57 %" in told[0].message
 
 

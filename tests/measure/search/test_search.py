@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.search_worlds import ATOMS, MOVES, Ours, World, play, summary
-from jaxgpu_tune.measure.search.search import Search
+from jaxgpu_tune.measure.search.search import Search, _below
 from jaxgpu_tune.measure.search.trials import (
     NOTHING,
     SAME,
@@ -147,6 +148,11 @@ def test_what_one_change_gains_its_reverse_loses_and_what_is_there_offers_nothin
         assert search._hope(one, one) == 0
         for other in known:
             assert search._loss(one, other) == pytest.approx(-search._loss(other, one))
+
+
+@given(st.floats(-6, 6))
+def test_how_likely_a_normal_number_is_below(z: float) -> None:
+    assert _below(z) == pytest.approx(NormalDist().cdf(z), abs=1e-12)
 
 
 def test_without_runs_for_a_check_nothing_is_claimed() -> None:

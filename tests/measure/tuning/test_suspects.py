@@ -52,8 +52,9 @@ def test_an_upgrade_is_taken_back_default_by_default() -> None:
 
 
 def test_nothing_to_suspect_is_told() -> None:
-    with pytest.raises(BadSetting, match="no flags are set"):
+    with pytest.raises(BadSetting, match="no flags are set") as raised:
         of_flags(space(), "  ")
+    assert [(one.code, one.severity) for one in raised.value.findings] == [("nothing-to-bisect", "error")]
     with pytest.raises(BadSetting, match="sets nothing here"):
         of_preset(space(presets=("fsdp",)), "fsdp")
     with pytest.raises(BadSetting, match="no default"):
