@@ -6,21 +6,19 @@ import os
 import shutil
 import signal
 import tempfile
-from typing import TYPE_CHECKING
 
-from tests import effort
+import pytest
+from hypothesis import settings
+
 from tests.child import COMPILED
 from tools.read_flags.wheels import KEPT
-
-if TYPE_CHECKING:
-    import pytest
 
 TERMINAL = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
 """What a terminal tells programs: a test that depends on it sets it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In the process that was started: folders for all that it starts, of jaxlib's wheels and of what was compiled. In each: how much is tried."""
+    """In the process that was started: folders for all that it starts, of jaxlib's wheels and of what was compiled. In each: how many examples a law is tried on."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell does that to what it starts in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in (
@@ -30,11 +28,20 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if config.getoption("dist", "no") == "load":
         config.option.dist = "worksteal"  # whole modules stay on a worker, until another has nothing left
-    effort.choose(quick="not slow" in config.getoption("-m"))
+    settings.register_profile(
+        "ours", max_examples=50, deadline=None
+    )  # how long an example takes depends on what else runs
+    settings.load_profile("ours")
     for name in (KEPT, COMPILED):
         if not hasattr(config, "workerinput") and name not in os.environ:
             os.environ[name] = tempfile.mkdtemp(prefix="tests-")
             config.add_cleanup(lambda name=name: shutil.rmtree(os.environ.pop(name), ignore_errors=True))
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """``-n auto``: where slow tests run, one more than there are cores, since many of them wait for a program to go on."""
+    return None if "not slow" in config.getoption("-m") else (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

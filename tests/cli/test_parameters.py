@@ -18,7 +18,6 @@ import jaxgpu_tune.cli as package
 from jaxgpu_tune.cli.completion import offers
 from jaxgpu_tune.cli.group import LazyGroup
 from jaxgpu_tune.cli.parameters import Argument, Option
-from tests.effort import examples
 
 KINDS = {"text", "number", "switch", "on_off", "many"}
 PLACEHOLDERS = {
@@ -91,7 +90,7 @@ def spelled(option: Option, value: Any) -> list[str]:
     return [word for one in (value if option.kind == "many" else (value,)) for word in (option.spelled, str(one))]
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(data=st.data())
 def test_every_value_that_is_typed_reaches_its_command(data: st.DataObject) -> None:
     """Of all commands: under the option's name and as its kind says; what is not typed is as the command says."""

@@ -17,7 +17,6 @@ from jaxgpu_tune.cli import IN_A_HURRY, main
 from jaxgpu_tune.cli.group import COMMANDS, group
 from jaxgpu_tune.cli.parameters import Option
 from jaxgpu_tune.cli.plain import read_words
-from tests.effort import examples
 
 
 def words_of(name: str) -> st.SearchStrategy[list[str]]:
@@ -43,7 +42,7 @@ def read_by_click(name: str, words: list[str]) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("name", IN_A_HURRY)
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_what_is_read_plainly_is_what_click_reads(name: str, data: st.DataObject) -> None:
     """Whatever click refuses is left to it."""

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.clock import PAUSE, _bursts, percentile, period
-from tests.effort import examples
 
 DISPATCH = 30e-6
 QUEUE = 32
@@ -66,7 +65,7 @@ def test_what_comes_often_is_part_of_the_loop() -> None:
         assert found.seconds == pytest.approx(0.005, rel=0.02)
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from([1.0, 2.0, PAUSE - 1, PAUSE, PAUSE + 1]), st.integers(1, 9)), min_size=1))
 def test_each_burst_is_measured_or_a_pause(parts: list[tuple[float, int]]) -> None:
     """Never both, never neither: all seconds are those of steps or those that were lost."""

@@ -8,17 +8,16 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.pgle.binary_form import parse_binary, print_binary
 from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile
-from tests.effort import examples
 from tests.pgle.profiles import PROFILES
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(PROFILES)
 def test_what_is_printed_as_bytes_is_read_as_it_was(profile: CostProfile) -> None:
     assert parse_binary(print_binary(profile)) == profile
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(PROFILES.filter(lambda profile: profile.costs != ()), st.data())
 def test_bytes_that_break_off_are_no_profile(profile: CostProfile, data: st.DataObject) -> None:
     """Cut anywhere but between two entries."""

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.pgle.binary_form import parse_binary, print_binary
 from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile, merged, xla_percentile
-from tests.effort import examples
 from tests.pgle.profiles import PROFILES
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(PROFILES)
 def test_the_digest_is_of_the_entries_not_of_their_order(profile: CostProfile) -> None:
     turned = CostProfile(profile.costs[::-1], profile.latencies[::-1])
@@ -19,7 +18,7 @@ def test_the_digest_is_of_the_entries_not_of_their_order(profile: CostProfile) -
     assert profile._replace(costs=(*profile.costs, Cost("one more", 1.0))).digest != profile.digest
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(PROFILES, min_size=1, max_size=4), st.integers(0, 100))
 def test_merged_is_xlas_own_aggregate(profiles: list[CostProfile], percent: int) -> None:
     """The real C++ code reads what we write, and its answer is ours."""

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.pgle.program import Program, ScheduledInstruction
 from jaxgpu_tune.pgle.samples import Sample, by_module, costs_of_samples, main_module
-from tests.effort import examples
 
 
 def ran(
@@ -60,7 +59,7 @@ def test_the_main_program_is_the_one_that_takes_most_time() -> None:
     assert main_module([]) == ""
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("01"), st.integers(1, 99)), min_size=1), st.randoms())
 def test_the_order_of_the_file_does_not_matter(events: list[tuple[str, str, int]], random: Random) -> None:
     samples = [Sample("m", name, place, "k", float(n), float(took)) for n, (name, place, took) in enumerate(events)]

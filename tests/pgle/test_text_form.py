@@ -7,11 +7,10 @@ from hypothesis import given, settings
 
 from jaxgpu_tune.pgle.cost_profile import Cost, CostProfile, Latency
 from jaxgpu_tune.pgle.text_form import parse_text, print_text
-from tests.effort import examples
 from tests.pgle.profiles import PROFILES
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(PROFILES)
 def test_what_is_printed_as_text_is_read_as_it_was(profile: CostProfile) -> None:
     assert parse_text(print_text(profile)) == profile

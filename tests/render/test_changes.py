@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.planning.release.changes import KINDS, FlagChange
 from jaxgpu_tune.render.changes import COUNTED, HEADINGS, changes_text
-from tests.effort import examples
 
 CHANGES = st.lists(st.builds(FlagChange, st.sampled_from("abc"), st.sampled_from(KINDS), st.just("1"), st.just("2"), st.just(("It is new. Very.",))), unique=True)  # fmt: skip
 RELEASES = ("0.4.0", "0.5.0")
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=20)
 @given(CHANGES, st.booleans(), st.sets(st.sampled_from("abc")))
 def test_each_change_is_counted_and_listed_under_its_kind(changes: list[FlagChange], new: bool, own: set[str]) -> None:
     text = changes_text(changes, RELEASES, 999, own=own, new_too=new)

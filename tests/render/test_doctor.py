@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.render.doctor import doctor_text
-from tests.effort import examples
 
 FINDINGS = st.lists(st.sampled_from(["error", "warning", "note"]), max_size=4)
 START = st.one_of(
@@ -20,7 +19,7 @@ START = st.one_of(
 NAMES = st.lists(st.sampled_from(["A", "B"]), unique=True)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=20)
 @given(FINDINGS, START, NAMES, NAMES, NAMES)
 def test_the_screen(severities: list[str], start: Any, mended: list[str], environ: list[str], sets: list[str]) -> None:
     """One error is one reason; what is empty is said, or left out."""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from jaxgpu_tune.model import Finding
 from jaxgpu_tune.proof.verification import Verification, Verified
 from jaxgpu_tune.render.verification import render_verification, render_verification_html
-from tests.effort import examples
 
 BAD_FIRST = ("ignored", "overwritten", "overridden", "unreadable", "effective")
 ITEMS = st.lists(
@@ -27,7 +26,7 @@ ITEMS = st.lists(
 )
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=20)
 @given(ITEMS, st.sampled_from([None, "gpu"]), st.sampled_from([None, "note", "warning"]))
 def test_each_setting_the_worst_first(items: list[Verified], platform: Any, severity: Any) -> None:
     """What was read back is shown where it is another value."""

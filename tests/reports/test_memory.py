@@ -15,7 +15,6 @@ from jaxgpu_tune import BadSetting, Finding, Machine, plan
 from jaxgpu_tune.host.gpus import find_gpus
 from jaxgpu_tune.planning.findings.diagnose import diagnose
 from tests.child import told
-from tests.effort import examples
 from tests.fleet import GIB, codes, decision, machine
 from tests.host.fake_nvml import Card, FakeNvml
 
@@ -148,7 +147,7 @@ def test_R47_nothing_about_memory_changes_unasked(preset: str) -> None:
         assert not (kind == "maintained" and memory_of(report)), (preset, memory_of(report))
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     memory=st.integers(1, 300),
     count=st.integers(1, 8),

@@ -46,7 +46,7 @@ def test_the_installed_jaxlib_reads_as_committed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
-@pytest.mark.parametrize("release", ["0.4.18", "0.4.26", "0.4.30", "0.5.3", "0.6.2", "0.7.1", "0.8.1"])
+@pytest.mark.parametrize("release", ["0.4.18", "0.4.30", "0.7.1", "0.8.1"])
 def test_the_wheel_of_a_release_reads_as_committed(release: str, tmp_path: Path) -> None:
     assert_reads_as_committed(release, fetch(Wheel("jaxlib", release), tmp_path), tmp_path / "read.json")
 
@@ -187,8 +187,8 @@ def command(*words: str, tool: str = "read_flags") -> subprocess.CompletedProces
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
 def test_a_committed_release_read_anew_changes_nothing(tmp_path: Path) -> None:
-    """All its wheels, off the index, from an empty cache."""
-    done = command("0.10.2", "--cache", str(tmp_path), "--yes")
+    """All its wheels, those of CUDA plugins too, off the index, from an empty cache."""
+    done = command("0.6.2", "--cache", str(tmp_path), "--yes")
     assert done.returncode == 0, done.stderr
     assert [f"{name}: unchanged" in done.stdout for name in (BUILDS, FLAGS, HELP)] == [True] * 3
 

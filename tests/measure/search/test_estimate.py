@@ -26,7 +26,6 @@ from jaxgpu_tune.measure.search.estimate import (
     estimated,
 )
 from jaxgpu_tune.measure.search.trials import NOTHING, Config
-from tests.effort import examples
 
 ONE, TWO = frozenset(ATOMS[:1]), frozenset(ATOMS[1:2])
 
@@ -112,7 +111,7 @@ class Dense:
 
 
 @given(several, st.sampled_from([(), ATOMS[:1]]))
-@settings(max_examples=examples(50))
+@settings(max_examples=25)
 def test_the_estimate_is_that_of_whole_matrices(told: list[Observed], large: tuple[object, ...]) -> None:
     found = estimated(told, large)  # type: ignore[arg-type]
     dense = Dense(found)
@@ -123,7 +122,7 @@ def test_the_estimate_is_that_of_whole_matrices(told: list[Observed], large: tup
 
 
 @given(st.lists(tried, max_size=25), several, several)
-@settings(max_examples=examples(50))
+@settings(max_examples=25)
 def test_going_on_with_the_work_of_other_runs_changes_nothing(
     both: list[Observed], before: list[Observed], after: list[Observed]
 ) -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.trace.idle import causes, host_of
 from jaxgpu_tune.measure.trace.kinds import works_on
-from tests.effort import examples
 from tests.measure.trace.reducing import LAUNCH, launched, parts_of, reduced
 from tests.traces import MS, host, ran, repeated, trace
 
@@ -48,7 +47,7 @@ def test_queued_work_that_stands_beside_communication_waits_for_a_peer() -> None
 
 
 @given(st.floats(0, 1e6), st.floats(1, 1e6), st.lists(st.tuples(st.floats(0, 2e6), st.floats(0, 1e6)), max_size=4))
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_causes_of_a_pause_add_up_to_it(start: float, length: float, ran_: list[tuple[float, float]]) -> None:
     """Whatever the host did, and whether a launch was seen or not."""
     end = start + length

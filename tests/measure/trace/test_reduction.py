@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.trace.events import Event, Trace
 from jaxgpu_tune.measure.trace.reduction import PARTS, reduce_trace
-from tests.effort import examples
 from tests.measure.trace.reducing import jobs, parts_of, reduced
 from tests.traces import instruction, nccl, ran, repeated, trace
 
@@ -109,7 +108,7 @@ def shown(found: Trace) -> list[tuple[str, float, dict[str, float]]]:
 
 
 @given(jobs())
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_parts_add_up_to_the_step(events: list[Event]) -> None:
     """Nothing is counted twice, nothing is lost, nothing is negative."""
     for gpu in reduce_trace(trace(*events, gpus=2)).gpus:

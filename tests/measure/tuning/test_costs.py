@@ -15,7 +15,6 @@ from jaxgpu_tune.measure.tuning.costs import costs_of
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.model import Finding
-from tests.effort import examples
 from tests.measure.atoms import atom
 from tests.measure.tuning.test_drive import ABOUT, Solver, space
 
@@ -63,7 +62,7 @@ class Clocked(Solver):
 
 
 @given(st.integers(0, 10**6), st.floats(0.3, 20), st.floats(0, 30), st.booleans(), st.floats(1.0, 3.0))
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_budget_for_the_proof_and_a_few_runs_proves_the_gain_and_is_kept(
     seed: int, starting: float, compiling: float, keeps: bool, generous: float
 ) -> None:

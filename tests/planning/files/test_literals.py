@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.planning.files.literals import literals
 from jaxgpu_tune.planning.files.mapped import HOLE, Mapped, as_it_stands
-from tests.effort import examples
 
 BEFORE = "flags = "
 BODIES = st.lists(
@@ -25,7 +24,7 @@ def read(source: str) -> list[Mapped]:
     return list(literals(as_it_stands(source, len(BEFORE))))
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(PREFIXES, MARKS, BODIES), min_size=1, max_size=3), st.sampled_from([" ", "\\\n", "  # why\n"])
 )
@@ -42,7 +41,7 @@ def test_what_is_read_is_what_python_reads(parts: list[tuple[str, str, str]], be
             assert end - start > 1 or text[start:end] == character
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=30)
 @given(st.text("ab-=_ ,{}\\'\"é\n"), st.sampled_from(["", "r", "f", "rf"]), MARKS)
 def test_what_is_written_in_its_place_is_read_back(new: str, prefix: str, mark: str) -> None:
     """Or refused, where such quotes cannot carry it."""

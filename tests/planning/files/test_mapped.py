@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.planning.files.mapped import HOLE, NOWHERE, Mapped, as_it_stands, as_json, joined_text, line_of
-from tests.effort import examples
 
 TEXT = st.text("ab\n\"'\\é😀")
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=25)
 @given(TEXT, st.data())
 def test_text_within_text_has_the_places_of_the_file(file: str, data: st.DataObject) -> None:
     """However deep, and with the quotes of each around what is written there."""
@@ -34,7 +33,7 @@ def test_what_is_not_known_has_no_place_and_cannot_be_written() -> None:
     assert refused.encode("x") is None
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=25)
 @given(st.lists(TEXT, max_size=4))
 def test_each_character_of_several_pieces_knows_its_own(texts: list[str]) -> None:
     pieces = [as_it_stands(text, 10 * number) for number, text in enumerate(texts)]
@@ -44,13 +43,13 @@ def test_each_character_of_several_pieces_knows_its_own(texts: list[str]) -> Non
     assert [piece for piece, at in places if at == 0] == [piece for piece in pieces if piece.text]
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=25)
 @given(TEXT)
 def test_json_reads_back_what_is_written_between_its_quotes(text: str) -> None:
     assert json.loads(f'"{as_json(text)}"') == text
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=25)
 @given(TEXT, st.data())
 def test_lines_are_counted_from_one(text: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(text)))

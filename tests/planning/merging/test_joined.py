@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from jaxgpu_tune.planning.base.wish import Outcome, Wish
 from jaxgpu_tune.planning.merging.joined import join
 from jaxgpu_tune.planning.release.target import Target
-from tests.effort import examples
 
 HERE = Target(("0.11.2",))
 LIST, MAP, REPEATED = "xla_disable_hlo_passes", "xla_backend_extra_options", "xla_gpu_ptx_file"
@@ -22,7 +21,7 @@ def joined(name: str, *wished: tuple[str, str | None]) -> Outcome:
     return join(wishes, HERE)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=20)
 @given(MEMBERS, MEMBERS, MEMBERS)
 def test_inherited_members_come_first_and_each_of_ours_once(before: list[str], one: list[str], two: list[str]) -> None:
     """In their order; the decision names every part."""

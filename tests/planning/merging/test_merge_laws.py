@@ -15,7 +15,6 @@ from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 from jaxgpu_tune.planning.release.target import target_of
 from jaxgpu_tune.planning.xla_flags.grammar import quote, scan
 from tests.effects import meaning
-from tests.effort import examples
 from tests.flag_texts import render
 from tests.fleet import machine
 from tests.oracle import Oracle
@@ -50,7 +49,7 @@ inherited = st.builds(good_flags, st.integers(0, 10**9), st.just(6))
 asked = st.builds(good_flags, st.integers(0, 10**9), st.just(4)).map(dict)
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(inherited, asked, st.sampled_from(PRESETS), st.sampled_from(["existing", "preset"]))
 def test_the_result_is_always_accepted_and_a_fixed_point(
     oracle: Oracle, before: list[tuple[str, str]], wanted: dict[str, str], preset: str, prefer: str
@@ -63,7 +62,7 @@ def test_the_result_is_always_accepted_and_a_fixed_point(
     assert again.xla_flags == first.xla_flags
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(inherited, asked)
 def test_every_setting_has_exactly_one_decision_and_every_emitted_flag_one(
     before: list[tuple[str, str]], wanted: dict[str, str]
@@ -79,7 +78,7 @@ def test_every_setting_has_exactly_one_decision_and_every_emitted_flag_one(
     }
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(inherited)
 def test_without_anything_asked_the_effect_is_what_the_user_wrote(
     oracle: Oracle, before: list[tuple[str, str]]
@@ -99,7 +98,7 @@ WRITERS = [
 
 
 @pytest.mark.skipif(not WRITERS, reason="no list of this release takes +X")
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.sampled_from(WRITERS or [[]]), st.integers(0, 10**9), st.integers(2, 5), st.booleans())
 def test_what_plus_and_minus_change_is_what_stands_before_them(
     oracle: Oracle, writers: list[FlagSpec], seed: int, count: int, argument: bool
@@ -133,7 +132,7 @@ def one_change_each(spec: FlagSpec, text: str) -> list[str]:
     return text.split(",") if spec.first_only and text[:1] in ("+", "-") else [text]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(asked, st.randoms())
 def test_the_order_of_arguments_does_not_matter_where_they_are_of_different_fields(
     wanted: dict[str, str], chooser: random.Random
@@ -153,7 +152,7 @@ def test_the_order_of_arguments_does_not_matter_where_they_are_of_different_fiel
     assert one.xla_flags == two.xla_flags
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(asked)
 def test_what_is_asked_for_takes_effect(oracle: Oracle, wanted: dict[str, str]) -> None:
     report = plan("single_gpu", machine=machine(count=1, jaxlib=RELEASE), environ={}, flags=wanted)

@@ -19,7 +19,6 @@ from jaxgpu_tune.planning.settings.pool_variables import (
     PREALLOCATE,
     UNIFIED,
 )
-from tests.effort import examples
 from tests.fleet import machine
 from tests.pool_reader import Reader, installed_reader, reader_in
 from tools.read_flags.wheels import Wheel, download
@@ -85,7 +84,7 @@ def check_read(read: Reader, final: Mapping[str, str]) -> None:
     assert 0 <= options.get("collective_memory_size", 0) < INT64
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(environs)
 def test_what_is_left_of_damaged_variables_is_read(environ: dict[str, str]) -> None:
     """Whatever was set before; and nothing is taken out without a word."""
@@ -95,7 +94,7 @@ def test_what_is_left_of_damaged_variables_is_read(environ: dict[str, str]) -> N
     assert all(name in told for name in environ if final.get(name) != environ[name])
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(environs, st.dictionaries(st.sampled_from(NAMES), texts, min_size=1, max_size=2))
 def test_an_argument_is_refused_or_read(environ: dict[str, str], asked: dict[str, str]) -> None:
     """Beside what is set already."""
@@ -106,7 +105,7 @@ def test_an_argument_is_refused_or_read(environ: dict[str, str], asked: dict[str
     check_read(installed_reader(), final)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(SOUND), min_size=1, max_size=3))
 def test_sound_values_stay_as_they_are(environ: dict[str, str]) -> None:
     """What the reader takes and a GPU can give is the user's."""
@@ -140,7 +139,7 @@ def test_other_releases_read_what_is_left(release: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(download(Wheel("jaxlib", release), tmp_path)) as archive:
         read = reader_in(archive.read("jaxlib/xla_client.py").decode())
 
-    @settings(max_examples=examples(150), deadline=None, database=None)
+    @settings(max_examples=75, deadline=None, database=None)
     @given(environs)
     def each(environ: dict[str, str]) -> None:
         check_read(read, left(environ, release)[0])

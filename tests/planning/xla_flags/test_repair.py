@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from jaxgpu_tune import plan
 from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import scan
-from tests.effort import examples
 from tests.flag_texts import VALUED, Build, good_pairs, render, text
 from tests.fleet import machine
 from tests.grammar import repairs
@@ -121,7 +120,7 @@ WORDS = ("foo", "1", "true", "no", "XLA_FLAGS=", f"--{TO}=", f"--{LHS}", "xla_q"
 
 
 class TestLaws:
-    @settings(max_examples=examples(300), deadline=None)
+    @settings(max_examples=150, deadline=None)
     @given(st.lists(st.sampled_from(ATOMS + WORDS), max_size=14).map("".join))
     def test_the_result_is_sound_and_means_what_it_says(self, given_text: str) -> None:
         result = read(given_text)
