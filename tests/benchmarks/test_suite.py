@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import jaxgpu_tune
 from benchmarks.jobs import Job, distinct, in_order, lanes, pending, phases
+from benchmarks.kept import Kept
 from benchmarks.tried import FILLS, KEPT
 from benchmarks.variants import DEFAULT, bare_environ, environ_of, variants_of
 from benchmarks.workloads import WORKLOADS
@@ -251,17 +253,16 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(again) == 1 and "dreamerv3" in again[0]
 
 
-@pytest.mark.slow
 def test_two_suites_write_one_file(tmp_path: Path) -> None:
-    """Neither loses what the other one found meanwhile."""
-    command = [sys.executable, "-m", "benchmarks.suite", "--platform", "cpu", "--out", str(tmp_path), "--name", "test"]
-    command += ["--variants", "dreamerv3", "--rounds", "1", "--seconds", "0.1", "--only"]
-    environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
-    both = [subprocess.Popen([*command, name], env=environ, cwd=ROOT) for name in ("stencil", "rl_scan")]
-    assert [one.wait(600) for one in both] == [0, 0]
+    """Neither loses what the other one found meanwhile; what they say of the machine is there once."""
+    suites = [Kept(tmp_path / "suite-test.json", "tiny", {"driver": "580"}) for _ in range(2)]
+    for number, suite in enumerate(suites):
+        suite.same[f"workload {number}"] = {"a": "b"}
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda number: suites[number % 2].add({"number": number}), range(60)))
     results = json.loads((tmp_path / "suite-test.json").read_text())
-    assert sorted(run["workload"] for run in results["runs"]) == ["rl_scan"] * 2 + ["stencil"] * 2
-    assert set(results["same"]) == {"rl_scan", "stencil"} and len(results["machines"]) == 1
+    assert sorted(run["number"] for run in results["runs"]) == list(range(60))
+    assert set(results["same"]) == {"workload 0", "workload 1"} and results["machines"] == [{"driver": "580"}]
 
 
 def test_every_preset_is_measured_somewhere() -> None:

@@ -46,7 +46,7 @@ def test_the_installed_jaxlib_reads_as_committed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
-@pytest.mark.parametrize("release", ["0.4.18", "0.4.30", "0.7.1", "0.8.1"])
+@pytest.mark.parametrize("release", ["0.4.18", "0.8.1"])
 def test_the_wheel_of_a_release_reads_as_committed(release: str, tmp_path: Path) -> None:
     assert_reads_as_committed(release, fetch(Wheel("jaxlib", release), tmp_path), tmp_path / "read.json")
 
