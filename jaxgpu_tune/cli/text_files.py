@@ -41,8 +41,13 @@ def read_file(name: str) -> str:
     try:
         with open(name, encoding="utf-8", newline="") as file:
             return file.read()
+    except UnicodeDecodeError as error:
+        hint = "If it is text of another encoding: iconv -f latin1 (or utf-16) -t utf-8 writes it as UTF-8."
+        raise bad_argument(
+            f"--file {name!r} cannot be read: byte {error.start + 1} is no UTF-8 text. {hint}"
+        ) from error
     except (OSError, ValueError) as error:
-        raise bad_argument(f"--file {name!r} cannot be read: {error}.") from error
+        raise bad_argument(f"--file {name!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def read_as(name: str, text: str, said: str | None, reader: Callable[[str, str], Result]) -> Result:

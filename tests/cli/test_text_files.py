@@ -16,12 +16,12 @@ def test_a_file_is_read_as_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "x.sh"
     file.write_bytes("ä\r\nb\n".encode())
     assert text_files.read_file(str(file)) == "ä\r\nb\n"
-    with pytest.raises(BadSetting, match=r"gone' cannot be read: .*No such file"):
+    with pytest.raises(BadSetting, match=r"gone' cannot be read: No such file"):
         text_files.read_file(str(tmp_path / "gone"))
     with pytest.raises(BadSetting, match="it is no regular file"):
         text_files.read_file(str(tmp_path))
     file.write_bytes(b"\xff")
-    with pytest.raises(BadSetting, match=r"x\.sh' cannot be read: 'utf-8' codec"):
+    with pytest.raises(BadSetting, match=r"x\.sh' cannot be read: byte 1 is no UTF-8 text.*iconv"):
         text_files.read_file(str(file))
 
 

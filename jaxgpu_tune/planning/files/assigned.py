@@ -14,8 +14,10 @@ __all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]
 
 _TEXT = r"(?P<text>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
 _BARE = r"(?P<bare>[\w.+-]+)"
-_BARE = r"(?P<bare>[\w.+-]+)"
-_NAMED = r"['\"]?\b{}['\"]?[ \t]*[:=,][ \t]*"
+_VALUE = r"['\"]?\bvalue['\"]?[ \t]*[:=][ \t]*"
+_NAMED = rf"(?:\"{{0}}\"|'{{0}}'|(?<![\w'\"]){{0}}\b)[ \t]*[:=,][ \t]*(?!{_VALUE})"
+_PAIR = rf"\bname['\"]?[ \t]*[:=][ \t]*(?:\"{{0}}\"|'{{0}}'),\s*{_VALUE}"
+"""Kubernetes' and Amazon ECS's lists of name and value."""
 _WHOLE = r"(?P<text>\"{0}=(?:[^\"\\\n]|\\.)*\"|'{0}=[^'\n]*')"
 _CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]")
 _PUT_IN = re.compile(r"\$\{[^}]*\}|\$\w+")
@@ -23,7 +25,7 @@ _PUT_IN = re.compile(r"\$\{[^}]*\}|\$\w+")
 
 def json_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """Every value of the variable, as of ``containerEnv`` and ``runArgs``; a number or a word may stand without quotes."""
-    named = f"{_NAMED.format(name)}(?:{_TEXT}|{_BARE})"
+    named = f"(?:{_NAMED.format(name)}|{_PAIR.format(name)})(?:{_TEXT}|{_BARE})"
     for found in (*re.finditer(named, text), *re.finditer(_WHOLE.format(name), text)):
         bare = found.groupdict().get("bare")
         value = as_it_stands(bare, found.start("bare")) if bare else _read(text, *found.span("text"))

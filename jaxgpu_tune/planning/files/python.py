@@ -50,10 +50,16 @@ class _Finder:
             seen.add(id(expression))
             fresh = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)} - names
             names |= fresh
-            held = [value for node in ast.walk(self._tree) for value in _assigned(node, fresh)]
+            held = list(self._held(fresh, fresh & _put_into_text(expression)))
             # a name stands for what it is assigned, which is a place of its own
             yield from (self._site(part) for part in _parts(expression) if not (held and isinstance(part, ast.Name)))
             pending += held
+
+    def _held(self, names: set[str], put_in: set[str]) -> Iterator[ast.expr]:
+        """What the names are assigned. Of those put into a text only what may be flags: a part is not the whole value."""
+        for node in ast.walk(self._tree):
+            yield from _assigned(node, names - put_in)
+            yield from (value for value in _assigned(node, put_in) if self._name == FLAGS and _may_be_flags(value))
 
     def _site(self, expression: ast.expr) -> Site:
         try:
@@ -140,6 +146,25 @@ def _assigned(node: ast.AST, names: set[str]) -> Iterator[ast.expr]:
         of = node.func.value
         if isinstance(of, ast.Name) and of.id in names and node.func.attr in ("append", "extend", "insert"):
             yield from node.args[-1:]
+
+
+def _put_into_text(expression: ast.expr) -> set[str]:
+    """The names whose values an f-string, ``%`` or ``format`` puts into a text."""
+    fills: list[ast.AST] = []
+    for node in ast.walk(expression):
+        if isinstance(node, ast.FormattedValue):
+            fills.append(node)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            fills.append(node.right)
+        elif isinstance(node, ast.Call) and (template := _receiver(node, ("format",))) and _is_text(template):
+            fills += [*node.args, *node.keywords]
+    return {node.id for fill in fills for node in ast.walk(fill) if isinstance(node, ast.Name)}
+
+
+def _may_be_flags(value: ast.expr) -> bool:
+    if not isinstance(value, ast.Constant):
+        return True
+    return isinstance(value.value, str) and value.value.lstrip().startswith("-")
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

@@ -18,7 +18,7 @@ _ASSIGNED = r"(?:^|(?<=[\s;&|(\"'=,]))(?P<name>{})\+?="
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _LEGACY = r"(?im)^[ \t]*ENV[ \t]+(?P<name>{})[ \t]+(?=\S)"
 _DOTENV = r"(?m)^[ \t]*(?:export[ \t]+)?{}[ \t]*=[ \t]*"
-_SPACED = r"(?m)^[^#\n]*?(?<![\w-])(?:setenv|set[ \t]+-\w+|-genv)[ \t]+(?P<name>{})[ \t]+(?=\S)"
+_SPACED = r"(?m)^[^#\n]*?(?<![\w-])(?:setenv|set(?:[ \t]+--?\w[\w-]*)+|-genv)[ \t]+(?P<name>{})[ \t]+(?=\S)"
 """As csh, fish and Intel's mpirun write it."""
 _BATCH = re.compile(r"#(?:SBATCH|PBS|BSUB|\$)[ \t]")
 """Comments to the shell, options to the scheduler."""
