@@ -54,12 +54,14 @@ class _Judge:
         self._known: dict[tuple[tuple[str, str], ...], tuple[Finding, ...]] = {}
 
     def all_of(self, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
-        """(where, what) of every setting; what several cause together is told where the last of them stands."""
+        """(where, what) of every setting: of its value wherever it stands, of what several cause together at the last of them."""
         for site in sites:
             yield from self._flags(site)
         told: dict[Finding, int] = {}
         for one in variables:
-            told.update(dict.fromkeys(self._variable(one, _beside(one, sites, variables)), one.at))
+            found = tuple(self._variable(one, _beside(one, sites, variables)))
+            yield from ((one.at, finding) for finding in found if finding.code in OF_VALUES)
+            told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
         yield from ((at, finding) for finding, at in told.items())
 
     def _flags(self, site: Site) -> Iterator[tuple[int, Finding]]:

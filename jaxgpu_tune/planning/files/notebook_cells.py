@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ..xla_flags.grammar import FLAGS
 from .mapped import Mapped, Placed, Site, as_it_stands, as_json
@@ -23,9 +24,16 @@ _SHELL_CELL = re.compile(r"%%(?:bash|sh|script)\b")
 
 def notebook_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """Every place in every cell of code. Raises ValueError for what is no notebook."""
-    json.loads(text)
-    for cell in _cells(text):
+    prose = _prose(json.loads(text))
+    for cell in (cell for cell in _cells(text) if cell.text not in prose):
         yield from (_placed(site, cell) for site in _cell_sites(cell.text, name))
+
+
+def _prose(notebook: Any) -> frozenset[str]:
+    """The texts of cells that do not run."""
+    cells = notebook.get("cells", ()) if isinstance(notebook, dict) else ()
+    told = (cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") in ("markdown", "raw"))
+    return frozenset("".join(cell.get("source", ())) for cell in told)
 
 
 def _cells(text: str) -> Iterator[Mapped]:

@@ -209,6 +209,12 @@ def test_what_sets_nothing_of_ours_is_not_told(kind: str, text: str) -> None:
 NEEDS = "export JAX_COMPILATION_CACHE_EXPECT_PGLE=yes\n"
 
 
+def test_a_wrong_value_is_told_at_each_place() -> None:
+    """Whoever mends one line sees the others too."""
+    text = "NCCL_PROTO=FOO python a\nJAX_PLATFORMS=cuda python b\nNCCL_PROTO=FOO python c\n"
+    assert [(line, code) for line, _, code in found(text, "shell")] == [(1, "bad-variable"), (3, "bad-variable")]
+
+
 def test_settings_of_one_file_are_judged_together() -> None:
     """One may be what another needs, or what it does not bear; a value that is wrong by itself is told even so."""
     assert found(NEEDS) == [(1, "error", "pgle-needs-cache")]

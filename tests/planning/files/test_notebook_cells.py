@@ -61,6 +61,14 @@ def test_a_cell_that_is_no_python_is_unsure_where_it_speaks_of_the_variable() ->
     assert [site.unsure for site in sites] == ["the cell cannot be read as Python"]
 
 
+@pytest.mark.parametrize(("kind", "count"), [("code", 1), ("markdown", 0), ("raw", 0)])
+@pytest.mark.parametrize("source", ["it's `XLA_FLAGS=--a`", ["so\n", "it's XLA_FLAGS=--a"]])
+def test_a_cell_of_prose_sets_nothing(kind: str, count: int, source: object) -> None:
+    """Only what runs is read."""
+    text = json.dumps({"cells": [{"cell_type": kind, "source": source}]})
+    assert len(list(notebook_sites(text))) == count
+
+
 def test_what_is_no_notebook_is_refused() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         list(notebook_sites("{"))
