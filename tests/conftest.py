@@ -39,9 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """``-n auto``: where slow tests run, one more than there are cores, since many of them wait for a program to go on."""
-    return None if "not slow" in config.getoption("-m") else (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers() -> int:
+    """``-n auto`` is one more than there are cores, since many tests wait for a program to go on."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -272,11 +272,13 @@ def _unknown(name: str) -> Finding:
 
 def _not_a_preset(name: str) -> tuple[str, str]:
     """What a name is instead, or what is most like it; and what to do."""
-    from .real_names import ALSO_CALLED, real_name
+    from .real_names import also_called, real_name
 
-    meant = ALSO_CALLED.get(name.lower().replace("-", "_"))
-    if meant:
+    if meant := also_called(name):
         return f"{meant!r} is for that here", f"Did you mean {meant!r}?"
+    parts = name.replace(",", " ").replace(";", " ").split()
+    if len(parts) > 1 and set(parts) <= set(preset_names()):
+        return "presets are joined by +", f"Write {'+'.join(parts)!r}."
     if real := real_name(name):
         return f"{name.partition('=')[0]} is {real.what}", real.instead
     near = did_you_mean(name, preset_names()) or "For a preset of your own, give the path of its TOML file."

@@ -6,7 +6,7 @@ from ..values import Value
 from . import flags, options, variables
 from .families import family_of
 
-__all__ = ["ALSO_CALLED", "RealName", "elsewhere", "real_name"]
+__all__ = ["ALSO_CALLED", "RealName", "also_called", "elsewhere", "real_name"]
 
 ELSEWHERE = {
     "tpu": "Google's TPUs",
@@ -50,6 +50,11 @@ class RealName(Value):
     def sentence(self) -> str:
         """Both, where the name was told just before."""
         return f"It is {self.what}. {self.instead}"
+
+
+def also_called(name: str) -> str | None:
+    """The preset that the field calls by this name."""
+    return ALSO_CALLED.get(name.strip().lower().replace("-", "_"))
 
 
 def elsewhere(platform: object) -> RealName | None:

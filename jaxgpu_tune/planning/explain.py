@@ -11,6 +11,7 @@ from ..knowledge.hazards import hazards
 from ..knowledge.memory_costs import memory_costs
 from ..knowledge.notes import note
 from ..knowledge.presets import all_presets, load_preset, owner_of, preset_names
+from ..knowledge.real_names import also_called
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
 from ..model import Explanation, Gpu, Preset, Setting, SettingKind
@@ -159,7 +160,7 @@ def closest_name(name: str, target: Target) -> str | None:
     plain = name.strip()
     flag = known.closest_flag(plain, release) if plain.startswith(("-", "xla_")) else None
     option = options.closest_option(plain, target.jax_release) if plain.lower().startswith("jax_") else None
-    other = nearest(plain.lower(), preset_names()) or nearest(plain.lower(), ARGUMENTS, ALIKE)
+    other = also_called(plain) or nearest(plain.lower(), preset_names()) or nearest(plain.lower(), ARGUMENTS, ALIKE)
     return flag or option or variables.misspelt(plain) or other or known.closest_flag(plain, release)
 
 

@@ -87,10 +87,9 @@ def spelt(start: str, names: str) -> list[str]:
     return [start + name for name in names.split()]
 
 
-@pytest.mark.parametrize("name", sorted(spoken_of()))
-def test_what_anything_is_said_of_is_told(name: str) -> None:
+def test_what_anything_is_said_of_is_told() -> None:
     """A plan may depend on it, so its report holds it: NVIDIA_TF32_OVERRIDE had fallen between several lists."""
-    assert acts(name, "told") or name in CONTAINERS
+    assert {name for name in spoken_of() if not acts(name, "told")} <= set(CONTAINERS)
 
 
 @pytest.mark.parametrize("entry", read_table("processes")["compared"], ids=lambda entry: entry["reason"][:30])

@@ -105,6 +105,21 @@ def test_a_word_of_another_release_is_not_taken_for_another() -> None:
 def test_what_the_field_calls_a_preset_leads_to_it(name: str) -> None:
     assert ALSO_CALLED[name] in preset_names() and name not in preset_names()
     assert f"Did you mean {ALSO_CALLED[name]!r}?" in told(lambda: plan(name))
+    assert f"Did you mean {ALSO_CALLED[name]}?" in told(lambda: jaxgpu_tune.explain(name))
+
+
+@pytest.mark.parametrize("given", ["fsdp,reproducible", "fsdp reproducible", "fsdp; reproducible"])
+def test_presets_that_are_joined_otherwise_are_told_how(given: str) -> None:
+    assert "Write 'fsdp+reproducible'." in told(lambda: plan(given))
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("xla_gpu_autotune_level", "flags"), ("jax_enable_pgle", "jax_config"), ("xla_dump_to", "flags")],
+)
+def test_a_flag_or_an_option_is_no_variable(name: str, instead: str) -> None:
+    """A variable of that name would be read by nobody."""
+    assert f'Pass {instead}={{"{name}": …}}.' in told(lambda: jaxgpu_tune.plan("auto", env={name: "2"}, environ={}))
 
 
 @pytest.mark.parametrize("name", ["NCCL_LL_THRESHOLD", "NCCL_SHARP_DISABLE", "CUDA_INC_PATH", "NCCL_FASTRAK_IFNAME"])

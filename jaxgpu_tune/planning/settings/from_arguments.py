@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ...knowledge.real_names import RealName
     from ...model import SettingKind
     from ...named import Kind
 
@@ -125,9 +126,21 @@ def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iter
             yield from _flags_of(str(value), problems)
         elif not key or "=" in key or not is_text(key) or is_own(key):
             problems.append(bad("env", key, "names of variables without '=', other than this library's own"))
+        elif key.islower() and (real := _no_variable(key)):
+            problems.append(
+                bad("env", key, "names of variables")._replace(hint=f"{key} is {real.what}. {real.instead}")
+            )
         else:
             text = None if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
             yield _asked("env", key, text, "env")
+
+
+def _no_variable(name: str) -> RealName | None:
+    """What a name is that no variable has: a flag's, or an option's."""
+    from ...knowledge.real_names import real_name
+
+    real = real_name(name)
+    return real if real and real.argument in ("flags", "jax_config") else None
 
 
 def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:

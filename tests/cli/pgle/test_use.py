@@ -59,7 +59,7 @@ sys.stderr.write("I{HEAD} gpu_hlo_schedule.cc:537] Found profile for module jit_
 def test_what_was_recorded_is_used(tmp_path: Path) -> None:
     """By the same command, with the folder that the recording left; the plan's own warnings are told before it runs."""
     words = ("--store", str(tmp_path), "--json", "--", sys.executable, "-c", KEEPS)
-    environ = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_gpu_graph_level=0"}
+    environ = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_gpu_enable_async_collectives=true"}
     done, used = (pgle(name, *words, **environ) for name in ("record", "use"))
     (mark,) = tmp_path.glob("*/recorded.json")
     for ended in (done, used):
