@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jaxgpu_tune
+
 MISSING = "no jax-cuda13-pjrt with nvidia-cuda-nvcc, nvidia-nvvm and nvidia-cuda-nvrtc: they take half a gigabyte"
 H200 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
   shared_memory_per_core: 233472 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647
@@ -14,6 +16,15 @@ H200 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 s
   registers_per_block_limit: 65536 cuda_compute_capability { major: 9 } dnn_version: "9.10.1"
   runtime_version: "13.0.0" driver_version: "13.0.0" device_interconnect_info { active_links: 18 } } platform_name: "CUDA" device_description_str: "NVIDIA H200"
 """
+
+GPU = {"name": "NVIDIA H200", "compute_capability": "9.0", "memory_bytes": 150754820096}
+
+
+def machine(count: int) -> dict[str, Any]:
+    """What is installed here, as on a host of so many H200: for plans."""
+    peers = [[other for other in range(count) if other != one] for one in range(count)]
+    gpus = [{**GPU, "index": one, "uuid": f"GPU-{one}", "nvlink_peers": peers[one]} for one in range(count)]
+    return {**jaxgpu_tune.detect().to_dict(), "gpus": gpus, "driver": "580.159.04", "cuda_driver": "13.0"}
 
 
 def devices(count: int) -> Any:

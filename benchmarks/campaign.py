@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxgpu_tune
+from benchmarks.absent_gpus import machine
 from benchmarks.arguments import positive
 from jaxgpu_tune.knowledge.tables import read_toml
 from jaxgpu_tune.measure.stopping import end_all
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-LINES, MEASURED = Path(__file__).with_suffix(".toml"), RESULTS / "pgle-ways-h200x2-0.11.2.json"
+LINES = Path(__file__).with_suffix(".toml")
 PYTHON = (sys.executable, "-m")
 MARK, SHARE, GRACE = "JAXGPU_TUNE_CAMPAIGN", 0.5, 15.0
 """A variable that all processes of a command carry; the share of its seconds that must be left for it; seconds to end in."""
@@ -115,10 +116,8 @@ def dry_environ(line: Line, gpus: int, results: Path) -> dict[str, str]:
     cpu = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(gpus)}
     if not line.planned:
         return cpu
-    one = json.loads(MEASURED.read_text())["machine"]["gpus"][0]
-    described = [{**one, "index": number, "uuid": f"GPU-{number}"} for number in range(gpus)]
     file = results / "machine.json"
-    file.write_text(json.dumps({**jaxgpu_tune.detect().to_dict(), "gpus": described}))
+    file.write_text(json.dumps(machine(gpus)))
     return {**cpu, "JAXGPU_TUNE_MACHINE": str(file)}
 
 

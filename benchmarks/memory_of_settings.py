@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
-from benchmarks.absent_gpus import MISSING, toolkit
+from benchmarks.absent_gpus import GPU, MISSING, machine, toolkit
 from benchmarks.outcome import told_in
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
@@ -35,7 +35,6 @@ CASES = {
     "stencil": ("simulation", 1),
 }
 """The workload -> the preset that is for it, and the number of GPUs."""
-GPU = {"name": "NVIDIA H200", "compute_capability": "9.0", "memory_bytes": 150754820096}
 CHILD = """
 import json, sys
 from benchmarks.absent_gpus import devices
@@ -105,10 +104,8 @@ def _costs(case: dict[str, Any], gpu: str, jaxlib: str) -> Iterator[dict[str, ob
 
 def flags_of(preset: str, count: int) -> tuple[str, ...]:
     """What the preset sets on so many H200 with the installed jaxlib."""
-    here = jaxgpu_tune.detect().to_dict()
-    peers = [{**GPU, "index": one, "nvlink_peers": [p for p in range(count) if p != one]} for one in range(count)]
-    machine = {**here, "gpus": peers, "driver": "580.159.04", "cuda_driver": "13.0"}
-    return tuple(jaxgpu_tune.environ(preset, base={}, machine=machine).get("XLA_FLAGS", "").split())
+    environ = jaxgpu_tune.environ(preset, base={}, machine=machine(count))
+    return tuple(environ.get("XLA_FLAGS", "").split())
 
 
 def compiled(name: str, count: int, size: str, flags: tuple[str, ...]) -> dict[str, int]:

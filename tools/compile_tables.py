@@ -18,7 +18,18 @@ from typing import Any
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
 
 FOLDER = Path(DATA)
-TABLES = ("advice", "hazards", "installs", "memory", "notes", "processes", "search", "translations", "variables")
+TABLES = (
+    "advice",
+    "hazards",
+    "installs",
+    "memory",
+    "names",
+    "notes",
+    "processes",
+    "search",
+    "translations",
+    "variables",
+)
 FOR_TESTS = ("example", "incident", "spared")
 """Keys of a hazard or of an advice that only its test reads."""
 

@@ -30,16 +30,15 @@ class MemoryCost(Value):
     @property
     def sentence(self) -> str:
         """Such as "180 MiB more, on top of 3.43 GiB a GPU: FSDP transformer (2 x NVIDIA H200, jaxlib 0.11.2, as part of fsdp)"."""
-        amount = f"{abs(self.more_bytes) / MIB:.0f} MiB {'more' if self.more_bytes > 0 else 'less'}"
+        amount = f"{_size(abs(self.more_bytes))} {'more' if self.more_bytes > 0 else 'less'}"
         said = amount if abs(self.more_bytes) >= MIB else "nothing more"
         part = "" if self.name == self.preset else f", as part of {self.preset}"
         where = f"{self.count} x {self.gpu}, jaxlib {self.jaxlib}{part}"
-        before = (
-            f"{self.without_bytes / GIB:.2f} GiB"
-            if self.without_bytes >= GIB
-            else f"{self.without_bytes / MIB:.0f} MiB"
-        )
-        return f"{said}, on top of {before} a GPU: {self.workload} ({where})"
+        return f"{said}, on top of {_size(self.without_bytes)} a GPU: {self.workload} ({where})"
+
+
+def _size(count: int) -> str:
+    return f"{count / GIB:.2f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
 
 
 def memory_costs(name: str) -> tuple[MemoryCost, ...]:

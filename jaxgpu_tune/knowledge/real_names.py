@@ -5,37 +5,12 @@ from __future__ import annotations
 from ..values import Value
 from . import flags, options, variables
 from .families import family_of
+from .tables import read_table
 
-__all__ = ["ALSO_CALLED", "RealName", "also_called", "elsewhere", "real_name"]
+__all__ = ["RealName", "also_called", "elsewhere", "other_names", "real_name"]
 
-ELSEWHERE = {
-    "tpu": "Google's TPUs",
-    "rocm": "AMD's GPUs",
-    "metal": "Apple's GPUs (jax-metal)",
-    "mps": "Apple's GPUs (jax-mps)",
-    "oneapi": "Intel's GPUs",
-    "sycl": "Intel's GPUs (intel-extension-for-openxla)",
-    "xpu": "Intel's GPUs (intel-extension-for-openxla)",
-    "neuron": "AWS Trainium (jax-neuronx)",
-    "proxy": "devices of another host (pathways-utils)",
-}
-"""Platforms of jax that this library does not set up: jax/_src/xla_bridge.py, and plugins: https://developer.apple.com/metal/jax,
-https://github.com/tillahoffmann/jax-mps, https://github.com/intel/intel-extension-for-openxla,
-https://awsdocs-neuron.readthedocs-hosted.com/en/latest/frameworks/jax, https://github.com/AI-Hypercomputer/pathways-utils."""
 OURS = ("cpu", "cuda", "gpu")
 OF_TPUS = ("xla_tpu_", "xla_jf_", "xla_sc_", "megascale_")
-
-ALSO_CALLED = {
-    **dict.fromkeys(("zero", "zero1", "zero2", "zero3", "zero_3", "fsdp2", "hsdp"), "fsdp"),
-    **dict.fromkeys(("ddp", "dp", "pmap"), "data_parallel"),
-    **dict.fromkeys(("tp", "megatron"), "tensor_parallel"),
-    **dict.fromkeys(("pp", "gpipe", "1f1b"), "pipeline_parallel"),
-    **dict.fromkeys(("inference", "serving", "generation", "generate", "sampling"), "decode"),
-    **dict.fromkeys(("rl", "ppo", "brax", "scan"), "simulation"),
-    **dict.fromkeys(("ode", "nuts", "diffrax", "numpyro"), "while_loop"),
-    "deterministic": "reproducible",
-}
-"""Names that the field has for what a preset is for."""
 
 
 class RealName(Value):
@@ -52,15 +27,20 @@ class RealName(Value):
         return f"It is {self.what}. {self.instead}"
 
 
+def other_names() -> dict[str, str]:
+    """What the field calls what a preset is for, and that preset."""
+    return {name: preset for preset, names in read_table("names")["preset"].items() for name in names}
+
+
 def also_called(name: str) -> str | None:
     """The preset that the field calls by this name."""
-    return ALSO_CALLED.get(name.strip().lower().replace("-", "_"))
+    return other_names().get(name.strip().lower().replace("-", "_"))
 
 
 def elsewhere(platform: object) -> RealName | None:
     """A platform of jax that is none of NVIDIA's GPUs and not the CPU; None: any other name."""
     name = str(platform)
-    whose = ELSEWHERE.get(name.lower())
+    whose = next((one["is"] for one in read_table("names")["platform"] if one["name"] == name.lower()), None)
     if whose is None:
         return None
     instead = (

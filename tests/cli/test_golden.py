@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from jaxgpu_tune.cli.group import COMMANDS, group
 from jaxgpu_tune.cli.pgle import COMMANDS as OF_PGLE
+from tests.goldens import golden
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,7 +115,8 @@ def test_what_is_printed(name: str, columns: int, tmp_path: Path, monkeypatch: p
         monkeypatch.delenv(variable)
     machine = {"JAXGPU_TUNE_MACHINE": str(MACHINES / "h100x8.json"), "COLUMNS": str(columns)}
     result = CliRunner().invoke(group, arguments, env=machine | environ, prog_name="jaxgpu-tune")
-    _held(GOLDEN / f"{name}-{columns}.txt", _told(result.exit_code, result.stdout, result.stderr))
+    told = _told(result.exit_code, result.stdout, result.stderr)
+    assert told == golden(GOLDEN / f"{name}-{columns}.txt", told)
 
 
 HELPED = ("", *COMMANDS, *(f"pgle {name}" for name in OF_PGLE))
@@ -127,14 +129,8 @@ def test_what_may_be_typed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(group, [*name.split(), "--help"], prog_name="jaxgpu-tune")
     usage, _, rest = result.stdout.partition("\n\n")
     listed = (part for part in rest.split("\n\n") if part.startswith(("Options:", "Commands:")))
-    _held(GOLDEN / f"help-{name.replace(' ', '-') or 'all'}.txt", "\n\n".join((usage, *listed)).rstrip() + "\n")
-
-
-def _held(file: Path, told: str) -> None:
-    if os.environ.get("GOLDEN") == "write":
-        GOLDEN.mkdir(exist_ok=True)
-        file.write_text(told, encoding="utf-8")
-    assert told == file.read_text(encoding="utf-8")
+    told = "\n\n".join((usage, *listed)).rstrip() + "\n"
+    assert told == golden(GOLDEN / f"help-{name.replace(' ', '-') or 'all'}.txt", told)
 
 
 def _told(status: int, stdout: str, stderr: str) -> str:

@@ -10,10 +10,12 @@ import pytest
 import jaxgpu_tune
 from jaxgpu_tune.knowledge import flags, options, variables
 from jaxgpu_tune.knowledge.presets import preset_names
-from jaxgpu_tune.knowledge.real_names import ALSO_CALLED, ELSEWHERE, OF_TPUS, elsewhere, real_name
+from jaxgpu_tune.knowledge.real_names import OF_TPUS, elsewhere, other_names, real_name
+from jaxgpu_tune.knowledge.tables import read_table
 from tests.fleet import machine
 
 H100 = machine(jaxlib="0.11.2")
+ELSEWHERE = {one["name"]: one["is"] for one in read_table("names")["platform"]}
 PLATFORMS = [*ELSEWHERE, "METAL", "ROCM"]
 FLAG, OPTION, VARIABLE = "xla_gpu_autotune_level", "jax_enable_x64", "NCCL_DEBUG"
 OF_ANOTHER_PLACE = [*PLATFORMS, "xla_tpu_spmd_x", "megascale_y"]
@@ -101,11 +103,11 @@ def test_a_word_of_another_release_is_not_taken_for_another() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ALSO_CALLED)
+@pytest.mark.parametrize("name", other_names())
 def test_what_the_field_calls_a_preset_leads_to_it(name: str) -> None:
-    assert ALSO_CALLED[name] in preset_names() and name not in preset_names()
-    assert f"Did you mean {ALSO_CALLED[name]!r}?" in told(lambda: plan(name))
-    assert f"Did you mean {ALSO_CALLED[name]}?" in told(lambda: jaxgpu_tune.explain(name))
+    assert other_names()[name] in preset_names() and name not in preset_names()
+    assert f"Did you mean {other_names()[name]!r}?" in told(lambda: plan(name))
+    assert f"Did you mean {other_names()[name]}?" in told(lambda: jaxgpu_tune.explain(name))
 
 
 @pytest.mark.parametrize("given", ["fsdp,reproducible", "fsdp reproducible", "fsdp; reproducible"])

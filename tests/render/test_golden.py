@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from jaxgpu_tune.render.profile import profile_text
 from jaxgpu_tune.render.profile_html import profile_html, profile_page
 from jaxgpu_tune.render.tuned import tuned_html, tuned_page, tuned_text
 from jaxgpu_tune.render.verification import render_verification, render_verification_html
+from tests.goldens import golden
 from tests.render import comparisons, profiles
 from tests.render.test_tuned import TOLD, trial
 
@@ -83,10 +83,7 @@ def test_what_is_shown(name: str) -> None:
     """A tag a line; the style is left out."""
     text = re.sub(r"<style>.*?</style>", "", SHOWN[name](), flags=re.DOTALL)
     text = text.replace("><", ">\n<").rstrip() + "\n"
-    if os.environ.get("GOLDEN") == "write":
-        GOLDEN.mkdir(exist_ok=True)
-        (GOLDEN / name).write_text(text, encoding="utf-8")
-    assert text == (GOLDEN / name).read_text(encoding="utf-8")
+    assert text == golden(GOLDEN / name, text)
 
 
 def test_every_golden_file_is_shown() -> None:
