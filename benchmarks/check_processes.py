@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
+from benchmarks.ports import free_port
 
 RESULTS = Path(__file__).resolve().parent / "results"
 OF_THE_JOB = (
@@ -176,13 +176,6 @@ def computed_together() -> float:
     everywhere = NamedSharding(Mesh(devices, "x"), PartitionSpec("x"))
     blocks = jax.make_array_from_callback((len(devices), 512, 512), everywhere, lambda _: jnp.ones((1, 512, 512)))
     return float(jax.jit(lambda x: (x @ x / 512).mean(axis=(1, 2)).sum())(blocks))
-
-
-def free_port() -> int:
-    """A port that nothing uses just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def show(one: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from .host.looked_up import preset_files
 from .host.observe import observe
 from .model import Finding, Machine, Migration, Preset, Report
 from .pipeline import make_plan, on_this_disk, with_findings
+from .planning.findings.conditional import conditional
 from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["checked", "checker", "migrator"]
 
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
+MENDER = "configure()"
+"""Who mends what a check only tells of."""
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 
 
@@ -55,7 +58,8 @@ def _judged(given: Mapping[str, str], jaxlib: str | None, machine: Machine | Non
     observation = observe_fresh(request, given, jaxlib)
     report = make_plan(request, observation, NOTHING)
     report = with_findings(report, check_own(given, preset_files(given.get(PRESET, ""))))
-    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in report.findings)
+    findings = conditional(report, MENDER).findings
+    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in findings)
     read = reading(observation, target_of(observation.machine), report.xla_flags)
     if read.ends and not any(f.severity == "error" for f in told):
         message = f"As it stands, XLA ends the process on this text: {read.ends}"

@@ -21,10 +21,12 @@ __all__ = [
     "number_of",
     "rough_time",
     "setting_text",
+    "size_text",
     "typed_name",
     "written",
 ]
 
+MIB, GIB = 1 << 20, 1 << 30
 SEVERITIES = ("error", "warning", "note")
 
 
@@ -50,6 +52,14 @@ def setting_text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(map(setting_text, value))
     return str(value)
+
+
+def size_text(size: float | None) -> str:
+    """A number of bytes: ``1.5 GiB``, to four digits; below one GiB in whole MiB; None: ``unknown size``."""
+    if size is None:
+        return "unknown size"
+    gib = size / GIB
+    return f"{size / MIB:.0f} MiB" if gib < 1 else f"{gib:.4g} GiB" if gib < 1000 else f"{gib:.0f} GiB"
 
 
 def typed_name(kind: str, name: str) -> str:

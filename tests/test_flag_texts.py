@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import jaxgpu_tune
-from jaxgpu_tune.flag_texts import checked, migrator
+from jaxgpu_tune.flag_texts import checked, checker, migrator
 
 
 def test_check_tells_what_is_wrong_with_a_text() -> None:
@@ -58,3 +60,21 @@ def test_the_machine_is_looked_at_once_for_many_texts(monkeypatch: pytest.Monkey
         "--xla_gpu_ftz=1",
     ]
     assert {one.name: one.status for one in restate(FATAL).decisions}["xla_gpu_graph_level"] == "translated"
+
+
+CLAIMS = re.compile(r"\b(is|are) (left out|taken out|dropped|removed|used)\b")
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"XLA_FLAGS": f"{FATAL} --xla_gpu_nonsense=1 --xla_gpu_autotune_level=x foo=1"},
+        {"XLA_CLIENT_MEM_FRACTION": "0.9x", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5", "JAX_ENABLE_X64": "maybe"},
+        {"NCCL_DEBUG": "'info'", "NCCL_NVLS_ENABLE": "true", "NCCL_ALGO": "Ring, Tree", "CUDA_MODULE_LOADING": "lazy"},
+    ],
+)
+def test_a_check_claims_nothing_as_done(environ: dict[str, str]) -> None:
+    """It only tells; who would do it is named."""
+    said = [finding.message for finding in checker("0.11.2")(environ)]
+    assert said and not [message for message in said if CLAIMS.search(message)]
+    assert any("by configure()" in message for message in said)

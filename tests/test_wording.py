@@ -17,6 +17,7 @@ from jaxgpu_tune.wording import (
     number_of,
     rough_time,
     setting_text,
+    size_text,
     written,
 )
 
@@ -73,3 +74,20 @@ def test_a_time_is_as_exact_as_people_need_it() -> None:
 def test_one_is_not_counted_as_many() -> None:
     assert [counted(number, "run") for number in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
     assert [counted(number, "process", "processes") for number in (1, 2)] == ["1 process", "2 processes"]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (None, "unknown size"),
+        (0, "0 MiB"),
+        (180 << 20, "180 MiB"),
+        ((1 << 30) - 1, "1024 MiB"),
+        (1 << 30, "1 GiB"),
+        (3 << 29, "1.5 GiB"),
+        (150_754_820_096, "140.4 GiB"),
+        (12345 << 30, "12345 GiB"),
+    ],
+)
+def test_a_size_is_told_in_one_way(size: int | None, text: str) -> None:
+    assert size_text(size) == text

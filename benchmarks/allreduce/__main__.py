@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.outcome import told_in, without_root
+from benchmarks.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUTH, PAIRS = ("correct", "stress", "dead"), ("together", "left_alone")
@@ -53,13 +53,6 @@ def ended(child: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
         else {"status": child.returncode, "stderr": without_root(err)[-3000:], "stdout": without_root(out)[-2000:]}
     )
     return {**problem, "found": told_in(out)}
-
-
-def free_port() -> int:
-    """A port of this host that nothing uses just now."""
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return int(probe.getsockname()[1])
 
 
 def in_child(stage: str, rank: str = "0", port: str = "0", each: str = "1") -> None:

@@ -13,6 +13,11 @@ from .call_options import PLAN, plan_arguments
 from .output import OLDER, finish, library_version
 from .parameters import Argument, Option
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..knowledge.real_names import RealName
+
+
 __all__ = ["COMMANDS", "group", "magic"]
 
 COMMANDS = (
@@ -112,13 +117,19 @@ class Told(click.Command):
             from ..knowledge.real_names import real_name
 
             if real := real_name(wrong.option_name):
-                option = SPELLED.get(real.argument, "")
-                value = real.name if real.argument == "platform" else f"{real.name}=VALUE"
+                option, value = _spelled(real)
                 taken = any(option in one.opts for one in self.params)
                 how = f"Write {option} {value}." if taken else real.instead
-                message = f"{wrong.format_message().partition(' Did you mean')[0]} It is {real.what}. {how}"
+                message = f"{wrong.message} It is {real.what}. {how}"
                 raise click.NoSuchOption(wrong.option_name, message, ctx=ctx) from None
             raise
+
+
+def _spelled(real: RealName) -> tuple[str, str]:
+    """The option that takes what a name is, and its value; an argument's own option is called as it is."""
+    if real.argument == real.name:
+        return SPELLED.get(real.name, f"--{real.name.replace('_', '-')}"), "VALUE"
+    return SPELLED.get(real.argument, ""), real.name if real.argument == "platform" else f"{real.name}=VALUE"
 
 
 class Dashed(Told):

@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import cache
 
 from ..values import Value
+from ..wording import size_text
 from .tables import read_measured
 
 __all__ = ["MemoryCost", "memory_costs"]
 
-MIB, GIB = 1 << 20, 1 << 30
+MIB = 1 << 20
 
 
 class MemoryCost(Value):
@@ -29,16 +30,12 @@ class MemoryCost(Value):
 
     @property
     def sentence(self) -> str:
-        """Such as "180 MiB more, on top of 3.43 GiB a GPU: FSDP transformer (2 x NVIDIA H200, jaxlib 0.11.2, as part of fsdp)"."""
-        amount = f"{_size(abs(self.more_bytes))} {'more' if self.more_bytes > 0 else 'less'}"
+        """Such as "180 MiB more, on top of 3.433 GiB a GPU: FSDP transformer (2 x NVIDIA H200, jaxlib 0.11.2, as part of fsdp)"."""
+        amount = f"{size_text(abs(self.more_bytes))} {'more' if self.more_bytes > 0 else 'less'}"
         said = amount if abs(self.more_bytes) >= MIB else "nothing more"
         part = "" if self.name == self.preset else f", as part of {self.preset}"
         where = f"{self.count} x {self.gpu}, jaxlib {self.jaxlib}{part}"
-        return f"{said}, on top of {_size(self.without_bytes)} a GPU: {self.workload} ({where})"
-
-
-def _size(count: int) -> str:
-    return f"{count / GIB:.2f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+        return f"{said}, on top of {size_text(self.without_bytes)} a GPU: {self.workload} ({where})"
 
 
 def memory_costs(name: str) -> tuple[MemoryCost, ...]:

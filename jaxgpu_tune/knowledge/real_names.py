@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..arguments import Arguments
 from ..values import Value
 from . import flags, options, variables
 from .families import family_of
@@ -10,6 +11,8 @@ from .tables import read_table
 __all__ = ["RealName", "also_called", "elsewhere", "other_names", "real_name"]
 
 OURS = ("cpu", "cuda", "gpu")
+SETTINGS = {"preset": "", "flags": "--flag", "env": "--env", "jax_config": "--config", "late": ""}
+"""The options of arguments that are not called as these are."""
 OF_TPUS = ("xla_tpu_", "xla_jf_", "xla_sc_", "megascale_")
 
 
@@ -55,7 +58,16 @@ def real_name(text: str) -> RealName | None:
     if name.lower() in OURS:
         own = "cpu" if name.lower() == "cpu" else "cuda"
         return RealName("a platform of JAX", f"Pass platform={own!r}.", "platform", own)
-    return elsewhere(name) or _flag(name) or _option(name) or _variable(name)
+    return elsewhere(name) or _argument(name) or _flag(name) or _option(name) or _variable(name)
+
+
+def _argument(name: str) -> RealName | None:
+    plain = name.replace("-", "_")
+    if plain not in Arguments.__annotations__ and plain != "preset":
+        return None
+    option = SETTINGS.get(plain, f"--{plain.replace('_', '-')}")
+    instead = f"Pass {plain}=…{f', on a command line {option}' * bool(option)}."
+    return RealName("an argument of configure()", instead, plain, plain)
 
 
 def _flag(name: str) -> RealName | None:
@@ -78,6 +90,8 @@ def _variable(name: str) -> RealName | None:
         return RealName("a variable that jaxlib does not read", f"It reads {other}.")
     if program:
         return RealName(f"a variable that is read by {program}", "Set it in the environment.")
+    if family and not name.startswith(tuple(variables.spellings())):
+        return RealName(f"a variable of {family.owner}", f"{family.reader[0].upper()}{family.reader[1:]}.")
     if not variables.is_spelt(name):
         return None
     what = f"a variable of {family.owner}" if family else "a variable of NVIDIA's containers"

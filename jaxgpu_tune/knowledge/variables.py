@@ -80,9 +80,16 @@ def instead_of(name: str) -> str | None:
 
 
 def program_of(name: str) -> str | None:
-    """The programs, other than libraries, that are known to read a variable."""
+    """The programs, other than libraries that JAX uses, that are known to read a variable."""
     found: str | None = read_table("variables")["programs"].get(name)
-    return found
+    return found or _other_program(name)
+
+
+def _other_program(name: str) -> str | None:
+    from fnmatch import fnmatchcase
+
+    others: dict[str, str] = read_table("variables")["others"]
+    return next((who for names, who in others.items() if fnmatchcase(name, names)), None)
 
 
 def unread(name: str) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..knowledge import pool as known
 from ..model import Decision, Observation, Origin, Preset, Setting
+from ..wording import size_text
 from .base.conditions import Facts
 from .base.wish import Stated
 from .request import Request
@@ -14,7 +15,6 @@ from .settings.pool_variables import COLLECTIVE_POOL, fraction_name
 
 __all__ = ["asked_fraction", "stated_fraction", "strangers"]
 
-GIB = 2**30
 FROM_CALL = "argument memory_fraction"
 LEAST = 0.1
 """Of a card so small that the reserve is nearly all of it."""
@@ -62,7 +62,7 @@ def _auto(request: Request, observation: Observation, facts: Facts, blank: Setti
         left = _left(request, observation, facts)
         reserve = sum(left.values())
         whole = min(whole, max(LEAST, 1 - reserve / min(sizes)))
-        parts.insert(0, f"{min(sizes) / GIB:.4g} GiB in all, {reserve / GIB:.3g} GiB left to {_listed(list(left))}")
+        parts.insert(0, f"{size_text(min(sizes))} in all, {size_text(reserve)} left to {_listed(list(left))}")
     if request.processes_per_gpu:
         parts.append(f"shared by {request.processes_per_gpu} processes")
     share = _floor(whole / (request.processes_per_gpu or 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from ..wording import by_severity
+from ..wording import by_severity, size_text
 from .html import boxed, finding_html, table_html
 from .table import hanging, table
 from .text import findings_lines, terminal_width
@@ -99,7 +99,7 @@ def _cells(found: Comparison, variant: Variant) -> tuple[str, ...]:
         said,
         seconds_text(variant.compile_seconds),
         seconds_text(variant.first_step_s),
-        "-" if variant.peak_bytes is None else f"{variant.peak_bytes / 2**30:.2f} GiB",
+        "-" if variant.peak_bytes is None else size_text(variant.peak_bytes),
     )
 
 

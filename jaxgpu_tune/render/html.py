@@ -7,7 +7,7 @@ from html import escape
 
 from ..model import Decision, Finding, Gpu, Machine, Preset, Report
 from ..planning.base.secrets import without_secrets
-from ..wording import by_severity
+from ..wording import by_severity, size_text
 from .parts import (
     became,
     by_owner,
@@ -17,7 +17,6 @@ from .parts import (
     label,
     machine_facts,
     machine_line,
-    size_text,
 )
 from .verdict import headline, off, worth
 

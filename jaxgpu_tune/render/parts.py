@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import Decision, Gpu, Machine, Report
-from ..wording import typed_name
+from ..wording import size_text, typed_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ __all__ = [
     "label",
     "machine_facts",
     "machine_line",
-    "size_text",
 ]
 
 IN_FORCE = frozenset({"set", "kept", "merged", "translated", "removed"})
@@ -28,7 +27,6 @@ IN_FORCE = frozenset({"set", "kept", "merged", "translated", "removed"})
 
 CHANGED = frozenset({"removed", "translated", "dropped", "late"})
 """Statuses of what was set already, or asked for, and does not stay as it was."""
-GIB = 1 << 30
 
 
 def label(setting: Decision | Verified) -> str:
@@ -112,11 +110,6 @@ def machine_facts(machine: Machine) -> list[str]:
         *_processes(machine),
         *(["WSL2"] if machine.wsl else []),
     ]
-
-
-def size_text(size: int | None) -> str:
-    """A number of bytes in GiB, or "unknown size"."""
-    return "unknown size" if size is None else f"{size / GIB:.4g} GiB"
 
 
 def _gpus_text(gpus: tuple[Gpu, ...] | None) -> str:

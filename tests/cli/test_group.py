@@ -43,6 +43,8 @@ def test_a_misspelt_command_is_told_with_the_nearest_of_its_group() -> None:
         ),
         (("plan", "--NCCL_DEBUG=INFO"), "It is a variable of NCCL. Write --env NCCL_DEBUG=VALUE."),
         (("plan", "--cuda"), "It is a platform of JAX. Write --platform cuda."),
+        (("plan", "--memory_fraction=0.9"), "It is an argument of configure(). Write --memory-fraction VALUE."),
+        (("plan", "--jax_config", "a=1"), "It is an argument of configure(). Write --config VALUE."),
         (("detect", "--tpu"), "It is JAX's name for Google's TPUs."),
     ],
 )

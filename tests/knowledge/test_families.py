@@ -79,8 +79,13 @@ def spoken_of() -> set[str]:
         *TABLES["instead"],
         *TABLES["programs"],
         *TABLES["nobody"],
-        *read_table("notes")["env"],
+        *(name for name in read_table("notes")["env"] if not is_of_others(name)),
     }
+
+
+def is_of_others(name: str) -> bool:
+    """Whether a program beside JAX reads it, so that no plan depends on it."""
+    return any(fnmatchcase(name, names) for names in TABLES["others"])
 
 
 def spelt(start: str, names: str) -> list[str]:

@@ -16,7 +16,7 @@ ONE = MemoryCost("xla_gpu_x", "fsdp", "a program", "NVIDIA H200", 2, "0.11.2", 1
 
 def test_a_cost_is_told_with_what_it_comes_on_top_of_and_where() -> None:
     """More, less, and nothing that counts; of a preset as a whole."""
-    place = "on top of 3.00 GiB a GPU: a program (2 x NVIDIA H200, jaxlib 0.11.2"
+    place = "on top of 3 GiB a GPU: a program (2 x NVIDIA H200, jaxlib 0.11.2"
     assert ONE.sentence == f"180 MiB more, {place}, as part of fsdp)"
     assert ONE._replace(more_bytes=-(40 << 20)).sentence == f"40 MiB less, {place}, as part of fsdp)"
     assert ONE._replace(more_bytes=4096).sentence == f"nothing more, {place}, as part of fsdp)"

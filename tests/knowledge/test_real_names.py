@@ -127,3 +127,43 @@ def test_a_flag_or_an_option_is_no_variable(name: str, instead: str) -> None:
 @pytest.mark.parametrize("name", ["NCCL_LL_THRESHOLD", "NCCL_SHARP_DISABLE", "CUDA_INC_PATH", "NCCL_FASTRAK_IFNAME"])
 def test_variables_of_others_are_no_misspelt_ones(name: str) -> None:
     assert variables.misspelt(name) is None
+
+
+ARGUMENTS = ("memory_fraction", "preallocate", "devices", "flags", "preset", "late")
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize("place", ["flag", "option", "variable"])
+def test_an_argument_of_configure_that_is_given_as_a_setting_leads_to_it(place: str, name: str) -> None:
+    """Also as an option of the command line, where there is one."""
+    places = {**PLACES, "variable": lambda name: plan(env={name: "1"})}
+    said = told(lambda: places[place](name))
+    assert f"an argument of configure(). Pass {name}=…" in said and "Did you mean" not in said
+    option = {"memory_fraction": "--memory-fraction", "flags": "--flag", "devices": "--devices"}.get(name)
+    assert option is None or f"on a command line {option}." in said
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [
+        ("PYTORCH_CUDA_ALLOC_CONF", "PyTorch"),
+        ("TORCH_NCCL_BLOCKING_WAIT", "PyTorch"),
+        ("NVTE_FUSED_ATTN", "Transformer Engine"),
+        ("OMP_NUM_THREADS", "OpenMP"),
+        ("CUBLAS_WORKSPACE_CONFIG", "cuBLAS"),
+    ],
+)
+def test_a_variable_of_another_program_is_explained_by_its_reader(name: str, reader: str) -> None:
+    explained = jaxgpu_tune.explain(name)
+    assert explained.kind == "env" and reader in explained.does
+    assert real_name(name) is not None and plan(env={name: "1"}).environ == {name: "1"}
+
+
+def test_what_the_field_sets_for_pytorch_s_memory_leads_to_jax_s() -> None:
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        assert "XLA_PYTHON_CLIENT_MEM_FRACTION" in jaxgpu_tune.explain(name).traps
+
+
+@pytest.mark.parametrize("name", ["SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "LD_LIBRARY_PATH", "TPU_NAME", "NSYS_X"])
+def test_a_variable_of_a_launcher_or_a_tool_is_told_as_its(name: str) -> None:
+    assert f"{name} is a variable of " in told(lambda: jaxgpu_tune.explain(name))

@@ -16,7 +16,6 @@ from jaxgpu_tune.render.parts import (
     label,
     machine_facts,
     machine_line,
-    size_text,
 )
 from tests.render.written import FULL
 
@@ -101,7 +100,6 @@ def test_the_machine_in_one_line() -> None:
     )
     assert machine_facts(Machine()) == ["GPUs unknown", "jax unknown", "jaxlib unknown"]
     assert machine_facts(Machine(gpus=()))[0] == "no GPU"
-    assert (size_text(None), size_text(3 << 29)) == ("unknown size", "1.5 GiB")
 
 
 @pytest.mark.parametrize(

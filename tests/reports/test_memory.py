@@ -378,7 +378,7 @@ def test_R43_what_a_stated_fraction_leaves_is_told_where_it_is_too_little(
     """Of a small card the same share leaves less."""
     report = planned(card(memory * GIB, 2), memory_fraction=share)
     assert ("memory-fraction-high" in codes(report)) is warns
-    assert not warns or "GiB" in finding(report, "memory-fraction-high").message
+    assert not warns or "MiB:" in finding(report, "memory-fraction-high").message
 
 
 def test_R43_auto_without_facts_sets_nothing() -> None:

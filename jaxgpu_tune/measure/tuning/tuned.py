@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...model import Finding, Machine
 from ...values import jsonable
-from ...wording import rough_time
+from ...wording import rough_time, size_text
 from ..preset_text import measured_where, preset_text, toml_table, toml_text
 from ..search.search import Contest, Search
 from ..search.trials import NOTHING, Config, Move, Trial
@@ -245,7 +245,7 @@ def _evidence(report: Mapping[str, Any]) -> list[str]:
         ["Measured without the XLA flags and NCCL variables that were set: unset them."] if report["removes"] else []
     )
     slow, fast = next(one["peak_bytes"] for one in report["contests"] if one["won"])
-    memory = [f"Peak memory of a device: {slow / 2**30:.2f} and {fast / 2**30:.2f} GiB."] if slow and fast else []
+    memory = [f"Peak memory of a device: {size_text(slow)} and {size_text(fast)}."] if slow and fast else []
     return [
         f"{_named(report['machine'])}: {report['answer']}.",
         f"{len(report['trials'])} runs; median times in the pairs: {_medians(report)}.",

@@ -10,6 +10,7 @@ from ...knowledge import flags as known
 from ...model import Migration
 from ...values import Value
 from ...wording import nearest, setting_text, written
+from ..findings.conditional import would_be
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
 from .file_kinds import sites_of
 from .mapped import HOLE, Edit, Mapped, Site, joined_text, line_of
@@ -239,7 +240,7 @@ class _Work:
             found = self._migrate(flag)
             translated = [d.reason for d in found.decisions if d.status == "translated"]
             others = [
-                *(f.message for f in found.findings),
+                *(would_be(f.message, "configure()") for f in found.findings),
                 *(d.reason for d in found.decisions if d.status == "dropped"),
             ]
             sure = bool(translated) or any(f.code in SAID_ANEW for f in found.findings)

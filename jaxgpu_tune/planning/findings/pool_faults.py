@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import pool as known
 from ...model import Finding, Machine
 from ...values import Value
-from ...wording import is_true, number_of
+from ...wording import is_true, number_of, size_text
 from ..base.conditions import Facts
 from ..in_force import Settled
 from ..settings.from_arguments import CUDA_GRAPHS_FLAG
@@ -24,7 +24,7 @@ from .unified import check_unified
 
 __all__ = ["Pool", "check_pool", "pool_in"]
 
-MIB, GIB = 2**20, 2**30
+MIB = 2**20
 MOST = 2**60
 POOL_STEP_MIB = 512
 """XLA advises sizes of the second pool that are multiples of it."""
@@ -90,7 +90,7 @@ def _high_fraction(pool: Pool, machine: Machine) -> Iterator[Finding]:
     totals = [gpu.memory_bytes for gpu in machine.gpus or () if gpu.memory_bytes]
     left = min(totals) * (1 - pool.fraction) if totals else float("inf")
     if pool.fraction > known.most("advised") or left < known.left_bytes("libraries"):
-        rest = f", which leaves {max(left, 0) / GIB:.2g} GiB" if totals else ""
+        rest = f", which leaves {size_text(max(left, 0))}" if totals else ""
         message = f"JAX may take {pool.fraction:.4g} of the GPU's memory ({_stated_fraction(pool)}){rest}: the CUDA context, cuBLAS, cuDNN and NCCL need room beside it, and fail without."
         hint = f'Stay at or below {known.most("advised"):g} and leave 1 to 2 GiB; "auto" computes it.'
         yield Finding("memory-fraction-high", "warning", message, hint)
@@ -150,7 +150,7 @@ def _collective_pool(pool: Pool, machine: Machine) -> Iterator[Finding]:
     room = min(totals, default=0) * (1 - (0 if inside else pool.share))
     if totals and pool.collective_mib * MIB > room:
         beside = "" if inside or not pool.share else f" beside the fraction of {pool.share:.4g}"
-        message = f"{COLLECTIVE_POOL}={pool.collective_mib} does not fit into {min(totals) / GIB:.4g} GiB{beside}: JAX runs out of memory when it starts."
+        message = f"{COLLECTIVE_POOL}={pool.collective_mib} does not fit into {size_text(min(totals))}{beside}: JAX runs out of memory when it starts."
         yield Finding("collective-pool-size", "warning", message, "Lower it, or memory_fraction.")
 
 

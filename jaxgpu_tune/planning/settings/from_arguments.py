@@ -136,11 +136,11 @@ def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iter
 
 
 def _no_variable(name: str) -> RealName | None:
-    """What a name is that no variable has: a flag's, or an option's."""
+    """What a name is that no variable has: a flag's, an option's, or an argument's."""
     from ...knowledge.real_names import real_name
 
     real = real_name(name)
-    return real if real and real.argument in ("flags", "jax_config") else None
+    return real if real and real.argument in ("flags", "jax_config", name) else None
 
 
 def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:

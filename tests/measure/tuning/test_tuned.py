@@ -103,7 +103,7 @@ def test_what_is_proved_is_a_preset_with_its_evidence(tmp_path: Path) -> None:
     assert [f"--{one.name}={one.value}" for one in preset.settings] == list(answer.settings)
     assert "H200" in preset.evidence[0] and answer.sentence in preset.evidence[0]
     assert "15 runs; median times in the pairs: 10.000 and 8.333 ms a step." in preset.evidence
-    assert "Peak memory of a device: 2.00 and 1.00 GiB." in preset.evidence
+    assert "Peak memory of a device: 2 GiB and 1 GiB." in preset.evidence
     measured = read_toml(tmp_path / "t.toml")["measured"]
     assert measured == {"jaxlib": "==0.11.2", "compute_capability": "==9.0", "devices": "==1"}
 
