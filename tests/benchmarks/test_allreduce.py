@@ -12,7 +12,7 @@ import pytest
 
 from jaxgpu_tune.comms.choice import TESTED_JAXLIBS
 from jaxgpu_tune.knowledge.presets import load_preset
-from tests.child import ROOT, clean_environ, compiled_once
+from tests.child import FAST, ROOT, clean_environ, compiled_once
 
 
 @pytest.mark.slow
@@ -21,7 +21,7 @@ def test_it_runs_without_a_gpu(tmp_path: Path) -> None:
     stages = ("correct", "stress", "cutover", "decode", "together")
     command = [sys.executable, "-m", "benchmarks.allreduce", "--out", str(tmp_path), "--devices", "4"]
     command += ["--backend", "ffi", "--fence"]
-    environ = clean_environ(CUDA_VISIBLE_DEVICES="", **compiled_once(JAX_PLATFORMS="cpu"))
+    environ = clean_environ(CUDA_VISIBLE_DEVICES="", **compiled_once(JAX_PLATFORMS="cpu", XLA_FLAGS=FAST))
     subprocess.run(
         [*command, "--stages", *stages], env=environ, cwd=ROOT, capture_output=True, text=True, timeout=280, check=True
     )

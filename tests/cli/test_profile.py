@@ -21,7 +21,7 @@ from jaxgpu_tune.measure.runs import RunOutcome
 from tests.child import ROOT, clean_environ, free_port
 
 LOOP = dedent("""
-    import pathlib, sys
+    import pathlib, sys, time
     import jax, jax.numpy as jnp
 
     @jax.jit
@@ -33,6 +33,7 @@ LOOP = dedent("""
     while not end.exists() and number < 10**7:
         w, loss = train_step(w, x)
         number += 1
+        time.sleep(0.002)  # as one that waits for its data: it leaves the machine to other tests
         if number % 5 == 0:
             float(loss)
     print("trained")

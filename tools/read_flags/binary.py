@@ -27,6 +27,8 @@ _TYPES = ("int32", "int64", "bool", "string", "float")
 _PARSE = "_ZN3xla24GetDebugOptionsFromFlagsEv"
 _TABLE = "_ZN3xlaL12flag_objectsE"
 _SERIALIZE = "_ZNK6google8protobuf11MessageLite17SerializeAsStringB5cxx11Ev"
+_DESCRIPTORS = ("_ZN3xla42DebugOptions_StepMarkerLocation_descriptorEv", "_ZN3xla9autotuner18Backend_descriptorEv")
+"""What the parser has of xla.proto, and of what that refers to, from its first call on: built before the forks, not in each."""
 _ROOM = 1 << 16  # more than a DebugOptions takes
 _PATIENCE = 20  # seconds for one question
 _CANARY = "xla_no_such_flag_canary"
@@ -60,8 +62,11 @@ class Binary:
         if ".xla.DebugOptions" not in self.schema.messages:
             raise UnreadableError(f"{path.name}: no descriptor of xla.DebugOptions")
         self._offsets = symbols(data, (_PARSE, _TABLE, _SERIALIZE))
+        described = symbols(data, [name for name in _DESCRIPTORS if data.find(name.encode() + b"\0") >= 0])
         del data
         self._base = _load(path)
+        for offset in described.values():
+            _function(self._base + offset, 0)()
         self._answers: dict[str, Answer] = {}
         self.fatal_values = True
         self.fatal_values = self._asked("--xla_gpu_autotune_level=abc").options is None
