@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.oracle import Oracle
 from tools import check_plans
 
 RELEASES = ("0.4.30", "0.5.3", "0.7.2", "0.10.2", "0.11.2", "0.12.0.1")
+"""The installed one answers for itself."""
 
 
 def test_the_installed_jaxlib_takes_every_planned_text() -> None:
@@ -29,7 +31,7 @@ def test_this_check_can_fail() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", [release for release in RELEASES if release != version("jaxlib")])
 def test_the_wheel_of_a_release_takes_every_planned_text(release: str) -> None:
     command = [sys.executable, "-m", "tools.check_plans", release]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)

@@ -65,9 +65,11 @@ class Binary:
         described = symbols(data, [name for name in _DESCRIPTORS if data.find(name.encode() + b"\0") >= 0])
         del data
         self._base = _load(path)
+        self._parser, self._serializer = _function(self._address(_PARSE), 1), _function(self._address(_SERIALIZE), 2)
         for offset in described.values():
             _function(self._base + offset, 0)()
         self._answers: dict[str, Answer] = {}
+        self._known: dict[bytes, Options] = {}
         self.fatal_values = True
         self.fatal_values = self._asked("--xla_gpu_autotune_level=abc").options is None
 
@@ -76,7 +78,7 @@ class Binary:
         told = _in_fork(self._read_table)
         if not told.results:
             raise UnreadableError(f"the table of flags could not be read: {told.message}")
-        return cast("list[dict[str, str]]", told.results[0])
+        return cast("list[dict[str, str]]", json.loads(told.results[0]))
 
     def ask(self, flags: str) -> Answer:
         """Parse ``flags`` in a fork, once. Releases that only log a bad value are asked with an unknown flag beside it."""
@@ -89,7 +91,12 @@ class Binary:
         if not told.results:
             return Answer(None, told.message, told.signal in (signal.SIGSEGV, signal.SIGBUS))
         tried = not self.fatal_values and _in_fork(lambda: self._parse(f"{flags} --{_CANARY}")).results
-        return Answer(None if tried else told.results[0], told.message)
+        return Answer(None if tried else self._decoded(told.results[0]), told.message)
+
+    def _decoded(self, data: bytes) -> Options:
+        if data not in self._known:
+            self._known[data] = wire.decode(self.schema, ".xla.DebugOptions", data)
+        return self._known[data]
 
     def fields(self) -> dict[str, wire.Field]:
         """The fields of DebugOptions by name."""
@@ -98,24 +105,23 @@ class Binary:
     def _address(self, symbol: str) -> int:
         return self._base + self._offsets[symbol]
 
-    def _parse(self, flags: str) -> Options:
+    def _parse(self, flags: str) -> bytes:
         os.environ["XLA_FLAGS"] = flags
         os.environ.pop("TF_CPP_MIN_LOG_LEVEL", None)
-        ctypes.CDLL(None).setenv(b"XLA_FLAGS", flags.encode(), 1)
         options = ctypes.create_string_buffer(_ROOM)
-        _function(self._address(_PARSE), 1)(options)
+        self._parser(options)
         text = ctypes.create_string_buffer(64)
-        _function(self._address(_SERIALIZE), 2)(text, options)
+        self._serializer(text, options)
         start, size = struct.unpack_from("<QQ", text.raw)
-        return wire.decode(self.schema, ".xla.DebugOptions", ctypes.string_at(start, size))
+        return ctypes.string_at(start, size)
 
-    def _read_table(self) -> list[dict[str, str]]:
+    def _read_table(self) -> bytes:
         self._parse("")
         vector = struct.unpack("<Q", ctypes.string_at(self._address(_TABLE), 8))[0]
         start, end = struct.unpack("<QQ", ctypes.string_at(vector, 16))
         if not 50 < (end - start) / _FLAG_SIZE < 2000 or (end - start) % _FLAG_SIZE:
             raise UnreadableError("the table of flags has an odd size")
-        return [_flag(at) for at in range(start, end, _FLAG_SIZE)]
+        return json.dumps([_flag(at) for at in range(start, end, _FLAG_SIZE)]).encode()
 
 
 def _flag(at: int) -> dict[str, str]:
@@ -201,12 +207,13 @@ def _load(path: Path) -> int:
 class _Told:
     """What a child told: [its result] or [], stderr, and the signal that ended it (0: none)."""
 
-    results: list[Any]
+    results: list[bytes]
     message: str
     signal: int
 
 
-def _in_fork(work: Callable[[], Any]) -> _Told:
+def _in_fork(work: Callable[[], bytes]) -> _Told:
+    """The less a child does in Python, the fewer pages it copies: what it tells is decoded by its parent."""
     out, err = os.memfd_create("out"), os.memfd_create("err")
     try:
         child = os.fork()
@@ -214,7 +221,7 @@ def _in_fork(work: Callable[[], Any]) -> _Told:
             _child(work, out, err)
         status = os.waitpid(child, 0)[1]
         told = _written(out)
-        return _Told([json.loads(told)] if told else [], _written(err).decode("utf-8", "replace"), os.WTERMSIG(status))
+        return _Told([told] if told else [], _written(err).decode("utf-8", "replace"), os.WTERMSIG(status))
     finally:
         os.close(out)
         os.close(err)
@@ -224,13 +231,13 @@ def _written(file: int) -> bytes:
     return os.pread(file, os.fstat(file).st_size, 0)
 
 
-def _child(work: Callable[[], Any], out: int, err: int) -> None:
+def _child(work: Callable[[], bytes], out: int, err: int) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.alarm(_PATIENCE)
         os.dup2(err, 1)
         os.dup2(err, 2)
-        os.write(out, json.dumps(work()).encode())
+        os.write(out, work())
     except Exception as error:  # noqa: BLE001  the parent reads of it in stderr
         os.write(2, repr(error).encode())
     finally:

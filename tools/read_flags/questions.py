@@ -41,6 +41,7 @@ class Questions:
     def __init__(self, binary: Binary) -> None:
         self.binary = binary
         self.fields = binary.fields()
+        self._zeros = {name: self._zero(spec) for name, spec in self.fields.items()}
         base = self.ask("")
         assert base is not None
         self.base: Options = base
@@ -68,10 +69,9 @@ class Questions:
         return facts
 
     def _filled(self, options: Options) -> Options:
-        return {name: options.get(name, self._zero(name)) for name in self.fields}
+        return {name: options.get(name, zero) for name, zero in self._zeros.items()}
 
-    def _zero(self, name: str) -> Any:
-        spec = self.fields[name]
+    def _zero(self, spec: wire.Field) -> Any:
         if spec.of in self.binary.schema.maps:
             return {}
         if spec.repeated:
