@@ -38,7 +38,7 @@ PARAMETERS = (
     Option("numbers", "--numbers", "text", "The numbers that --nan looks at (default: each loss).", "REGEX"),
     Option("timeout", "--timeout", "text", "A run that takes longer hangs.", "5m"),
     JSON,
-    Argument("program", "-- COMMAND...", many=True, required=True),
+    Argument("program", "-- COMMAND...", many=True),
 )
 EXAMPLES = (
     ("jaxgpu-tune bisect -- python train.py", "which of the flags in XLA_FLAGS make it fail"),

@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
+
+def is_variant(word: str) -> bool:
+    """Whether a word names variants, and no command."""
+    from ..knowledge.presets import preset_names
+    from .completion import VARIANTS
+
+    known = (*VARIANTS, *preset_names())
+    return all(part.strip() in known or part.endswith(".toml") for part in word.split("+"))
+
+
 MEASURING = (
     SECONDS,
     WHOLE,
@@ -47,7 +57,7 @@ PARAMETERS = (
     Option("keep", "--keep", "text", "Keep what the runs wrote there.", "FOLDER"),
     *PLAN[1:],
     Option("as_json", "--json", "switch", "Print the result as JSON."),
-    Argument("names", "[VARIANT]...", many=True, completes="variant"),
+    Argument("names", "[VARIANT]...", many=True, completes="variant", takes=is_variant),
     Argument("program", "-- COMMAND...", many=True),
 )
 EXAMPLES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -12,11 +13,8 @@ from click.shell_completion import CompletionItem
 from .call_options import PLAN, plan_arguments
 from .output import OLDER, finish, library_version
 from .parameters import Argument, Option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..knowledge.real_names import RealName
-
+from .programs import PROGRAM, Dashed
+from .real_options import Told
 
 __all__ = ["COMMANDS", "group", "magic"]
 
@@ -43,17 +41,12 @@ COMPLETION = """\b
 Completion of commands and options, for bash (zsh and fish alike):
   eval "$(_JAXGPU_TUNE_COMPLETE=bash_source jaxgpu-tune)"
   _JAXGPU_TUNE_COMPLETE=fish_source jaxgpu-tune | source"""
-PROGRAM = "program"
-"""The argument of a command that runs another one: it comes last, behind two dashes."""
 PATHS = {
     "FILE": click.Path(dir_okay=False, readable=False),
     "FOLDER": click.Path(file_okay=False, readable=False),
     **dict.fromkeys(("FILE|FOLDER", "SOURCE"), click.Path(readable=False)),
 }
 """What a placeholder that names a path takes. Shells complete it; whether it can be read is told by who reads it."""
-SPELLED = {"flags": "--flag", "jax_config": "--config", "env": "--env", "platform": "--platform"}
-"""The option that takes what an argument of ``configure()`` takes."""
-HELP = frozenset(("-h", "--help"))
 LATE = Option(
     "late", "--late", "text", "If the backend has started: raise (default), or apply what can be.", "raise|warn"
 )
@@ -106,49 +99,6 @@ def _meant(word: str, names: Iterable[str]) -> str:
     return f"It is {real.what}: jaxgpu-tune explain {word}" if real else did_you_mean(word, names)
 
 
-class Told(click.Command):
-    """A setting that is written as if it were an option is told with the option that takes it."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raises NoSuchOption, which says what the name is, or else the nearest option."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as wrong:
-            from ..knowledge.real_names import real_name
-
-            if real := real_name(wrong.option_name):
-                option, value = _spelled(real)
-                taken = any(option in one.opts for one in self.params)
-                how = f"Write {option} {value}." if taken else real.instead
-                message = f"{wrong.message} It is {real.what}. {how}"
-                raise click.NoSuchOption(wrong.option_name, message, ctx=ctx) from None
-            raise
-
-
-def _spelled(real: RealName) -> tuple[str, str]:
-    """The option that takes what a name is, and its value; an argument's own option is called as it is."""
-    if real.argument == real.name:
-        return SPELLED.get(real.name, f"--{real.name.replace('_', '-')}"), "VALUE"
-    return SPELLED.get(real.argument, ""), real.name if real.argument == "platform" else f"{real.name}=VALUE"
-
-
-class Dashed(Told):
-    """``[WORDS]… -- COMMAND…``: the words before the dashes are this command's own, those behind them the program to run."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raises UsageError where there are no dashes, or nothing behind them."""
-        at = args.index("--") if "--" in args else len(args)
-        if not (args[at + 1 :] or ctx.resilient_parsing or HELP.intersection(args)):
-            raise click.UsageError("Write the command to run after two dashes: -- COMMAND...", ctx)
-        rest = super().parse_args(ctx, args[:at])
-        ctx.params[PROGRAM] = tuple(args[at + 1 :])
-        return rest
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """With the dashes and what follows."""
-        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
-
-
 class Words(click.Command):
     """``[TEXT]…``: words of any form, those that begin with dashes included, which the shell completes, too."""
 
@@ -182,9 +132,10 @@ def _command(name: str, package: str) -> click.Command:
         context.exit(finish(module.command, given))
 
     arguments = [p for p in module.PARAMETERS if isinstance(p, Argument)]
-    dashed = bool(arguments) and arguments[-1].name == PROGRAM and not arguments[0].required
+    dashed = bool(arguments) and arguments[-1].name == PROGRAM
     takes_anything = not dashed and any(p.many and not p.required for p in arguments)
-    return (Dashed if dashed else Words if takes_anything else Told)(
+    kind: Any = partial(Dashed, own=arguments[:-1]) if dashed else Words if takes_anything else Told
+    found: click.Command = kind(
         name,
         callback=call,
         params=[_parameter(one) for one in module.PARAMETERS if not (dashed and one.name == PROGRAM)],
@@ -193,6 +144,7 @@ def _command(name: str, package: str) -> click.Command:
         epilog=_examples(module.EXAMPLES),
         context_settings={"ignore_unknown_options": takes_anything},
     )
+    return found
 
 
 def _parameter(given: Option | Argument) -> click.Parameter:

@@ -6,6 +6,7 @@ from ..values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Literal
 
     Kind = Literal["text", "number", "switch", "on_off", "many"]
@@ -38,7 +39,10 @@ class Option(Value):
 
 
 class Argument(Value):
-    """A word without dashes; ``many``: all of them, those that begin with dashes and are no option included."""
+    """A word without dashes; ``many``: all of them, those that begin with dashes and are no option included.
+
+    ``takes``: whether a word is meant so, where a program may follow without dashes; None: the first word is.
+    """
 
     name: str
     metavar: str
@@ -46,6 +50,7 @@ class Argument(Value):
     required: bool = False
     default: Any = None
     completes: str = ""
+    takes: Callable[[str], bool] | None = None
 
     @property
     def absent(self) -> Any:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 
-from ..errors import UnknownPreset
+from ..errors import BadSetting, UnknownPreset
 from ..host.marker import pinned
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
@@ -29,7 +29,7 @@ PARAMETERS = (
     Option("pin", "--pin", "switch", "Let no configure() in COMMAND change anything; it reports."),
     Option("verbose", "-v", "switch", "Print the plan on stderr before the start."),
     Option("as_json", "--json", "switch", "Print the plan as JSON on stderr before the start."),
-    Argument("program", "-- COMMAND...", many=True, required=True),
+    Argument("program", "-- COMMAND...", many=True),
 )
 EXAMPLES = (
     ("jaxgpu-tune run fsdp -- python train.py --steps 100", "any program, unchanged"),
@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 
 
-def command(preset: str, program: tuple[str, ...], pin: bool, verbose: bool, as_json: bool, **given: Any) -> int:
+def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bool, as_json: bool, **given: Any) -> int:
     """Run COMMAND with what PRESET sets in its environment.
 
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
@@ -45,15 +45,14 @@ def command(preset: str, program: tuple[str, ...], pin: bool, verbose: bool, as_
     """
     if not program[0]:
         raise bad_argument("The name of the command is empty.")
+    if preset is None:
+        raise _unnamed("No preset is given.", program)
     try:
         report, final = planned(preset, plan_arguments(given), "jaxgpu-tune run", here=True)
     except UnknownPreset:
         if not shutil.which(preset):
             raise
-        line = shlex.join((preset, *program))
-        raise bad_argument(
-            f"{preset!r} is a command, no preset.", f"Name a preset first: jaxgpu-tune run auto -- {line}"
-        ) from None
+        raise _unnamed(f"{preset!r} is a command, no preset.", (preset, *program)) from None
     if as_json:
         print_json(report.to_dict(), sys.stderr)
     elif verbose:
@@ -61,6 +60,10 @@ def command(preset: str, program: tuple[str, ...], pin: bool, verbose: bool, as_
     else:
         tell(report.findings)
     return _become(program, pinned(final) if pin else final)
+
+
+def _unnamed(problem: str, program: tuple[str, ...]) -> BadSetting:
+    return bad_argument(problem, f"Name a preset first: jaxgpu-tune run auto -- {shlex.join(program)}")
 
 
 def _become(program: tuple[str, ...], environ: dict[str, str]) -> int:

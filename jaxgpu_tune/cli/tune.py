@@ -54,7 +54,7 @@ PARAMETERS = (
     Option("alone", "--one-at-a-time", "switch", "Start no run before the one before it has ended."),
     Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES"),
     JSON,
-    Argument("program", "-- COMMAND...", many=True, required=True),
+    Argument("program", "-- COMMAND...", many=True),
 )
 EXAMPLES = (
     ("jaxgpu-tune tune --budget 20m -- python train.py --steps 100000", "the settings that pay, in tuned.toml"),

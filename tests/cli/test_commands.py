@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("machine")
         (("flags", "--grep", "("), "regular expression"),
         (("run", "fsdp"), "COMMAND"),
         (("tune",), "COMMAND"),
-        (("run", "--", "python"), "COMMAND"),
+        (("run", "--", "python"), "Name a preset first: jaxgpu-tune run auto -- python"),
         (("run", "fsdp", "--", ""), "name of the command is empty"),
         (("env", "--processes-per-gpu", "0"), "processes_per_gpu=0"),
         (("env", "--devices", "0"), "devices=0"),

@@ -84,7 +84,7 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
     "detect-json": (["detect", "--json"], {"JAXGPU_TUNE_MACHINE": str(MACHINES / "no_gpu.json")}),
     "pgle-absent": (["pgle", "inspect", "absent.pb"], {}),
     "pgle-not-recorded": (["pgle", "use", "--store", "store", "--", "true"], {"JAXGPU_TUNE_MACHINE": HERE}),
-    "profile-no-dashes": (["profile", "true"], {}),
+    "profile-no-dashes": (["profile", "true", "--steps", "9"], {}),
     "profile-nothing": (["profile", "--", "no-such-command"], {}),
     "profile-wrong": (["profile", "--steps", "1", "--", "true"], {}),
     "compare-no-dashes": (["compare", "none", "fsdp"], {}),

@@ -10,8 +10,8 @@ from ...model import Finding
 from ..call_options import plan_arguments
 from ..measuring import BUDGET, SECONDS, TIMEOUT, duration, limit
 from ..output import FOUND, print_json, show
-from ..parameters import JSON, Argument, Option
-from .shared import PLANNED, PROGRAM, refuse
+from ..parameters import JSON, Option
+from .shared import PLANNED, PROFILE, PROGRAM, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
-    Argument("file", "[FILE|FOLDER]"),
+    PROFILE,
     *PLANNED,
     Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6),
     SECONDS,
