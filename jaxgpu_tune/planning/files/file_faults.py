@@ -40,7 +40,10 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     judge = _Judge(check)
     sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
     found = [LineFault(line_of(text, at), finding) for at, finding in judge.all_of(sites, variables)]
-    told = [(fault.line, fault.finding.message) for fault in found]
+    found += _in_vain(text, sites, variables)
+    told: dict[int, list[str]] = {}
+    for fault in found:
+        told.setdefault(fault.line, []).append(fault.finding.message)
     left = (one for one in rewrite(text, kind, migrate).left if not _is_told(one, told))
     found += map(_left, left)
     return tuple(sorted(dict.fromkeys(found), key=lambda fault: fault.line))
@@ -58,8 +61,9 @@ class _Judge:
         for site in sites:
             yield from self._flags(site)
         told: dict[Finding, int] = {}
+        around = _Around(sites, variables)
         for one in variables:
-            found = tuple(self._variable(one, _beside(one, sites, variables)))
+            found = tuple(self._variable(one, around.beside(one)))
             yield from ((one.at, finding) for finding in found if finding.code in OF_VALUES)
             told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
         yield from ((at, finding) for finding, at in told.items())
@@ -94,16 +98,36 @@ class _Judge:
         return self._known[key]
 
 
-def _beside(one: SetHere, sites: list[Site], variables: tuple[SetHere, ...]) -> dict[str, str]:
-    """What else is set in its part of the file, by the last value of each; what is not known counts as not set."""
-    flags = " ".join(token.text for site in sites for token in _known_flags(site))
-    others = {v.name: v.value for v in variables if v.part == one.part and v.name != one.name and v.value is not None}
-    return {**others, FLAGS: flags} if flags else others
+class _Around:
+    """What each part of the file sets, by the last value of each variable; what is not known, and what is lost, counts as not set."""
+
+    def __init__(self, sites: list[Site], variables: tuple[SetHere, ...]) -> None:
+        flags = " ".join(dict.fromkeys(token.text for site in sites if not site.lost for token in _known_flags(site)))
+        self._flags = {FLAGS: flags} if flags else {}
+        self._of_part: dict[int, dict[str, str]] = {}
+        for one in variables:
+            if one.value is not None and not one.lost:
+                self._of_part.setdefault(one.part, {})[one.name] = one.value
+
+    def beside(self, one: SetHere) -> dict[str, str]:
+        """What else is set in its part; what is lost is in a shell of its own."""
+        if one.lost:
+            return {}
+        others = self._of_part.get(one.part, {}).items()
+        return {**{name: value for name, value in others if name != one.name}, **self._flags}
 
 
 def _known_flags(site: Site) -> Iterable[Token]:
     whole, _ = joined_text(site.pieces)
     return (token for token in tokens_of(whole) if token.text.startswith("-") and HOLE not in token.text)
+
+
+def _in_vain(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[LineFault]:
+    """What is set for a shell that ends before any program could see it."""
+    for at, name, instead in (*((s.at, FLAGS, s.lost) for s in sites), *((v.at, v.name, v.lost) for v in variables)):
+        if instead:
+            message = f"{name} is set in a shell that ends right after it: no program sees it."
+            yield LineFault(line_of(text, at), Finding("set-in-vain", "error", message, instead))
 
 
 def _unreadable(one: SetHere) -> Finding:
@@ -115,5 +139,5 @@ def _left(change: Change) -> LineFault:
     return LineFault(change.line, Finding("flag-in-file", severity, f"{change.before}: {change.why}."))
 
 
-def _is_told(change: Change, told: Iterable[tuple[int, str]]) -> bool:
-    return any(change.line == line and change.before.partition("=")[0] in said for line, said in told)
+def _is_told(change: Change, told: Mapping[int, list[str]]) -> bool:
+    return any(change.before.partition("=")[0] in said for said in told.get(change.line, ()))

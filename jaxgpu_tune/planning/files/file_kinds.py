@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ..xla_flags.grammar import FLAGS
 from .mapped import Site
 
-__all__ = ["KINDS", "file_kind", "sites_of"]
+__all__ = ["KINDS", "file_kind", "parts_that_run", "sites_of"]
 
 KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "makefile", "shell", "json", "toml", "lua", "text")
 SHELLS = ("shell", "dockerfile", "dotenv")
@@ -60,6 +60,13 @@ def sites_of(text: str, kind: str, name: str = FLAGS) -> Iterator[Site]:
     yield from found
     if name == FLAGS and kind in NAMING:
         yield from _through_names(text, find if kind == "makefile" else shell.flag_sites, found)
+
+
+def parts_that_run(text: str, kind: str) -> tuple[tuple[int, int], ...]:
+    """From where to where a file of that kind holds what runs: of a notebook its cells of code, of any other all of it."""
+    from .notebook_cells import code_spans
+
+    return code_spans(text) if kind == "notebook" else ((0, len(text)),)
 
 
 def _through_names(text: str, find: Callable[[str, str], Iterator[Site]], sites: Iterable[Site]) -> Iterator[Site]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..xla_flags.grammar import FLAGS
+from .commands import lost_in
 from .mapped import Mapped, Site, as_it_stands
 from .shell import QUOTES, shell_sites
 
@@ -16,6 +17,7 @@ _ASSIGNED = r"(?m)^(?!\t)(?:[^\n#=:]+:(?![:=]))?[ ]*(?:(?:export|override|privat
 _NAME = re.compile(r"\$\((\w+)\)|\$\{(\w+)\}")
 _REPLACED = re.compile(r"\$\$|\$(?:\((?:[^()]|\([^)]*\))*\)|\{[^}]*\}|\w)")
 ADDED = (Mapped.hole(), as_it_stands(" ")._replace(spans=((-1, -1),)))
+_RECIPE = re.compile(r"(?m)^\t[@+-]*(?P<body>(?:[^\\\n]|\\[\s\S])*)")
 _END = re.compile(r"(?<!\\)\n|\Z|(?<!\\)#")
 
 
@@ -30,7 +32,9 @@ def makefile_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
         value = (Mapped.hole(),) if found["how"] == "!" else tuple(_pieces(text, start, end))
         names = tuple(one[1] or one[2] for one in _NAME.finditer(text, start, end))
         yield Site(found.start("name"), (*ADDED, *value) if found["how"] == "+" else value, names=names)
-    yield from (site for site in shell_sites(text, name) if site.at not in made)
+    others = (site for site in shell_sites(text, name) if site.at not in made)
+    instead = f"Each line of a recipe is a shell of its own: write export {name} = … outside of recipes."
+    yield from others if ".ONESHELL:" in text else lost_in(text, others, _RECIPE, instead)
 
 
 def _line_end(text: str, at: int) -> int:

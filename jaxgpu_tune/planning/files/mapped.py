@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from ...values import Value
 
@@ -19,6 +21,7 @@ __all__ = [
     "as_json",
     "joined_text",
     "line_of",
+    "line_start",
 ]
 
 HOLE = "\ue000"
@@ -79,13 +82,20 @@ class Mapped(Value):
 class Site(Value):
     """One place where flags are set: the pieces that make up its value, in order, and the line where it begins.
 
-    ``unsure``: why nothing there can be rewritten; ``names``: variables that are put into it.
+    ``unsure``: why nothing there can be rewritten; ``names``: variables that are put into it; ``lost``: what to write
+    instead, where what is set ends with its line before any program could see it.
     """
 
     at: int
     pieces: tuple[Mapped, ...] = ()
     unsure: str = ""
     names: tuple[str, ...] = ()
+    lost: str = ""
+
+    def within(self, outer: Mapped) -> Site:
+        """The same, where the file's characters are those of ``outer.text``."""
+        at = outer.spans[min(self.at, len(outer.spans) - 1)][0]
+        return self._replace(at=at, pieces=tuple(piece.within(outer) for piece in self.pieces))
 
 
 class Edit(Value):
@@ -123,4 +133,15 @@ def joined_text(pieces: Iterable[Mapped]) -> tuple[str, list[tuple[Mapped, int]]
 
 def line_of(text: str, at: int) -> int:
     """The number of the line, from 1."""
-    return text.count("\n", 0, at) + 1
+    return bisect_left(_line_ends(text), at) + 1
+
+
+def line_start(text: str, at: int) -> int:
+    """Where the line begins that the place is in."""
+    ends, number = _line_ends(text), line_of(text, at)
+    return ends[number - 2] + 1 if number > 1 else 0
+
+
+@lru_cache(maxsize=1)
+def _line_ends(text: str) -> tuple[int, ...]:
+    return tuple(found.start() for found in re.finditer("\n", text))

@@ -5,55 +5,92 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import lru_cache
 
+from ...values import Value
 from ..xla_flags.grammar import FLAGS
+from .commands import is_lost
 from .mapped import Mapped, Placed, Site, as_it_stands, as_json
 from .python import python_sites
 from .shell import shell_sites
 
-__all__ = ["notebook_sites"]
+__all__ = ["code_spans", "notebook_sites"]
 
-_SOURCE = re.compile(r'"source"\s*:\s*')
+PROSE = ("markdown", "raw", "heading")
+"""Cells that do not run."""
+_BETWEEN = re.compile(r"[ \t\n\r,:]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPE = re.compile(r"(?:\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 _MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<mark>%+|!)(?P<line>.*)$")
 _ENV = r"%(?:set_)?env[ \t]+{}[ =][ \t]*"
 _SHELL_CELL = re.compile(r"%%(?:bash|sh|script)\b")
+_DECODER = json.JSONDecoder()
+
+
+class Cell(Value):
+    """The source of one cell of code: what it says, and from where to where it stands in the file."""
+
+    said: Mapped
+    start: int
+    end: int
 
 
 def notebook_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """Every place in every cell of code. Raises ValueError for what is no notebook."""
-    prose = _prose(json.loads(text))
-    for cell in (cell for cell in _cells(text) if cell.text not in prose):
-        yield from (_placed(site, cell) for site in _cell_sites(cell.text, name))
+    for cell in _code(text):
+        yield from (site.within(cell.said) for site in _cell_sites(cell.said.text, name))
 
 
-def _prose(notebook: Any) -> frozenset[str]:
-    """The texts of cells that do not run."""
-    cells = notebook.get("cells", ()) if isinstance(notebook, dict) else ()
-    told = (cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") in ("markdown", "raw"))
-    return frozenset("".join(cell.get("source", ())) for cell in told)
+def code_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """From where to where the sources of cells of code stand. Raises ValueError for what is no notebook."""
+    return tuple((cell.start, cell.end) for cell in _code(text))
 
 
-def _cells(text: str) -> Iterator[Mapped]:
-    """The source of each cell: one string, or a list of lines."""
-    for found in _SOURCE.finditer(text):
-        strings = [_STRING.match(text, found.end())]
-        if text[found.end()] == "[":
-            end = _list_end(text, found.end() + 1)
-            strings = list(_STRING.finditer(text, found.end(), end))
-        characters = [
-            c for string in strings if string for c in _characters(text, string.start() + 1, string.end() - 1)
-        ]
-        yield Mapped.of(characters, as_json)
+@lru_cache(maxsize=1)
+def _code(text: str) -> tuple[Cell, ...]:
+    json.loads(text)
+    tops = {name: start for name, start, _ in _members(text, 0)}
+    return tuple(cell for at in _items(text, tops.get("cells", len(text))) for cell in _code_of(text, at))
 
 
-def _list_end(text: str, at: int) -> int:
-    while at < len(text) and text[at] != "]":
-        string = _STRING.match(text, at)
-        at = string.end() if string else at + 1
-    return at
+def _code_of(text: str, at: int) -> Iterator[Cell]:
+    """The source of a cell, if the cell runs: one string, or a list of lines."""
+    members = {name: (start, end) for name, start, end in _members(text, at)}
+    kind = text[slice(*members.get("cell_type", (0, 0)))].strip('"')
+    if kind not in PROSE and "source" in members:
+        start, end = members["source"]
+        strings = _STRING.finditer(text, start, end)
+        characters = [one for string in strings for one in _characters(text, string.start() + 1, string.end() - 1)]
+        yield Cell(Mapped.of(characters, as_json), start, end)
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """(name, start, end) of each value of the object that begins there; of another value nothing."""
+    at = _next(text, at)
+    if text[at : at + 1] != "{":
+        return
+    at = _next(text, at + 1)
+    while text[at] != "}":
+        name, after = _DECODER.raw_decode(text, at)
+        start = _next(text, after)
+        _, end = _DECODER.raw_decode(text, start)
+        yield name, start, end
+        at = _next(text, end)
+
+
+def _items(text: str, at: int) -> Iterator[int]:
+    """Where each value of the list begins that begins there; of another value nothing."""
+    if text[at : at + 1] != "[":
+        return
+    at = _next(text, at + 1)
+    while text[at] != "]":
+        yield at
+        at = _next(text, _DECODER.raw_decode(text, at)[1])
+
+
+def _next(text: str, at: int) -> int:
+    found = _BETWEEN.match(text, at)
+    return found.end() if found else at
 
 
 def _characters(text: str, start: int, end: int) -> Iterator[Placed]:
@@ -63,22 +100,29 @@ def _characters(text: str, start: int, end: int) -> Iterator[Placed]:
 
 
 def _cell_sites(source: str, name: str) -> Iterator[Site]:
+    if name not in source:
+        return
     if _SHELL_CELL.match(source.lstrip()):
-        yield from shell_sites(source, name)
+        yield from (_in_shell(site, source, name) for site in shell_sites(source, name))
         return
     for line in _MAGIC.finditer(source):
         if found := re.compile(_ENV.format(name)).match(source, line.start("mark")):
             yield Site(found.start(), (as_it_stands(source[found.end() : line.end()], found.end()),))
         elif line["mark"] == "!":
-            inner = shell_sites(line["line"], name)
+            inner = (_in_shell(site, line["line"], name) for site in shell_sites(line["line"], name))
             yield from (_shifted(site, line.start("line")) for site in inner)
     try:
         yield from python_sites(
             _MAGIC.sub(lambda line: f"{line['indent']}pass".ljust(len(line[0]))[: len(line[0])], source), name
         )
     except (SyntaxError, ValueError):
-        if name in source:
-            yield Site(source.index(name), unsure="the cell cannot be read as Python")
+        yield Site(source.index(name), unsure="the cell cannot be read as Python")
+
+
+def _in_shell(site: Site, shell: str, name: str) -> Site:
+    """The kernel does not see what a shell beside it sets."""
+    instead = f"Write %env {name}=…, which sets it for the notebook, in a cell before JAX is used."
+    return site._replace(lost=instead) if is_lost(shell, site.at) else site
 
 
 def _shifted(site: Site, by: int) -> Site:
@@ -87,8 +131,3 @@ def _shifted(site: Site, by: int) -> Site:
         for piece in site.pieces
     )
     return site._replace(at=site.at + by, pieces=moved)
-
-
-def _placed(site: Site, cell: Mapped) -> Site:
-    at = cell.spans[min(site.at, len(cell.spans) - 1)][0]
-    return site._replace(at=at, pieces=tuple(piece.within(cell) for piece in site.pieces))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 
 from ...knowledge import flags as known
 from ...model import Migration
@@ -12,8 +14,8 @@ from ...values import Value
 from ...wording import nearest, setting_text, written
 from ..findings.conditional import would_be
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
-from .file_kinds import sites_of
-from .mapped import HOLE, Edit, Mapped, Site, joined_text, line_of
+from .file_kinds import parts_that_run, sites_of
+from .mapped import HOLE, Edit, Mapped, Site, joined_text, line_of, line_start
 
 __all__ = ["Change", "Rewritten", "rewrite", "tokens_of"]
 
@@ -26,6 +28,7 @@ _EMPTIED = {"": 1, "\\": 1, '""': 2, "''": 2, '"",': 2, "'',": 2, 'f""': 2, 'f""
 WORD = re.compile(r"\w+=\S*")
 """What is told as no flag: a setting without dashes; other words may be a command around the flags."""
 _LOOKS_LIKE_FLAGS = re.compile(r"--xla_\w+(?:=(?!--)[^\s\"'\\,)\]}]*)?")
+_COMMENT = re.compile(r"[ \t\"]*(#|//)")
 _ARGUMENT = re.compile(r"(?P<name>(?<![\w-])(?:--?)?(?:\w+[_-])?xla[_-]flags)(?:=|[\"']?,?[ \t]+)(?P<mark>[\"']?)(?=-)")
 """What programs call an argument that holds flags of XLA: they put it in XLA_FLAGS, or compile with it (MaxText)."""
 MISSPELT = 0.88
@@ -71,7 +74,7 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
         work.pass_over(site)
     if kind == "python":
         work.compile_options()
-    work.elsewhere()
+    work.elsewhere(parts_that_run(text, kind))
     changes, left = (tuple(sorted(found, key=lambda change: change.line)) for found in (work.changes, work.left))
     return Rewritten(work.edited(), changes, left)
 
@@ -140,17 +143,16 @@ class _Work:
             said = f"in compiler_options; {why}" + (f" (as a flag: {new})" if new else "")
             self.left.append(Change(line, name, None, said, fatal=True))
 
-    def elsewhere(self) -> None:
+    def elsewhere(self, parts: Iterable[tuple[int, int]]) -> None:
         """Flags that would change but stand where nothing is known to read them: named, not touched."""
-        arguments = list(_arguments(self._text))
-        for found in _LOOKS_LIKE_FLAGS.finditer(self._text):
-            start_of_line = self._text.rfind("\n", 0, found.start()) + 1
-            comment = re.match(r"[ \t\"]*(#|//)", self._text[start_of_line : found.start()])
-            inside = any(start <= found.start() < end for start, end in self._seen)
-            if not comment and not inside and self._new(found[0])[0] != found[0]:
-                within = next((name for name, start, end in arguments if start <= found.start() < end), "")
+        arguments, seen = _Spans(_arguments(self._text)), _Spans(("", *span) for span in self._seen)
+        for found in (one for start, end in parts for one in _LOOKS_LIKE_FLAGS.finditer(self._text, start, end)):
+            at, new = found.start(), self._new(found[0])[0]
+            comment = _COMMENT.match(self._text, line_start(self._text, at), at)
+            if new != found[0] and not comment and not seen.around(at):
+                within = next(iter(arguments.around(at)), "")
                 if within or _is_a_flag(found[0]):
-                    self._leave(found.start(), found[0], _why_left(within, self._new(found[0])[0]))
+                    self._leave(at, found[0], _why_left(within, new))
 
     def edited(self) -> str:
         """The file with the edits made; neighbours may both want the blank between them."""
@@ -248,9 +250,23 @@ class _Work:
         return self._known[flag]
 
 
+class _Spans:
+    """Named parts of a text, to be asked which of them is around a place: of those that overlap, the last that begins before it."""
+
+    def __init__(self, spans: Iterable[tuple[str, int, int]]) -> None:
+        self._spans = sorted(spans, key=lambda span: span[1:])
+        self._starts = [start for _, start, _ in self._spans]
+        self._ends = list(accumulate((end for _, _, end in self._spans), max))
+
+    def around(self, at: int) -> list[str]:
+        """The name of it, or none."""
+        last = bisect_right(self._starts, at) - 1
+        return [self._spans[last][0]] if last >= 0 and at < self._ends[last] else []
+
+
 def _arguments(text: str) -> Iterator[tuple[str, int, int]]:
     """(name, start, end) of each value that a program gets as flags of XLA by an argument of its own."""
-    for found in _ARGUMENT.finditer(text):
+    for found in _ARGUMENT.finditer(text) if re.search("xla[_-]flags", text) else ():
         before = text[found.start() - 1 : found.start()]
         mark = found["mark"] or (before if before in ("'", '"') else "")
         end = re.compile(re.escape(mark) if mark else r"\s|\Z").search(text, found.end())

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from ..xla_flags.grammar import FLAGS
+from .commands import IN_THE_COMMAND, is_command, is_lost, keeps, lost_in
 from .mapped import HOLE, Encoder, Mapped, Placed, Site, as_it_stands
 
 __all__ = ["QUOTES", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
@@ -17,6 +18,7 @@ ENDS = " \t\n;&|()<>"
 _ASSIGNED = r"(?:^|(?<=[\s;&|(\"'=,]))(?P<name>{})\+?="
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _LEGACY = r"(?im)^[ \t]*ENV[ \t]+(?P<name>{})[ \t]+(?=\S)"
+_RUN_LINE = re.compile(r"(?im)^[ \t]*RUN[ \t]+(?:--\S+[ \t]+)*(?P<body>(?:[^\\\n]|\\[\s\S])*)")
 _DOTENV = r"(?m)^[ \t]*(?:export[ \t]+)?{}[ \t]*=[ \t]*"
 _SPACED = r"(?m)^[^#\n]*?(?<![\w-])(?:setenv|set(?:[ \t]+--?\w[\w-]*)+|-genv)[ \t]+(?P<name>{})[ \t]+(?=\S)"
 """As csh, fish and Intel's mpirun write it."""
@@ -24,12 +26,16 @@ _BATCH = re.compile(r"#(?:SBATCH|PBS|BSUB|\$)[ \t]")
 """Comments to the shell, options to the scheduler."""
 _NEXT = re.compile(r",(?=[A-Za-z_]\w*=|ALL\b|NIL\b)")
 """Between the members of ``--export=A=1,B=2,ALL``; the value of a variable may hold other commas."""
+_DOUBLE = re.compile(r'[^"\\]*(?:\\.?[^"\\]*)*', re.DOTALL)
+"""To the quotes that end them, or to the end of the file."""
 _VARIABLE = re.compile(r"\$\$?(\w+|\{(\w+)[^}]*\})")
 """Also as a Makefile hands it to the shell, with two dollars."""
 
 
 def shell_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """Every assignment of the variable: alone, exported, before a command, as an argument of env, docker or sbatch."""
+    if name not in text:
+        return
     for found in re.finditer(_SPACED.format(re.escape(name)), text):
         yield _site(text, found.start("name"), found.end(), ENDS)
     yield from flag_sites(text) if name == FLAGS else _assigned(text, name)
@@ -37,12 +43,24 @@ def shell_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 
 def _assigned(text: str, name: str) -> Iterator[Site]:
     """A value without blanks, also of a command in quotes, where it ends with those at the latest."""
-    for at, within in _word_starts(text, re.compile(_ASSIGNED.format(re.escape(name)))):
+    for at, within, quote_at in _word_starts(text, name):
+        if within in QUOTES and is_command(text, quote_at):
+            yield from _in_command(text, quote_at, name)
+            continue
         start = text.index("=", at) + 1
         escaped = 2 if within and text[start : start + 2] in ('\\"', "\\'") else 0
         site = _site(text, at, start + escaped, ENDS + (within if within in QUOTES else "") + "\\" * bool(escaped))
         one = _one_member(site) if text[start : start + 1] not in QUOTES else site
         yield one._replace(pieces=(Mapped.hole(), *one.pieces)) if text[start - 2] == "+" else one
+
+
+def _in_command(text: str, quote_at: int, name: str) -> Iterator[Site]:
+    """What a command in quotes sets: it is a text of the shell's for itself."""
+    inner, names = unquoted(text, quote_at)
+    stays = keeps(text, quote_at)
+    for site in shell_sites(inner.text, name):
+        lost = IN_THE_COMMAND if not stays and is_lost(inner.text, site.at) else ""
+        yield site.within(inner)._replace(names=(*site.names, *names), lost=site.lost or lost)
 
 
 def _one_member(site: Site) -> Site:
@@ -57,13 +75,17 @@ def _one_member(site: Site) -> Site:
 
 def flag_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """The same for a variable that holds flags with blanks between them: what of a command in quotes is one cannot be known."""
-    for at, within in _word_starts(text, re.compile(_ASSIGNED.format(re.escape(name)))):
+    if name not in text:
+        return
+    for at, within, quote_at in _word_starts(text, name):
         start = text.index("=", at) + 1
         whole = _in_one_quote(text, at, start) if within else None
         if whole is not None:
             yield whole
         elif within == DOCUMENT and re.compile(_DOTENV.format(name)).match(text, text.rfind("\n", 0, at) + 1):
             yield _line_site(text, at, start)
+        elif within in QUOTES and is_command(text, quote_at):
+            yield from _in_command(text, quote_at, name)
         elif within:
             yield Site(at, unsure=f"{name} is set within {within if within == DOCUMENT else 'quotes'}")
         elif text[at - 1 : at] == ",":
@@ -72,6 +94,17 @@ def flag_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
             site = _site(text, at, start, ENDS)
             adds = text[start - 2] == "+"
             yield site._replace(pieces=(Mapped.hole(), *site.pieces)) if adds else site
+
+
+def unquoted(text: str, at: int) -> tuple[Mapped, tuple[str, ...]]:
+    """What stands between the quotes that begin at ``at``, as one text, and the variables that are put into it."""
+    if text[at] == "'":
+        return _single(text, at)[0], ()
+    pieces: list[Mapped] = []
+    names: list[str] = []
+    _inner(text, at + 1, '"', pieces, names, _in_double_quotes)
+    whole = "".join(piece.text for piece in pieces)
+    return Mapped(whole, tuple(span for piece in pieces for span in piece.spans), _in_double_quotes), tuple(names)
 
 
 def _in_one_quote(text: str, at: int, start: int) -> Site | None:
@@ -91,7 +124,7 @@ def _in_one_quote(text: str, at: int, start: int) -> Site | None:
 
 def dockerfile_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """As in a shell, and the form ``ENV NAME value to the end of the line``."""
-    yield from shell_sites(text, name)
+    yield from lost_in(text, shell_sites(text, name), _RUN_LINE, f"Write ENV {name}=… in a line of its own.")
     for found in re.finditer(_LEGACY.format(re.escape(name)), text):
         yield _site(text, found.start("name"), found.end(), "\n")
 
@@ -119,34 +152,45 @@ def _site(text: str, at: int, start: int, ends: str) -> Site:
     return Site(at, tuple(pieces), names=tuple(names))
 
 
-def _word_starts(text: str, wanted: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Where the pattern matches outside comments, and within what (empty: nothing) it stands there."""
-    at, end = 0, len(text)
-    while at < end:
+def _word_starts(text: str, name: str) -> Iterator[tuple[int, str, int]]:
+    """Where the name is assigned outside comments, within what (empty: nothing) it stands there, and where that begins.
+
+    Of a command in quotes the first place is told, for all of it.
+    """
+    wanted = re.compile(_ASSIGNED.format(re.escape(name)))
+    next_one = re.compile(rf"[#'\"\\<]|{re.escape(name)}")
+    at = 0
+    while (found := next_one.search(text, at)) is not None:
+        at = found.start()
         if text[at] == "#" and text[at - 1 : at] in ("", *" \t\n;"):
             stop = _line_end(text, at)
             options = wanted.finditer(text, at, stop) if _BATCH.match(text, at) else ()
-            yield from ((found.start(), "") for found in options)
+            yield from ((option.start(), "", at) for option in options)
             at = stop
         elif text[at] in "'\"":
             close = _quote_end(text, at)
-            inner = at + 1 if wanted.match(text, at + 1) and text[at - 1 : at] != "=" else None
-            yield from (
-                (found.start(), text[at]) for found in wanted.finditer(text, at + 1, close) if found.start() != inner
-            )
-            yield from () if inner is None else ((inner, text[at]),)
+            if text.find(name, at, close) >= 0:
+                yield from ((one, text[at], at) for one in _in_quotes(text, at, close, wanted))
             at = close + 1
         elif (document := _HEREDOC.match(text, at)) and text[at - 1 : at] != "<":
             body = _line_end(text, at) + 1
             last = re.compile(rf"(?m)^\t*{document[2]}$").search(text, body)
-            stop = last.end() if last else end
-            yield from ((found.start(), DOCUMENT) for found in wanted.finditer(text, body, stop))
+            stop = last.end() if last else len(text)
+            yield from ((one.start(), DOCUMENT, at) for one in wanted.finditer(text, body, stop))
             at = stop
-        elif found := wanted.match(text, at):
-            yield at, ""
-            at = max(read_word(text, found.end(), ENDS)[2], at + 1)
+        elif word := wanted.match(text, at):
+            yield at, "", at
+            at = max(read_word(text, word.end(), ENDS)[2], at + 1)
         else:
             at += 2 if text[at] == "\\" else 1
+
+
+def _in_quotes(text: str, at: int, close: int, wanted: re.Pattern[str]) -> list[int]:
+    """A name right behind the quotes comes last, as the others stand in its value."""
+    first = at + 1 if wanted.match(text, at + 1) and text[at - 1 : at] != "=" else None
+    inside = [one.start() for one in wanted.finditer(text, at + 1, close) if one.start() != first]
+    places = inside if first is None else [*inside, first]
+    return places[:1] if is_command(text, at) else places
 
 
 def _line_end(text: str, at: int) -> int:
@@ -155,10 +199,11 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _quote_end(text: str, at: int) -> int:
-    mark, at = text[at], at + 1
-    while at < len(text) and text[at] != mark:
-        at += 2 if text[at] == "\\" and mark == '"' else 1
-    return at
+    if text[at] == '"':
+        found = _DOUBLE.match(text, at + 1)
+        return found.end() if found else len(text)
+    end = text.find("'", at + 1)
+    return len(text) if end < 0 else end
 
 
 def read_word(text: str, at: int, ends: str) -> tuple[list[Mapped], list[str], int]:

@@ -21,7 +21,7 @@ AT_RUN_TIME = "its value is known only when the program runs"
 class SetHere(Value):
     """One variable at one place. ``value`` None: it cannot be known, and ``unreadable`` says why where the value matters.
 
-    ``part``: equal for those that are set together.
+    ``part``: equal for those that are set together; ``lost``: as of a Site.
     """
 
     at: int
@@ -29,6 +29,7 @@ class SetHere(Value):
     value: str | None
     unreadable: str = ""
     part: int = 0
+    lost: str = ""
 
 
 def variables_set(text: str, kind: str) -> tuple[SetHere, ...]:
@@ -43,8 +44,8 @@ def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
     whole, _ = joined_text(site.pieces)
     part = _part(text, site.at) if kind in NESTED else 0
     if site.unsure or HOLE in whole:
-        return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part)
-    return SetHere(site.at, name, whole, part=part) if whole.strip() else None
+        return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part, site.lost)
+    return SetHere(site.at, name, whole, part=part, lost=site.lost) if whole.strip() else None
 
 
 def _part(text: str, at: int) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Mapping
+from cProfile import Profile
+from functools import cache, partial
 from itertools import product
 from textwrap import dedent
 
 import pytest
 
 from jaxgpu_tune.flag_texts import checker, migrator
+from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.files.file_faults import file_faults
 
 NEW = "0.11.2"
+Check = Callable[[Mapping[str, str]], tuple[Finding, ...]]
 
 
 def found(text: str, kind: str = "shell") -> list[tuple[int, str, str]]:
@@ -262,3 +266,37 @@ def test_make_adds_the_blank_itself() -> None:
     assert found("BASE = --xla_gpu_graph_level=0\nXLA_FLAGS = $(BASE)\n", "makefile") == [
         (1, "error", "flag-translated")
     ]
+
+
+LONG = {
+    "settings": "export NCCL_DEBUG=INFO XLA_FLAGS=--xla_gpu_autotune_level={}\n",
+    "commands": "bash -c 'export NCCL_DEBUG=INFO; XLA_FLAGS=--xla_gpu_autotune_level={} python t.py'\n",
+    "one quoted command": "export NCCL_DEBUG=INFO; XLA_FLAGS=--xla_gpu_autotune_level={} python t.py\n",
+    "old flags elsewhere": "python t.py --xla_gpu_graph_level={}\n",
+    "quotes": "echo 'a' \"b $X\" XLA_FLAGS {}\n",
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_twice_the_file_takes_twice_the_work(what: str) -> None:
+    """Counted in calls of functions, with what is said of each flag known from before."""
+    reader = partial(file_faults, check=cache_of(checker(NEW)), migrate=cache(migrator(NEW)))
+    calls = []
+    for count in (100, 100, 200):
+        lines = "".join(LONG[what].format(number % 5) for number in range(count))
+        text = f'ssh host "\n{lines}"\n' if what == "one quoted command" else lines
+        profile = Profile()
+        profile.runcall(reader, text, "shell")
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert calls[2] < 2.3 * calls[1]
+
+
+def cache_of(check: Check) -> Check:
+    """The same, asked once for each environment."""
+    known: dict[tuple[tuple[str, str], ...], tuple[Finding, ...]] = {}
+
+    def ask(environ: Mapping[str, str]) -> tuple[Finding, ...]:
+        key = tuple(sorted(environ.items()))
+        return known[key] if key in known else known.setdefault(key, check(environ))
+
+    return ask

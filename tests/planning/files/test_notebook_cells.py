@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.planning.files.notebook_cells import notebook_sites
-from tests.planning.files.flags_in_files import FLAGS, expected, rewritten
+from jaxgpu_tune.planning.files.notebook_cells import code_spans, notebook_sites
+from jaxgpu_tune.planning.files.rewrite import rewrite
+from tests.planning.files.flags_in_files import FLAGS, expected, migrate, rewritten
 
 FLAG = "--xla_a=1"
 
@@ -67,6 +68,33 @@ def test_a_cell_of_prose_sets_nothing(kind: str, count: int, source: object) -> 
     """Only what runs is read."""
     text = json.dumps({"cells": [{"cell_type": kind, "source": source}]})
     assert len(list(notebook_sites(text))) == count
+
+
+def test_the_same_text_in_prose_and_in_code_counts_in_code() -> None:
+    source = f"%env XLA_FLAGS={FLAG}"
+    told = [{"cell_type": kind, "source": source, "metadata": {"source": source}} for kind in ("markdown", "code")]
+    text = json.dumps({"metadata": {"source": [source]}, "cells": told})
+    (site,) = notebook_sites(text)
+    ((start, end),) = code_spans(text)
+    assert start < site.at < end and text[start:end] == json.dumps(source) and text.rindex(source, 0, end) == start + 1
+
+
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+def test_an_old_flag_in_prose_or_in_an_output_is_no_matter(kind: str) -> None:
+    """Neither may run; the same in code is told."""
+    old = "so: --xla_gpu_graph_level=0"
+    prose = {"cell_type": kind, "source": [old]}
+    code = {"cell_type": "code", "source": "x = 1", "outputs": [{"text": [old]}]}
+    mine = {"cell_type": "code", "source": ["x = 1\n", f"y = '{old}'"]}
+    assert rewrite(json.dumps({"cells": [prose, code]}), "notebook", migrate).left == ()
+    assert len(rewrite(json.dumps({"cells": [prose, code, mine]}), "notebook", migrate).left) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", '{"cells": {}}', '{"cells": [1, {"source": 2}, {"cell_type": "code"}]}', " [ ] "]
+)
+def test_a_notebook_without_cells_sets_nothing(text: str) -> None:
+    assert list(notebook_sites(text)) == [] and not any(end - start > 1 for start, end in code_spans(text))
 
 
 def test_what_is_no_notebook_is_refused() -> None:
