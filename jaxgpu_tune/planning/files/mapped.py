@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import accumulate
 
 from ...values import Value
 
@@ -17,6 +18,7 @@ __all__ = [
     "Mapped",
     "Placed",
     "Site",
+    "Spans",
     "as_it_stands",
     "as_json",
     "joined_text",
@@ -96,6 +98,20 @@ class Site(Value):
         """The same, where the file's characters are those of ``outer.text``."""
         at = outer.spans[min(self.at, len(outer.spans) - 1)][0]
         return self._replace(at=at, pieces=tuple(piece.within(outer) for piece in self.pieces))
+
+
+class Spans:
+    """Named parts of a text, to be asked which of them is around a place: of those that overlap, the last that begins before it."""
+
+    def __init__(self, spans: Iterable[tuple[str, int, int]]) -> None:
+        self._spans = sorted(spans, key=lambda span: span[1:])
+        self._starts = [start for _, start, _ in self._spans]
+        self._ends = list(accumulate((end for _, _, end in self._spans), max))
+
+    def around(self, at: int) -> list[str]:
+        """The name of it, or none."""
+        last = bisect_right(self._starts, at) - 1
+        return [self._spans[last][0]] if last >= 0 and at < self._ends[last] else []
 
 
 class Edit(Value):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
 
 from ...knowledge import flags as known
 from ...model import Migration
@@ -15,7 +13,7 @@ from ...wording import nearest, setting_text, written
 from ..findings.conditional import would_be
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
 from .file_kinds import parts_that_run, sites_of
-from .mapped import HOLE, Edit, Mapped, Site, joined_text, line_of, line_start
+from .mapped import HOLE, Edit, Mapped, Site, Spans, joined_text, line_of, line_start
 
 __all__ = ["Change", "Rewritten", "rewrite", "tokens_of"]
 
@@ -145,7 +143,7 @@ class _Work:
 
     def elsewhere(self, parts: Iterable[tuple[int, int]]) -> None:
         """Flags that would change but stand where nothing is known to read them: named, not touched."""
-        arguments, seen = _Spans(_arguments(self._text)), _Spans(("", *span) for span in self._seen)
+        arguments, seen = Spans(_arguments(self._text)), Spans(("", *span) for span in self._seen)
         for found in (one for start, end in parts for one in _LOOKS_LIKE_FLAGS.finditer(self._text, start, end)):
             at, new = found.start(), self._new(found[0])[0]
             comment = _COMMENT.match(self._text, line_start(self._text, at), at)
@@ -248,20 +246,6 @@ class _Work:
             sure = bool(translated) or any(f.code in SAID_ANEW for f in found.findings)
             self._known[flag] = found.xla_flags, [*translated, *others, ""][0], sure
         return self._known[flag]
-
-
-class _Spans:
-    """Named parts of a text, to be asked which of them is around a place: of those that overlap, the last that begins before it."""
-
-    def __init__(self, spans: Iterable[tuple[str, int, int]]) -> None:
-        self._spans = sorted(spans, key=lambda span: span[1:])
-        self._starts = [start for _, start, _ in self._spans]
-        self._ends = list(accumulate((end for _, _, end in self._spans), max))
-
-    def around(self, at: int) -> list[str]:
-        """The name of it, or none."""
-        last = bisect_right(self._starts, at) - 1
-        return [self._spans[last][0]] if last >= 0 and at < self._ends[last] else []
 
 
 def _arguments(text: str) -> Iterator[tuple[str, int, int]]:

@@ -7,7 +7,17 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.planning.files.mapped import HOLE, NOWHERE, Mapped, as_it_stands, as_json, joined_text, line_of
+from jaxgpu_tune.planning.files.mapped import (
+    HOLE,
+    NOWHERE,
+    Mapped,
+    Spans,
+    as_it_stands,
+    as_json,
+    joined_text,
+    line_of,
+    line_start,
+)
 
 TEXT = st.text("ab\n\"'\\é😀")
 
@@ -54,3 +64,20 @@ def test_json_reads_back_what_is_written_between_its_quotes(text: str) -> None:
 def test_lines_are_counted_from_one(text: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(text)))
     assert line_of(text, at) == len(text[:at].split("\n"))
+
+
+@settings(max_examples=50)
+@given(st.text("a\n"), st.data())
+def test_a_place_is_in_its_line(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text)))
+    start = line_start(text, at)
+    assert line_of(text, at) == text[:at].count("\n") + 1
+    assert start <= at and "\n" not in text[start:at] and (start == 0 or text[start - 1] == "\n")
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.just("n"), st.integers(0, 9), st.integers(0, 9))), st.integers(0, 9))
+def test_a_place_is_in_one_of_the_spans_around_it(spans: list[tuple[str, int, int]], at: int) -> None:
+    """Or in none."""
+    kept = [span for span in spans if span[1] <= span[2]]
+    assert bool(Spans(kept).around(at)) is any(start <= at < end for _, start, end in kept)
