@@ -24,8 +24,6 @@ from jaxgpu_tune.measure.trace.trace_file import read_trace, trace_files
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))  # decode.py is an example, too
 
 WIDTH = 4096
-IN_A_ROW = 50
-"""Calls that make one CUDA graph."""
 
 
 class Bench(NamedTuple):
@@ -66,12 +64,17 @@ def by_rank(b: Bench, values: Any) -> jax.Array:
 
 
 def chained(b: Bench, one: Callable[..., Any], rounds: int, **options: Any) -> Any:
-    """A program of ``rounds`` rounds of ``IN_A_ROW`` calls that each need the one before; a round is one CUDA graph."""
+    """A program of ``rounds`` rounds of calls that each need the one before; a round is one CUDA graph."""
 
     def body(comm: AllReduce, x: jax.Array) -> Any:
-        return lax.fori_loop(0, rounds, lambda _, y: reduce(lambda z, _: one(comm, z), range(IN_A_ROW), y), x)
+        return lax.fori_loop(0, rounds, lambda _, y: reduce(lambda z, _: one(comm, z), range(in_a_row(b)), y), x)
 
     return mapped(b, body, **options)
+
+
+def in_a_row(b: Bench) -> int:
+    """Calls that make one CUDA graph."""
+    return 50 if b.gpu else 5
 
 
 def microseconds(b: Bench, one: Callable[..., Any], x: jax.Array, **options: Any) -> list[float]:
@@ -83,7 +86,7 @@ def microseconds(b: Bench, one: Callable[..., Any], x: jax.Array, **options: Any
     for _ in range(9):
         start = time.perf_counter()
         jax.block_until_ready(program(b.comm, x))
-        took.append(1e6 * (time.perf_counter() - start) / (rounds * IN_A_ROW))
+        took.append(1e6 * (time.perf_counter() - start) / (rounds * in_a_row(b)))
     return took
 
 

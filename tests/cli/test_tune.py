@@ -18,15 +18,29 @@ from tests.cli.typed import call, measured, tunable
 
 
 @pytest.mark.slow
-def test_tune_finds_what_pays_and_survives_what_crashes_hangs_and_lies(tmp_path: Path) -> None:
+def test_tune_finds_what_pays_and_survives_what_crashes_hangs_lies_and_ends_it(tmp_path: Path) -> None:
+    """Ctrl-C gives the answer so far; a later start goes on there, and one after the end runs nothing."""
     tried = ("FAST=1", "SLOW=1", "CRASH=1", "WRONG=1", "NAN=1", "HANG=1")
     options = [word for one in tried for word in ("--try-env", one)]
-    ended = measured(
-        *(tmp_path, "tune", "--only", "--budget", "12m", "--seconds", "0.4", "--timeout", "12s", "--json", *options),
+    words = (
+        "tune",
+        "--only",
+        "--budget",
+        "12m",
+        "--seconds",
+        "0.4",
+        "--timeout",
+        "12s",
+        "--json",
+        *options,
         *tunable(),
     )
+    before = interrupted(tmp_path, *words)
+    ended = measured(tmp_path, *words)
     assert ended.status == 0, ended.stderr
     told = json.loads(ended.stdout)
+    assert told["trials"][: len(before)] == before and len(told["trials"]) > len(before)
+    assert told["path"] == "tuned.toml"
     assert told["settings"] == [["env", "FAST", "1"]]
     assert 1.5 < told["gain"] < 2.2
     outcomes = {one["name"].split()[0]: one["why"].split(":")[0] for one in told["did"]}
@@ -36,8 +50,24 @@ def test_tune_finds_what_pays_and_survives_what_crashes_hangs_and_lies(tmp_path:
     assert outcomes["HANG=1"] == "hang"
     here = jaxgpu_tune.environ(str(tmp_path / "tuned.toml"), base=clean_environ(JAX_PLATFORMS="cpu"))
     assert here["FAST"] == "1"
-    again = measured(tmp_path, "tune", "--only", "--budget", "12m", "--seconds", "0.4", "--json", *options, *tunable())
-    assert json.loads(again.stdout)["trials"] == told["trials"]
+    assert json.loads(measured(tmp_path, *words).stdout)["trials"] == told["trials"]
+
+
+def interrupted(folder: Path, *words: str) -> list[dict[str, object]]:
+    """The runs that are kept of a tuning which Ctrl-C ends after the first."""
+    code = "import sys\nfrom jaxgpu_tune.cli import main\nmain(sys.argv[1:])"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, *words], cwd=folder, env=clean_environ(), stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    lines = [child.stderr.readline() for _ in range(2)]
+    child.send_signal(signal.SIGINT)
+    rest = child.communicate(timeout=300)[1]
+    assert child.returncode == 130
+    assert "every finished run is kept" in rest
+    kept = list(json.loads((folder / "tuned.json").read_text())["trials"])
+    assert len(kept) >= len(lines)
+    return kept
 
 
 @pytest.mark.usefixtures("this_jaxlib")
@@ -113,24 +143,3 @@ def test_what_is_tried_beyond_what_is_known() -> None:
     for option, name in (("try_flag", "--try-flag"), ("try_env", "--try-env"), ("try_config", "--try-config")):
         with pytest.raises(BadSetting, match=name):
             wanted_candidates({**dict.fromkeys(typed, ()), option: ("word",)})
-
-
-@pytest.mark.slow
-def test_ctrl_c_gives_the_answer_so_far_and_a_later_start_goes_on(tmp_path: Path) -> None:
-    words = ["tune", "--only", "--budget", "12m", "--seconds", "0.3", "--try-env", "FAST=1", *tunable()]
-    code = "import sys\nfrom jaxgpu_tune.cli import main\nmain(sys.argv[1:])"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, *words], cwd=tmp_path, env=clean_environ(), stderr=subprocess.PIPE, text=True
-    )
-    assert child.stderr is not None
-    lines = [child.stderr.readline() for _ in range(2)]
-    child.send_signal(signal.SIGINT)
-    rest = child.communicate(timeout=300)[1]
-    assert child.returncode == 130
-    assert "every finished run is kept" in rest
-    before = json.loads((tmp_path / "tuned.json").read_text())["trials"]
-    assert len(before) >= len(lines)
-    done = measured(tmp_path, *words[:-4], "--json", *words[-4:])
-    told = json.loads(done.stdout)
-    assert told["trials"][: len(before)] == before
-    assert told["path"] == "tuned.toml"

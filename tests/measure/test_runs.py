@@ -170,7 +170,7 @@ def test_one_dying_rank_ends_all(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_program_that_never_becomes_steady_is_told(tmp_path: Path) -> None:
     """Each step compiles anew."""
-    outcome = watched(tmp_path, *python("plain", "60", "1", "recompile"))
+    outcome = watched(tmp_path, *python("plain", "20", "1", "recompile"))
     assert outcome.ok and not outcome.complete
     assert "compiled again" in outcome.silent
 
