@@ -134,7 +134,8 @@ def traced(case: Case, given: argparse.Namespace) -> dict[str, Any]:
     """Milliseconds a step in windows without the tracer, and under it; the trace lies in ``--out``."""
     import jax
 
-    step, state, batch = built(case, "tiny" if given.platform == "cpu" else "full")
+    tiny = given.platform == "cpu"
+    step, state, batch = built(case, "tiny" if tiny else "full")
 
     def steps(number: int) -> float:
         nonlocal state
@@ -144,8 +145,8 @@ def traced(case: Case, given: argparse.Namespace) -> dict[str, Any]:
         jax.block_until_ready(loss)
         return 1e3 * (time.perf_counter() - begun) / number
 
-    steps(WARM)
-    times = [steps(WINDOW) for _ in range(WINDOWS)]
+    steps(1 if tiny else WARM)
+    times = [steps(1 if tiny else WINDOW) for _ in range(WINDOWS)]
     with tempfile.TemporaryDirectory() as folder:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level, options.host_tracer_level = 0, 2

@@ -292,9 +292,9 @@ def test_what_cannot_be_traced_is_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_step_is_traced_by_variant(tmp_path: Path) -> None:
     """Each with its settings; a CPU has times and no device's kernels."""
-    command = [sys.executable, "-m", "benchmarks.step_trace", "decode", "--platform", "cpu", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks.step_trace", "stencil", "--platform", "cpu", "--out", str(tmp_path)]
     environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
     subprocess.run([*command, "--variants", "default", "reproducible"], cwd=ROOT, env=environ, check=True)
-    found = json.loads((tmp_path / "decode-trace.json").read_text())
+    found = json.loads((tmp_path / "stencil-trace.json").read_text())
     assert found["default"]["settings"] == {} != found["reproducible"]["settings"]
     assert all(len(one["step_ms"]) == 5 and one["devices"] == {} for one in found.values())

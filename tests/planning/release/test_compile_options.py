@@ -23,7 +23,7 @@ JIT_EACH = """
 import sys, jax
 def refusal(options):
     try:
-        jax.jit(lambda x: x + 1, compiler_options=options).lower(1.0).compile()
+        jax.jit(lambda x: x, compiler_options=options).lower(1.0).compile()
     except Exception as error:
         return str(error)
     return None
