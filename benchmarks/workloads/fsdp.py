@@ -33,7 +33,12 @@ RATES = {"comm": 2e-4, "compute": 2e-4, "unrolled": 5e-5}
 def size_of(name: str, devices: int, kind: str = "comm", cut: str = "last") -> Size:  # noqa: ARG001 - of the same size
     """``tiny`` or ``full``; the full one's rows grow with the devices."""
     if name == "tiny":
-        return Size(layers=2 if kind == "unrolled" else 4, width=even(128, devices, HEAD_WIDTH), rows=even(8, devices), length=16)
+        return Size(
+            layers=2 if kind == "unrolled" else 4,
+            width=even(128, devices, HEAD_WIDTH),
+            rows=even(8, devices),
+            length=16,
+        )
     width = even(2048, devices, HEAD_WIDTH)
     return {
         "comm": Size(layers=24, width=width, rows=devices, length=1024),

@@ -112,7 +112,7 @@ def test_one_that_becomes_another_program_is_seen_throughout(tmp_path: Path, sta
     """While execve runs, its environment reads as empty: a program that does nothing but execve is seen at every look."""
     again = f"exec sh -c {shlex.quote(AGAIN)} {shlex.quote(AGAIN)}"
     child = started(f"echo ready; {again}", mark(tmp_path))
-    assert all(carriers(mark(tmp_path)) == {child.pid} for _ in range(60))
+    assert all(carriers(mark(tmp_path)) == {child.pid} for _ in range(25))
 
 
 def test_one_with_an_empty_environment_is_nobodys_and_costs_no_waiting(tmp_path: Path, started: Starter) -> None:
