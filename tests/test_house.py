@@ -16,7 +16,7 @@ import pytest
 
 import jaxgpu_tune
 from tests.child import told
-from tools.house import function_lines, functions_of
+from tools.house import function_lines, functions_of, parsed, statements
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
@@ -125,13 +125,11 @@ def imports(path: Path) -> tuple[tuple[str, bool], ...]:
 
 
 def _imports(path: Path) -> Iterator[tuple[str, bool]]:
-    tree = ast.parse(path.read_text())
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, FUNCTIONS) for part in ast.walk(node)}
-    guards = (node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
-    typing = {id(part) for node in guards for part in ast.walk(node)}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in typing:
-            yield from ((part, id(node) not in inner) for part in parts(node, path))
+    tree = parsed(path.read_text())
+    top = {id(node) for node in statements(tree, later=False)}
+    for node in statements(tree, later=True):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from ((part, id(node) in top) for part in parts(node, path))
 
 
 def parts(node: ast.Import | ast.ImportFrom, path: Path) -> set[str]:
@@ -245,7 +243,7 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 def test_a_public_name_is_one_modules() -> None:
     """A name says what it is wherever it is read; ``_private`` ones belong to their module."""
     kinds = (*FUNCTIONS, ast.ClassDef)
-    held = {path: {n.name for n in ast.parse(path.read_text()).body if isinstance(n, kinds)} for path in modules()}
+    held = {path: {n.name for n in parsed(path.read_text()).body if isinstance(n, kinds)} for path in modules()}
     names = [name for found in held.values() for name in found if not name.startswith("_")]
     repeated = {name for name in names if names.count(name) > 1}
     assert repeated == AS_API | SAME_QUESTION | ENTRY
@@ -269,7 +267,7 @@ def test_no_function_is_written_twice() -> None:
     """What two modules need has one home."""
     found: dict[str, list[str]] = {}
     for path in modules():
-        for function in functions(ast.parse(path.read_text())):
+        for function in functions(parsed(path.read_text())):
             if len(text := body(function)) > SHORT:
                 found.setdefault(text, []).append(f"{path.relative_to(PACKAGE)}:{function.name}")
     assert [places for places in found.values() if len(places) > 1] == []

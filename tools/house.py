@@ -44,7 +44,7 @@ def function_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def functions_of(text: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function of a module."""
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS[:2])]
+    return [node for node in ast.walk(parsed(text)) if isinstance(node, FUNCTIONS[:2])]
 
 
 def names_of(root: Path) -> dict[str, Path]:
@@ -59,17 +59,22 @@ parsed = cache(ast.parse)
 
 def imported(name: str, path: Path, known: Mapping[str, Path], *, later: bool) -> Iterator[str]:
     """The modules of the package that one imports at its top; ``later``: inside its functions, too. Types alone do not count."""
-    tree = parsed(path.read_text())
-    skipped = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)]
-    skipped += [] if later else [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS)]
-    inside = {id(part) for one in skipped for part in ast.walk(one)}
     folder = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and id(node) not in inside:
+    for node in statements(parsed(path.read_text()), later=later):
+        if isinstance(node, ast.Import):
             names = (alias.name.removeprefix("jaxgpu_tune.") for alias in node.names)
             yield from (one for one in names if one in known)
-        elif isinstance(node, ast.ImportFrom) and id(node) not in inside:
+        elif isinstance(node, ast.ImportFrom):
             yield from targets(node, [part for part in folder if part], known)
+
+
+def statements(inside: ast.AST, *, later: bool) -> Iterator[ast.AST]:
+    """All that run when a module is imported; ``later``: those of its functions, too. No expression, as none imports."""
+    for node in ast.iter_child_nodes(inside):
+        types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        if not (types or isinstance(node, ast.expr) or (isinstance(node, FUNCTIONS) and not later)):
+            yield node
+            yield from statements(node, later=later)
 
 
 def targets(node: ast.ImportFrom, folder: list[str], known: Mapping[str, Path]) -> Iterator[str]:
