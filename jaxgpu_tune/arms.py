@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .model import Report
 
 
-__all__ = ["arms_of", "environ_of", "python_arms"]
+__all__ = ["EMPTY_VARIANT", "arms_of", "environ_of", "python_arms"]
 
 NONE, CLEAN = "none", "clean"
 NOTHING = Path(__file__).parent / "measure" / "nothing.toml"
@@ -42,6 +42,8 @@ STAYING = frozenset(
     }
 )
 """Variables that say what the program is and where it runs: "clean" leaves them."""
+EMPTY_VARIANT = "empty-variant"
+"""The finding that a variant is what is set already."""
 VERSION = "import importlib.metadata as m; print(m.version('jaxlib'))"
 
 
@@ -105,7 +107,7 @@ def _arm(name: str, how: dict[str, Any], command: Sequence[str], base: Mapping[s
     shared = {} if preset in (NONE, CLEAN) else more
     report, environ = environ_of(preset, base, **{**shared, **how})
     if report is not None and not report.environ and not how:
-        empty = Finding("empty-variant", "note", f"{name} sets nothing here, so it runs as what is set already does.")
+        empty = Finding(EMPTY_VARIANT, "note", f"{name} sets nothing here, so it runs as what is set already does.")
         return Arm(name, environ, tuple(command), {}, (*_grave(report), empty))
     settings = _changes(base, environ)
     return Arm(name, environ, tuple(command), settings, () if report is None else _grave(report))

@@ -55,11 +55,12 @@ def setting_text(value: Any) -> str:
 
 
 def size_text(size: float | None) -> str:
-    """A number of bytes: ``1.5 GiB``, to four digits; below one GiB in whole MiB; None: ``unknown size``."""
+    """A size in memory: ``1.5 GiB``, to four digits; below one GiB in whole MiB, below one MiB in KiB; None: ``unknown size``."""
     if size is None:
         return "unknown size"
-    gib = size / GIB
-    return f"{size / MIB:.0f} MiB" if gib < 1 else f"{gib:.4g} GiB" if gib < 1000 else f"{gib:.0f} GiB"
+    if size < GIB:
+        return f"{size / MIB:.0f} MiB" if size >= MIB else f"{size / 1024:.0f} KiB"
+    return f"{size / GIB:.4g} GiB" if size < 1000 * GIB else f"{size / GIB:.0f} GiB"
 
 
 def typed_name(kind: str, name: str) -> str:

@@ -80,7 +80,9 @@ def test_one_is_not_counted_as_many() -> None:
     ("size", "text"),
     [
         (None, "unknown size"),
-        (0, "0 MiB"),
+        (0, "0 KiB"),
+        (262144, "256 KiB"),
+        (1 << 20, "1 MiB"),
         (180 << 20, "180 MiB"),
         ((1 << 30) - 1, "1024 MiB"),
         (1 << 30, "1 GiB"),

@@ -88,6 +88,7 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
     """
     protocol = _protocol(given)
     arms = _arms(names, program, given)
+    _tell_empty(arms)
     found = _compared(arms, protocol, given["keep"])
     found = found._replace(command=shlex.join(["jaxgpu-tune", *sys.argv[1:]]), machine=_machine())
     if as_json:
@@ -100,6 +101,14 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
     if found.ended == "interrupted":
         return INTERRUPTED
     return 1 if found.reference.status != "ok" else 0
+
+
+def _tell_empty(arms: tuple[Arm, ...]) -> None:
+    """Before hours are spent on a variant that is the reference again."""
+    from ..arms import EMPTY_VARIANT
+
+    for one in (one for arm in arms for one in arm.findings if one.code == EMPTY_VARIANT):
+        say(f"{one.severity}: {one.message}", sys.stderr)
 
 
 def _protocol(given: dict[str, Any]) -> Protocol:
@@ -179,7 +188,7 @@ def _write(found: Comparison, path: str | None, as_json: bool) -> None:
     """The JSON file: where it is asked for, or else in the working directory, unless JSON is printed or nothing was measured."""
     import json
 
-    if path is None and (as_json or found.reference.status != "ok"):
+    if path is None and (as_json or found.reference.status != "ok" or found.reference.value is None):
         return
     name = path or f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
     Path(name).write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -23,6 +23,7 @@ __all__ = ["keep", "profile_command", "profile_outcome", "without_graphs"]
 
 UNHEARD = ": it said nothing"
 """Said where no output was captured, as the program writes to the terminal itself."""
+TOO_SHORT = "the program ended before steps could be traced; let it run longer, or measure less before (--seconds 1)"
 NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 
 
@@ -89,16 +90,19 @@ def profile_outcome(outcome: RunOutcome, *, unnamed_s: float | None = None) -> P
     """The profile of a run: of its processes those that ran steps."""
     stepped = [one for one in outcome.processes if one.clock or one.steps or one.trace]
     found = profile_of([_watched(one) for one in stepped], outcome.command, unnamed_s=unnamed_s)
-    told = [
-        outcome.silent,
-        f"The command did not end well: {outcome.cause.removesuffix(UNHEARD)}." if outcome.cause else "",
-    ]
+    cause = outcome.cause.removesuffix(UNHEARD)
+    ended = (
+        "The command was interrupted."
+        if outcome.exit_code == INTERRUPTED
+        else f"The command did not end well: {cause}."
+    )
+    told = [outcome.silent, ended if cause else ""]
     return found._replace(notes=(*filter(None, told), *found.notes))
 
 
 def _watched(process: Process) -> Watched:
     reduction, timeline = None, None
-    why = process.why_not_traced or ("" if process.trace else "the program ended before steps could be traced")
+    why = process.why_not_traced or ("" if process.trace else TOO_SHORT)
     if process.trace and Path(process.trace).exists():
         try:
             trace = read_trace(process.trace)

@@ -38,9 +38,9 @@ class Verdict(Value):
     def sentence(self) -> str:
         """The verdict in words."""
         if self.ratio is None or self.interval is None:
-            return "failed: no pair was measured"
+            return "no pair was measured"
         low, high = self.interval
-        within = f"{_percent(low)} to {_percent(high)}"
+        within = f"{_percent(low)} to {_percent(high)}" if low != high else _percent(low)
         if self.word == "no-difference" and self.coverage < coverage(PAIRS) and not low <= 1 <= high:
             return f"too few pairs for a verdict; so far {within}"
         if self.word == "no-difference":

@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..knowledge.families import acts
-from ..model import Finding, Report
+from ..model import Finding, Machine, Report
 
-__all__ = ["RECORDING", "obstacles", "refusals"]
+__all__ = ["RECORDING", "obstacles", "refusals", "without_gpu"]
 
 SYNCHRONOUS = ("allreduce", "allgather", "reducescatter", "collectivebroadcast", "alltoall", "collectivepermute")
 RECORDING = {
@@ -35,6 +35,13 @@ def refusals(report: Report, option: str) -> Iterator[Finding]:
         if decision.status not in DONE:
             message = f"{option} cannot be set: {decision.reason}."
             yield Finding("pgle-refused", "error", message, "`jaxgpu-tune pgle record --to FILE` needs no such option.")
+
+
+def without_gpu(machine: Machine) -> Iterator[Finding]:
+    """That there is nothing to be profiled, where that is known."""
+    if machine.gpus == ():
+        message = "There is no NVIDIA GPU here: PGLE times what runs on GPUs, so nothing will be recorded."
+        yield Finding("pgle-no-gpu", "warning", message)
 
 
 def obstacles(environ: Mapping[str, str], processes: Path = Path("/proc")) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from ..wording import by_severity, size_text
+from ..wording import by_severity, counted, size_text
 from .html import boxed, finding_html, table_html
 from .table import hanging, table
 from .text import findings_lines, terminal_width
@@ -92,7 +92,7 @@ def _title(found: Comparison) -> str:
 def _cells(found: Comparison, variant: Variant) -> tuple[str, ...]:
     said = "the reference" if variant is found.reference else variant.verdict.sentence
     if variant.verdict.word == "failed":
-        said = f"failed ({variant.status}): {variant.cause}" if variant.cause else "failed: not measured"
+        said = f"failed ({variant.status}): {variant.cause}" if variant.cause else "not measured"
     return (
         variant.name,
         value_text(variant.value, found.clock),
@@ -124,4 +124,4 @@ def _notes(found: Comparison) -> Iterator[str]:
 
 
 def _pairs(found: Comparison) -> str:
-    return f"{max((len(variant.ratios) for variant in found.variants), default=0)} pairs"
+    return counted(max((len(variant.ratios) for variant in found.variants), default=0), "pair")

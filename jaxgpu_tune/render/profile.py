@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..knowledge.advice import link_gb_per_s
+from ..wording import size_text
 from .table import GAP, hanging, wrapped
 from .text import terminal_width
 
@@ -195,16 +196,16 @@ def host_lines(profile: Profile) -> Iterable[str]:
             f"the step compiled {host.recompiled} times again" if host.recompiled else "none in the steady state"
         )
     if profile.peak_bytes:
-        limit = f" of {bytes_text(profile.limit_bytes)}" if profile.limit_bytes else ""
-        told.append(f"peak memory {bytes_text(profile.peak_bytes)}{limit}")
+        limit = f" of {size_text(profile.limit_bytes)}" if profile.limit_bytes else ""
+        told.append(f"peak memory {size_text(profile.peak_bytes)}{limit}")
     if told:
         yield f"Host: {'; '.join(told)}."
     memory = profile.memory
     if memory is not None:
         largest = ", ".join(
-            f"{bytes_text(one.bytes)} {one.op}{f' ({one.source})' if one.source else ''}" for one in memory.largest[:3]
+            f"{size_text(one.bytes)} {one.op}{f' ({one.source})' if one.source else ''}" for one in memory.largest[:3]
         )
-        held = f"arguments {bytes_text(memory.arguments)}, temporaries {bytes_text(memory.temporary)}, other results {bytes_text(memory.results)}"
+        held = f"arguments {size_text(memory.arguments)}, temporaries {size_text(memory.temporary)}, other results {size_text(memory.results)}"
         yield f"Memory of the step's program on one device: {held}; the largest temporaries: {largest or 'none'}."
 
 

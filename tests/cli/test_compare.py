@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.compare import PARAMETERS, _protocol
+from jaxgpu_tune.arms import EMPTY_VARIANT
+from jaxgpu_tune.cli.compare import PARAMETERS, _protocol, _tell_empty
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.measure.protocol import Protocol
+from jaxgpu_tune.measure.protocol import Arm, Protocol
+from jaxgpu_tune.model import Finding
 from tests.child import clean_environ
 from tests.cli.typed import call
 
@@ -120,3 +122,10 @@ def processes() -> list[str]:
         if words[0] == b"sleep":
             found.append(b" ".join(words).decode())
     return found
+
+
+def test_a_variant_that_sets_nothing_is_told_before_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = Finding(EMPTY_VARIANT, "note", "b sets nothing here.")
+    other = Finding("other", "warning", "told at the end")
+    _tell_empty((Arm("a", {}, ("x",)), Arm("b", {}, ("x",), {}, (other, empty))))
+    assert capsys.readouterr().err == "note: b sets nothing here.\n"

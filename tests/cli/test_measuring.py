@@ -29,6 +29,14 @@ def test_ctrl_c_ends_a_search_and_keeps_what_is_there(words: tuple[str, ...], tm
     assert "Interrupted; every finished run is kept, and started again it goes on." in ended.stderr
 
 
+@pytest.mark.parametrize("words", [("compare", "none", "clean"), ("pgle", "check")])
+def test_ctrl_c_before_anything_was_measured_claims_and_leaves_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
+    """No variant has failed, and XLA was asked nothing."""
+    ended = measured(tmp_path, *words, "--", "sh", "-c", "kill -INT $PPID; exec sleep 600", JAX_PLATFORMS="cpu")
+    assert ended.status == 130 and "It was interrupted" in ended.stdout and "no pair was measured" in ended.stdout
+    assert "failed" not in ended.stdout and "pgle-" not in ended.stdout and list(tmp_path.iterdir()) == []
+
+
 def test_durations() -> None:
     """With a unit or in seconds; nothing else, and nothing that is not positive."""
     assert [duration(text, "--budget") for text in ("90", "90s", "1.5h")] == [90.0, 90.0, 5400.0]

@@ -9,7 +9,7 @@ import pytest
 
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.clock import Period
-from jaxgpu_tune.measure.profiling import NO_GRAPHS, keep, profile_outcome, without_graphs
+from jaxgpu_tune.measure.profiling import NO_GRAPHS, TOO_SHORT, keep, profile_outcome, without_graphs
 from jaxgpu_tune.measure.watched import Compilation, Process
 from tests.measure.test_readings import outcome
 from tests.render.profiles import WHOLE
@@ -89,7 +89,7 @@ def test_a_run_is_told_by_those_of_its_processes_that_ran_steps() -> None:
         2,
         3.0,
     )
-    assert found.notes == ("There is no trace: the program ended before steps could be traced.",)
+    assert found.notes == (f"There is no trace: {TOO_SHORT}.",)
 
 
 def test_what_went_wrong_with_the_run_comes_first(tmp_path: Path) -> None:

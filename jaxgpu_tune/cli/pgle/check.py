@@ -9,7 +9,7 @@ from pathlib import Path
 from ...model import Finding
 from ..call_options import plan_arguments
 from ..measuring import BUDGET, SECONDS, TIMEOUT, duration, limit
-from ..output import FOUND, print_json, show
+from ..output import FOUND, INTERRUPTED, print_json, show
 from ..parameters import JSON, Option
 from .shared import PLANNED, PROFILE, PROGRAM, refuse
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ...measure.comparison import Comparison
     from ...measure.protocol import Arm
 
 
@@ -47,32 +48,45 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
     With FILE: with that profile, or with FOLDER, of profiles by fingerprint; without: with AutoPGLE. What XLA said of the profile is told with the verdict, which
     stands only if six pairs of runs agree. Each run is ended once its steps are measured.
     """
-    from ...arms import arms_of
+    from ...arms import EMPTY_VARIANT, arms_of
     from ...measure.compare import Protocol, compare_programs
-    from ...pgle.profile_files import read_folder, read_profile
-    from ...pgle.recording import obstacles
     from ...render.text import findings_text
     from ..progress import listener
 
-    how: Any = "auto"
-    if file:
-        how = Path(file).absolute()
-        _ = read_folder(how) if how.is_dir() else read_profile(how)
-    else:
-        refuse(obstacles(os.environ))
+    how = _how(file)
     measured = {name: given.pop(name) for name in MEASURED}
     preset = given.pop("preset")
     variants = {preset: {"preset": preset}, f"{preset} + PGLE": {"preset": preset, "pgle": how}}
     plain, guided = arms_of(variants, program, os.environ, **plan_arguments(given))
+    plain = plain._replace(findings=tuple(one for one in plain.findings if one.code != EMPTY_VARIANT))
     protocol = Protocol(measured["pairs"], **_lengths(measured))
     with tempfile.TemporaryDirectory(prefix="jaxgpu-tune-", ignore_cleanup_errors=True) as place, listener() as told:
         found = compare_programs((plain, _heard(guided)), protocol, folder=place, listener=told)
-        engaged = _engaged(Path(place), automatic=not file)
+        engaged = _engaged(Path(place), automatic=not file) if found.ended != "interrupted" else ()
     if as_json:
         print_json({"comparison": found.to_dict(), "findings": engaged})
     else:
         show(str(found))
         show(findings_text(engaged))
+    return _status(found, engaged)
+
+
+def _how(file: str | None) -> Any:
+    """What ``pgle=`` takes. Raises BadSetting for a profile that cannot be read."""
+    from ...pgle.profile_files import read_folder, read_profile
+    from ...pgle.recording import obstacles
+
+    if not file:
+        refuse(obstacles(os.environ))
+        return "auto"
+    path = Path(file).absolute()
+    _ = read_folder(path) if path.is_dir() else read_profile(path)
+    return path
+
+
+def _status(found: Comparison, engaged: tuple[Finding, ...]) -> int:
+    if found.ended == "interrupted":
+        return INTERRUPTED
     return FOUND if found.reference.status != "ok" or any(one.severity == "error" for one in engaged) else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 
+from ...errors import BadSetting
 from ...model import Finding
 from ...planning.settings.from_arguments import PGLE_OPTION
 from ..output import FOUND, INTERRUPTED, say, tell
@@ -58,7 +59,7 @@ def command(target: str | None, program: tuple[str, ...], as_json: bool, **given
 
 
 def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given: dict[str, Any]) -> int:
-    from ...pgle.recording import obstacles, refusals
+    from ...pgle.recording import obstacles, refusals, without_gpu
     from ...pgle.relay import run_heard
     from ...pgle.store import finish_recording, new_folder
     from ...pgle.words import recording_findings
@@ -66,7 +67,7 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     plain, base = plan_of(given)
     folder = new_folder(root_of(store))
     report, environ = plan_of(given, pgle="auto", compilation_cache=folder)
-    found = (*refusals(report, PGLE_OPTION), *obstacles(base), *report.findings)
+    found = (*refusals(report, PGLE_OPTION), *without_gpu(report.machine), *obstacles(base), *report.findings)
     tell(found)
     refuse(found)
     heard = run_heard(program, environ)
@@ -96,12 +97,12 @@ def _kept(kept: tuple[str, ...], code: int) -> Iterator[Finding]:
 
 def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json: bool, given: dict[str, Any]) -> int:
     from ...pgle.profile_files import checked_target
-    from ...pgle.recording import RECORDING, obstacles
+    from ...pgle.recording import RECORDING, obstacles, without_gpu
 
     file = checked_target(target)
     plain, base = plan_of(given)
     report, environ = plan_of(given, flags=RECORDING)
-    found = (*obstacles(base), *report.findings)
+    found = (*without_gpu(report.machine), *obstacles(base), *report.findings)
     tell(found)
     refuse(found)
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-pgle-") as passing:
@@ -110,8 +111,12 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
         traces = [process.trace for process in outcome.processes if process.trace]
         if not traces:
             tell([_no_trace(outcome)])
-            return INTERRUPTED if outcome.exit_code == INTERRUPTED else FOUND
-        converted = _written(traces, file, how["percentile"], how["module"], setup_of(plain, program))
+            return _ended(outcome)
+        try:
+            converted = _written(traces, file, how["percentile"], how["module"], setup_of(plain, program))
+        except BadSetting as wrong:  # the traces are at fault, not the words of the command line
+            tell(wrong.findings)
+            return _ended(outcome)
     told(converted.findings, as_json=as_json, written=str(file), module=converted.module)
     say(f"{len(converted.profile.costs)} instructions of {converted.module} -> {file}", sys.stderr)
     return 0
@@ -141,8 +146,15 @@ def _traced(program: tuple[str, ...], folder: str, environ: dict[str, str], step
         return left_behind(program, folder)
 
 
+def _ended(outcome: RunOutcome) -> int:
+    return INTERRUPTED if outcome.exit_code == INTERRUPTED else FOUND
+
+
 def _no_trace(outcome: RunOutcome) -> Finding:
     """Why nothing was recorded."""
     reasons = [process.why_not_traced for process in outcome.processes if process.why_not_traced]
-    why = next(iter([*reasons, outcome.cause, outcome.silent]), "") or "no process came to a steady state"
-    return Finding("pgle-not-recorded", "error", f"No trace was taken: {why}.", "See the command's own words above.")
+    why = next(
+        filter(None, (*reasons, outcome.cause, outcome.silent)), "the program ended before its steps could be traced"
+    )
+    hint = "See the command's own words above." if outcome.cause else "Let the program run longer."
+    return Finding("pgle-not-recorded", "error", f"No trace was taken: {why.rstrip('.')}.", hint)

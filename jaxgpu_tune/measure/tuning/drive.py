@@ -117,6 +117,19 @@ def drive(
     return course.search
 
 
+FAILS = {
+    "no-steady-state": (
+        "The program runs, but no step of it can be timed",
+        "Go by a number that it prints (--metric REGEX), or by its whole time (--whole).",
+    ),
+    "nan": (
+        "The program's numbers are not finite as it is (nan)",
+        "JAX_DEBUG_NANS=true stops it where the first NaN is made; `jaxgpu-tune bisect --nan` asks which setting makes it.",
+    ),
+}
+"""How a program fails with no setting of ours, and what to do; any other way: run it by itself."""
+
+
 class _Course:
     """A search under way."""
 
@@ -245,7 +258,7 @@ def _hangs_after(trials: Sequence[Trial], limit: tuple[float, float]) -> float |
 
 def _fails(trial: Trial) -> Finding:
     cause = trial.detail.get("cause", "") or trial.failure
-    message = f"The program fails as it is ({trial.failure}): {cause}".rstrip(".") + "."
-    unseen = trial.failure == "no-steady-state"
-    other = "Go by a number that it prints (--metric REGEX), or by its whole time (--whole)."
-    return Finding("program-fails", "error", message, other if unseen else "Run it by itself until it works.")
+    said, hint = FAILS.get(
+        trial.failure, (f"The program fails as it is ({trial.failure})", "Run it by itself until it works.")
+    )
+    return Finding("program-fails", "error", f"{said}: {cause}".rstrip(".") + ".", hint)

@@ -121,10 +121,10 @@ def _without_gpu(space: Space) -> tuple[Finding, ...]:
 
 
 def how_it_stands(space: Space, how: How, files: Files) -> Tuned:
-    """The answer by what is in the journal."""
+    """The answer by what is in the journal of a search that was interrupted."""
     told = about(space, how)
     search = resumed(space, CommandRuns(space, how), Journal(files.journal, told))
-    return tuned(search, space, str(files.preset), told)
+    return tuned(search, space, str(files.preset), told, interrupted=True)
 
 
 def about(space: Space, how: How) -> dict[str, Any]:

@@ -70,34 +70,35 @@ class Tuned(NamedTuple):
         return dict(self.report)
 
 
-def tuned(search: Search, space: Space, path: str, about: Mapping[str, Any], findings: Iterable[Finding] = ()) -> Tuned:
+def tuned(
+    search: Search,
+    space: Space,
+    path: str,
+    about: Mapping[str, Any],
+    findings: Iterable[Finding] = (),
+    *,
+    interrupted: bool = False,
+) -> Tuned:
     """The answer as the search stands. ``path``: where the preset file goes; ``about``: what was searched, for the report."""
     contest = _won(search)
     config = contest.challenger if contest else NOTHING
     verdict = contest.verdict if contest else None
     against = space.name(contest.reference) if contest else ""
-    sentence = _sentence(search, space, contest)
+    sentence = _sentence(search, space, contest, interrupted=interrupted)
+    ratio, interval = (verdict.ratio, verdict.interval) if verdict else (None, None)
     did = tuple(_did(search, space))
     report = {
         **about,
         "answer": sentence,
         "path": path if contest else None,
-        "gain": verdict.ratio if verdict else 1.0,
-        "interval": verdict.interval if verdict else None,
+        "gain": ratio or 1.0,
+        "interval": interval,
         "against": against,
-        "settings": config_json(config),
-        "removes": CLEAN in config,
-        "hazards": [f"{hazard.code}: {hazard.message}" for hazard in space.struck(config)],
+        **_chosen(config, space),
         "findings": jsonable(tuple(findings)),
-        "machine": _machine(space.observation.machine),
-        "starts": [{"name": one.name, "settings": config_json(one.config)} for one in space.starts],
-        "contests": [_contest(one, space, search.trials) for one in search.contests],
         "did": jsonable(did),
-        "left_out": jsonable(space.left_out),
-        "best": _best(search, space),
-        "trials": [{**trial_json(one), "name": space.name(one.config)} for one in search.trials],
+        **_history(search, space),
     }
-    ratio, interval = (verdict.ratio, verdict.interval) if verdict else (None, None)
     made = (path if contest else None, ratio or 1.0, interval, tuple(search.trials), sentence)
     return Tuned(*made, tuple(map(str, sorted(config))), against, did, report)
 
@@ -118,6 +119,23 @@ def search_preset(report: Mapping[str, Any]) -> str:
     )
 
 
+def _chosen(config: Config, space: Space) -> dict[str, Any]:
+    hazards = [f"{hazard.code}: {hazard.message}" for hazard in space.struck(config)]
+    return {"settings": config_json(config), "removes": CLEAN in config, "hazards": hazards}
+
+
+def _history(search: Search, space: Space) -> dict[str, Any]:
+    """What was tried, and on what."""
+    return {
+        "machine": _machine(space.observation.machine),
+        "starts": [{"name": one.name, "settings": config_json(one.config)} for one in space.starts],
+        "contests": [_contest(one, space, search.trials) for one in search.contests],
+        "left_out": jsonable(space.left_out),
+        "best": _best(search, space),
+        "trials": [{**trial_json(one), "name": space.name(one.config)} for one in search.trials],
+    }
+
+
 def how_it_goes(standing: Standing, space: Space) -> str:
     """One line after a run: what it was, its time, what is left, and the best so far, which a later run may take back."""
     from ...render.tuned import trial_line
@@ -132,7 +150,7 @@ def _won(search: Search) -> Contest | None:
     return next((contest for contest in search.contests if contest.won), None)
 
 
-def _sentence(search: Search, space: Space, contest: Contest | None) -> str:
+def _sentence(search: Search, space: Space, contest: Contest | None, *, interrupted: bool) -> str:
     if contest is not None:
         verdict = contest.verdict
         assert verdict.interval is not None
@@ -147,16 +165,25 @@ def _sentence(search: Search, space: Space, contest: Contest | None) -> str:
         return f"Nothing beats what you have: {space.name(over[0].challenger)} looked best, but in fresh pairs: {told}."
     if not search.good:
         return "Nothing was measured yet."
+    return _unproved(search, space, interrupted=interrupted)
+
+
+def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
+    """Of a search without fresh pairs that are over."""
+    again = f"Start it again{'' if interrupted else ' with a larger --budget'}: it goes on from here."
     if search.contests:
         best = _best(search, space)
+        ended = "it was interrupted" if interrupted else "the budget ended"
         return (
-            f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but the budget ended before {PAIRS} fresh pairs, "
-            f"which take about {rough_time(_cost(search, 0))} more. Start it again with a larger --budget: it goes on from here."
+            f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but {ended} before {PAIRS} fresh pairs, "
+            f"which take about {rough_time(_cost(search, 0))} more. {again}"
         )
+    if interrupted:
+        return f"So far nothing beats what you have, but it was interrupted before the search was over. {again}"
     if space.moves and not any(trial.purpose == "toggle" for trial in search.trials):
         return (
             "Nothing was tried: the budget has no room for one try and its proof, which take about "
-            f"{rough_time(_cost(search, 1))} more. Start it again with a larger --budget: it goes on from here."
+            f"{rough_time(_cost(search, 1))} more. {again}"
         )
     return "Nothing beats what you have: no setting that was tried is expected to gain anything."
 

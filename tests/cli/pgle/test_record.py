@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.pgle.record import _written
+from jaxgpu_tune.cli.pgle.record import _no_trace, _written
+from jaxgpu_tune.measure.watched import Process
 from jaxgpu_tune.pgle.profile_files import read_profile
 from jaxgpu_tune.pgle.sidecar import Sidecar, read_sidecar
+from tests.child import ROOT
 from tests.cli.pgle.examples import LOOP, TRACE, pgle
 from tests.cli.typed import call
+from tests.measure.test_readings import outcome
 
 
 @pytest.mark.slow
@@ -66,6 +69,42 @@ def test_what_was_recorded_until_ctrl_c_is_kept(used: bool, tmp_path: Path) -> N
     assert done.returncode == 130
     assert ("what was recorded until then is kept, of jit_f" in " ".join(done.stderr.split())) is used
     assert len(list(tmp_path.glob("*/*.json"))) == used
+
+
+def test_why_no_trace_was_taken() -> None:
+    """What is known best is said: the trace's own trouble, how the program ended, why no step was seen; else that it was too short."""
+    seen = Process(1, "", why_not_traced="JAX's profiler is taken")
+    cases = (
+        (outcome(processes=(seen,), cause="exit code 1"), "No trace was taken: JAX's profiler is taken."),
+        (outcome(cause="exit code 1: boom"), "No trace was taken: exit code 1: boom."),
+        (outcome(silent="1 Python process ran and none imported jax."), "none imported jax."),
+        (outcome(processes=(Process(1, ""),)), "the program ended before its steps could be traced."),
+    )
+    for given, said in cases:
+        assert _no_trace(given).message.endswith(said)
+    assert [bool(_no_trace(given).hint.startswith("Let the program run longer")) for given, _ in cases] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_that_there_is_no_gpu_is_told_before_the_program_runs(tmp_path: Path) -> None:
+    for way in ((), ("--to", str(tmp_path / "p.pb"))):
+        done = pgle(
+            "record",
+            "--store",
+            str(tmp_path / "store"),
+            *way,
+            "--",
+            "sh",
+            "-c",
+            "echo it-ran >&2",
+            JAX_PLATFORMS="cpu",
+            JAXGPU_TUNE_MACHINE=str(ROOT / "tests" / "machines" / "no_gpu.json"),
+        )
+        assert 0 < done.stderr.index("There is no NVIDIA GPU here") < done.stderr.index("it-ran")
 
 
 TOUCH = ("--", "touch", "it-ran")

@@ -175,13 +175,27 @@ def test_where_nobody_can_end_what_hangs_no_pair_is_tried_that_may(tmp_path: Pat
     assert found.path is not None
 
 
-def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("failure", "said", "hint"),
+    [
+        ("died", "The program fails as it is (died): no such file.", "Run it by itself"),
+        ("nan", "The program's numbers are not finite as it is (nan): no such file.", "bisect --nan"),
+        ("no-steady-state", "The program runs, but no step of it can be timed: no such file.", "--metric REGEX"),
+    ],
+)
+def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(
+    failure: str, said: str, hint: str, tmp_path: Path
+) -> None:
+    """How it fails is told, and what helps then."""
+
     class Dead(Solver):
         def __call__(self, step: Step, _number: int, _limit: float | None, _ahead: Step | None = None) -> Trial:
-            return Trial(step.config, step.purpose, None, "died", detail={"cause": "exit code 3: no such file"})
+            return Trial(step.config, step.purpose, None, failure, detail={"cause": "no such file"})
 
-    with pytest.raises(JaxGpuTuneError, match="no such file"):
+    with pytest.raises(JaxGpuTuneError) as caught:
         searched(tmp_path, Dead())
+    (finding,) = caught.value.findings
+    assert finding.message == said and hint in finding.hint
     assert Journal(files_of(tmp_path / "tuned.toml").journal, ABOUT).trials == []
 
 

@@ -85,6 +85,19 @@ def test_until_it_is_proved_nothing_is_claimed(more: tuple[Trial, ...], words: s
         search_preset(answer.report)
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "So far nothing beats what you have, but it was interrupted before the search was over. Start it again: "),
+        ((Trial(LOOPS, "toggle", 11.0),), "it was interrupted before the search was over."),
+        ((FAST, *checked(1.25, 2)), "but it was interrupted before 6 fresh pairs"),
+    ],
+)
+def test_what_was_interrupted_had_no_budget_that_was_too_small(more: tuple[Trial, ...], words: str) -> None:
+    sentence = tuned(told(*more), space(), "t.toml", {}, interrupted=True).sentence
+    assert words in sentence and "budget" not in sentence
+
+
 def test_before_any_run_nothing_was_measured() -> None:
     search = Search(space().starts[:1], space().moves, space().risk)
     assert tuned(search, space(), "t.toml", {}).sentence == "Nothing was measured yet."
