@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .model import Report
 
 
-__all__ = ["EMPTY_VARIANT", "arms_of", "environ_of", "python_arms"]
+__all__ = ["EMPTY_VARIANT", "arms_of", "empty_variant", "environ_of", "python_arms"]
 
 NONE, CLEAN = "none", "clean"
 NOTHING = Path(__file__).parent / "measure" / "nothing.toml"
@@ -107,10 +107,14 @@ def _arm(name: str, how: dict[str, Any], command: Sequence[str], base: Mapping[s
     shared = {} if preset in (NONE, CLEAN) else more
     report, environ = environ_of(preset, base, **{**shared, **how})
     if report is not None and not report.environ and not how:
-        empty = Finding(EMPTY_VARIANT, "note", f"{name} sets nothing here, so it runs as what is set already does.")
-        return Arm(name, environ, tuple(command), {}, (*_grave(report), empty))
+        return Arm(name, environ, tuple(command), {}, (*_grave(report), empty_variant(name)))
     settings = _changes(base, environ)
     return Arm(name, environ, tuple(command), settings, () if report is None else _grave(report))
+
+
+def empty_variant(name: str) -> Finding:
+    """That a variant is what is set already."""
+    return Finding(EMPTY_VARIANT, "note", f"{name} sets nothing here, so it runs as what is set already does.")
 
 
 def _changes(base: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str | None]:

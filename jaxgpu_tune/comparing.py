@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .api import compiler_options, detect, plan
-from .arms import CLEAN, NONE, NOTHING
+from .arms import CLEAN, NONE, NOTHING, empty_variant
 from .errors import BadSetting
 from .measure.calling import Caller
 from .measure.checks import STEP, check_arguments, is_above_zero
@@ -148,6 +148,8 @@ def _per_compile(name: str, preset: str, wanted: dict[str, Any]) -> tuple[dict[s
     left = sorted(d.name for d in report.decisions if d.status in PROCESS_WIDE and d.name not in options)
     if left and not options:
         raise BadSetting.of([_not_here(name, f"{', '.join(left)} act on the whole process")])
+    if not options:
+        return options, (empty_variant(name),)
     return options, (_left_out(name, left),) if left else ()
 
 

@@ -117,7 +117,9 @@ def is_typed(environ: Mapping[str, str]) -> bool:
 
 def asked_by(who: str) -> bool:
     """Whether something is in force that this caller asked for, in this process or in one that started it."""
-    return any(layer.who == who for layer in (read_state(os.environ) or State()).layers)
+    state = read_state(os.environ) or State()
+    changed = bool(state.variables) or (state.flags is not None and state.flags.parts is not None)
+    return changed and any(layer.who == who for layer in state.layers)
 
 
 def layers_with(request: Request, former: tuple[Layer, ...], *, parents: bool = True) -> tuple[Layer, ...]:

@@ -82,10 +82,12 @@ def test_unloaded_the_magic_is_gone_and_what_it_set_stays_and_is_told() -> None:
     assert read[1] == ["What %jaxgpu_tune has set stays until the kernel is restarted: JAX has read it.\n", True]
 
 
-def test_unloaded_nothing_is_said_of_what_was_taken_back() -> None:
+def test_unloaded_nothing_is_said_of_what_was_taken_back_or_never_set() -> None:
     pytest.importorskip("IPython")
     cells = [f"r = %jaxgpu_tune {ASKS}", "r.restore()", "%unload_ext jaxgpu_tune"]
-    assert told_warm(f"import jax\n{SHELL}\ntell([said(cell) for cell in {cells!r}])")[2] == ["", True]
+    more = ["%load_ext jaxgpu_tune", "q = %jaxgpu_tune auto", cells[2]]
+    said = told_warm(f"import jax\n{SHELL}\ntell([said(cell) for cell in {[*cells, *more]!r}])")
+    assert said[2] == said[5] == ["", True]
 
 
 def test_without_a_shell_the_error_is_the_calls_own() -> None:
