@@ -76,6 +76,8 @@ def command(
             return NOT_FOUND
         if keep:
             keep_all(profile, outcome, keep)
+    if not outcome.ok and profile.step_ms is None:
+        _tell_refused()
     _write(profile, html)
     if as_json:
         print_json(profile.to_dict())
@@ -135,6 +137,16 @@ def _write(profile: Profile, html: str | None) -> None:
         with open(html, "w", encoding="utf-8") as file:
             file.write(profile_page(profile))
         say(f"written: {html}", sys.stderr)
+
+
+def _tell_refused() -> None:
+    """The likeliest cause of a program that dies at once; what it said itself went to the terminal."""
+    from ..flag_texts import checked
+    from ..measure.doubts import REFUSED
+
+    _, read = checked()
+    if read.ends:
+        say(f"jaxgpu-tune: as it stands, XLA ends the process on XLA_FLAGS: {read.ends} {REFUSED}", sys.stderr)
 
 
 def _status(profile: Profile, outcome: RunOutcome) -> int:

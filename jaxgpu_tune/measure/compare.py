@@ -14,7 +14,7 @@ from statistics import median
 
 from ..model import Finding
 from .comparison import Comparison, Variant, VariantRun
-from .doubts import UNSURE, other_losses, unsure, whole_run, written_outside
+from .doubts import UNSURE, other_losses, refused, unsure, whole_run, written_outside
 from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
@@ -257,6 +257,8 @@ class _Course:
     def _doubts(self) -> list[Finding]:
         vague = [trial for trial in self.trials if (trial.error or 0) > UNSURE]
         found = [unsure(len(vague), len(self.trials))] if vague else []
+        if any(trial.status == "refused" for trial in self.trials):
+            found.append(refused(dict.fromkeys(one.variant for one in self.trials if one.status == "refused")))
         own = self._loss_difference(0) or 0.0
         for arm in range(1, len(self.arms)):
             theirs = self._loss_difference(arm)

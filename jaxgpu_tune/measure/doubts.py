@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from ..model import Finding
 from ..wording import counted
 from .runs import RunOutcome
 
-__all__ = ["UNSURE", "other_losses", "unsure", "whole_run", "written_outside"]
+__all__ = ["REFUSED", "UNSURE", "other_losses", "refused", "unsure", "whole_run", "written_outside"]
 
+REFUSED = "`jaxgpu-tune check` tells what is wrong with XLA_FLAGS, and what to write instead."
 UNSURE = 0.02
 """A standard error of a run's own period from which on it is told."""
 
@@ -77,3 +79,9 @@ def other_losses(name: str, theirs: float, own: float) -> Finding:
     return Finding(
         "losses-differ", "warning", message, "Check the numbers before you use it: it may compute less precisely."
     )
+
+
+def refused(names: Iterable[str]) -> Finding:
+    """That XLA took a setting of these variants for none that it has, or for a wrong one."""
+    message = f"XLA refused a setting of {', '.join(names)}, which ends the program."
+    return Finding("setting-refused", "warning", message, REFUSED)

@@ -48,6 +48,8 @@ CLEAN = {
 """Commands that start others without this environment: always, or with one of these options."""
 ISOLATED = re.compile(r"-[a-zA-Z]*[IES]")
 """Options of Python with which it reads no PYTHONPATH or no sitecustomize."""
+LOG_HEAD = re.compile(r"^[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
+"""When and where in XLA's sources a line was written."""
 AGAIN = 10
 """More recompilations of the step than this: it never becomes steady."""
 LAST = 400
@@ -78,8 +80,8 @@ def losses(text: str) -> tuple[float, ...]:
     return numbers_in(LOSS, text)
 
 
-def silence(command: Sequence[str], processes: Sequence[Process]) -> str:
-    """Why no step was seen: a sentence with the likely cause, empty where one was."""
+def silence(command: Sequence[str], processes: Sequence[Process], *, failed: bool = False) -> str:
+    """Why no step was seen: a sentence with the likely cause, empty where one was. ``failed``: the command did."""
     if any(one.period for one in processes if not len(one.recompiled) > AGAIN):
         return ""
     if not processes:
@@ -100,7 +102,7 @@ def silence(command: Sequence[str], processes: Sequence[Process]) -> str:
     )
     return next(
         (text for holds, text in told if holds),
-        f"{counted(len(processes), 'Python process', 'Python processes')} ran and none imported jax.",
+        f"{counted(len(processes), 'Python process', 'Python processes')} ran and none imported jax{', or it ended while it did' * failed}.",
     )
 
 
@@ -127,12 +129,12 @@ def _likely(command: Sequence[str]) -> str:
 
 def _line(text: str, at: int) -> str:
     begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-    return text[begin : end if end >= 0 else None].strip()[:LAST]
+    return LOG_HEAD.sub("", text[begin : end if end >= 0 else None].strip())[:LAST]
 
 
 def _last_line(words: str) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    return LOG_HEAD.sub("", lines[-1]) if lines else ""
 
 
 def _how(code: int | None) -> str:

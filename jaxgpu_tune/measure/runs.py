@@ -270,7 +270,7 @@ def _outcome(
         *(status, cause, words, str(place), str(place / "files"), child.returncode, seconds),
         complete=bool(done) and all(one.state == DONE for one in done),
         processes=processes,
-        silent=silence(words, processes),
+        silent=silence(words, processes, failed=status in ("refused", "died")),
         metric=metric,
         losses=found,
         output=str(place / "output.txt") if (place / "output.txt").exists() else None,

@@ -107,6 +107,21 @@ def test_a_script_that_starts_it_is_profiled_too(program: str, tmp_path: Path) -
     assert short.returncode == 1 and "No steady state" in short.stdout and "ended before" in short.stdout
 
 
+def test_flags_that_end_the_program_are_told_as_its_cause() -> None:
+    """Its own words went to the terminal, so the cause is looked for in what is set."""
+    words = ("profile", "--", sys.executable, "-c", "import jax; jax.devices()")
+    done = subprocess.run(
+        [sys.executable, "-m", "jaxgpu_tune", *words],
+        env=clean_environ(JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_no_such=1"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode and "--xla_no_such=1 is refused. `jaxgpu-tune check` tells" in done.stderr
+    assert "or it ended while it did" in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [

@@ -72,3 +72,10 @@ def test_silence_of_processes_that_did_report() -> None:
     }
     for words, process in states.items():
         assert words in silence(["python"], [process])
+    assert silence(["python"], [Process(1, "")], failed=True).endswith("none imported jax, or it ended while it did.")
+
+
+def test_the_head_of_a_line_of_xla_s_is_no_cause() -> None:
+    said = "F1129 10:17:01.460869    9182 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_nope=1"
+    assert ending(1, f"a\n{said}\n", None) == ("refused", "Unknown flag in XLA_FLAGS: --xla_nope=1")
+    assert ending(-6, "E1129 10:17:01.460869    9182 a/b-c.cc:1] it broke", None)[1] == "ended by SIGABRT: it broke"

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from ...errors import JaxGpuTuneError
 from ...model import Finding
+from ..doubts import REFUSED
 from ..search.search import Search
 from ..search.trials import Config, Risk, Step, Trial
 from .costs import costs_of
@@ -118,6 +119,10 @@ def drive(
 
 
 FAILS = {
+    "refused": (
+        "XLA refuses a setting as it is (refused)",
+        REFUSED,
+    ),
     "no-steady-state": (
         "The program runs, but no step of it can be timed",
         "Go by a number that it prints (--metric REGEX), or by its whole time (--whole).",
