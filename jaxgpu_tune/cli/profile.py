@@ -76,8 +76,6 @@ def command(
             return NOT_FOUND
         if keep:
             keep_all(profile, outcome, keep)
-    if not outcome.ok and profile.step_ms is None:
-        _tell_refused()
     _write(profile, html)
     if as_json:
         print_json(profile.to_dict())
@@ -152,6 +150,8 @@ def _tell_refused() -> None:
 def _status(profile: Profile, outcome: RunOutcome) -> int:
     """The program's own exit code, as a shell tells it; 1 where it is 0 but no step was seen."""
     code = 0 if outcome.ok else outcome.exit_code
+    if code and profile.step_ms is None:
+        _tell_refused()
     if code:
         return 128 - code if code < 0 else code
     return FOUND if profile.step_ms is None else 0

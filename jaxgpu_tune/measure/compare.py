@@ -14,7 +14,7 @@ from statistics import median
 
 from ..model import Finding
 from .comparison import Comparison, Variant, VariantRun
-from .doubts import UNSURE, other_losses, refused, unsure, whole_run, written_outside
+from .doubts import UNSURE, other_losses, setting_refused, unsure, whole_run, written_outside
 from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
@@ -258,7 +258,7 @@ class _Course:
         vague = [trial for trial in self.trials if (trial.error or 0) > UNSURE]
         found = [unsure(len(vague), len(self.trials))] if vague else []
         if any(trial.status == "refused" for trial in self.trials):
-            found.append(refused(dict.fromkeys(one.variant for one in self.trials if one.status == "refused")))
+            found.append(setting_refused(dict.fromkeys(one.variant for one in self.trials if one.status == "refused")))
         own = self._loss_difference(0) or 0.0
         for arm in range(1, len(self.arms)):
             theirs = self._loss_difference(arm)

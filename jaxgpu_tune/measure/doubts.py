@@ -11,7 +11,7 @@ from ..model import Finding
 from ..wording import counted
 from .runs import RunOutcome
 
-__all__ = ["REFUSED", "UNSURE", "other_losses", "refused", "unsure", "whole_run", "written_outside"]
+__all__ = ["REFUSED", "UNSURE", "other_losses", "setting_refused", "unsure", "whole_run", "written_outside"]
 
 REFUSED = "`jaxgpu-tune check` tells what is wrong with XLA_FLAGS, and what to write instead."
 UNSURE = 0.02
@@ -81,7 +81,7 @@ def other_losses(name: str, theirs: float, own: float) -> Finding:
     )
 
 
-def refused(names: Iterable[str]) -> Finding:
+def setting_refused(names: Iterable[str]) -> Finding:
     """That XLA took a setting of these variants for none that it has, or for a wrong one."""
     message = f"XLA refused a setting of {', '.join(names)}, which ends the program."
     return Finding("setting-refused", "warning", message, REFUSED)

@@ -69,7 +69,7 @@ def test_the_other_doubts_are_told_with_their_numbers() -> None:
     unsure = doubts.unsure(2, 7)
     assert (unsure.code, unsure.severity) == ("unsteady-steps", "note")
     assert unsure.message.startswith("In 2 of 7 runs") and unsure.message.endswith("uncertain by over 2%.")
-    refused = doubts.refused(["a", "b"])
+    refused = doubts.setting_refused(["a", "b"])
     assert refused.message == "XLA refused a setting of a, b, which ends the program." and "check" in refused.hint
     losses = doubts.other_losses("mine", 0.125, 0.001)
     assert (losses.code, losses.severity) == ("losses-differ", "warning")

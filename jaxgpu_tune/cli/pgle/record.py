@@ -68,8 +68,8 @@ def _to_cache(program: tuple[str, ...], store: str | None, as_json: bool, given:
     folder = new_folder(root_of(store))
     report, environ = plan_of(given, pgle="auto", compilation_cache=folder)
     found = (*refusals(report, PGLE_OPTION), *without_gpu(report.machine), *obstacles(base), *report.findings)
-    tell(found)
     refuse(found)
+    tell(found)
     heard = run_heard(program, environ)
     said = recording_findings(heard.lines)
     unused = any(one.code == "pgle-not-used" for one in said)
@@ -103,8 +103,8 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
     plain, base = plan_of(given)
     report, environ = plan_of(given, flags=RECORDING)
     found = (*without_gpu(report.machine), *obstacles(base), *report.findings)
-    tell(found)
     refuse(found)
+    tell(found)
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-pgle-") as passing:
         folder = how["traces"] or passing
         outcome = _traced(program, folder, environ, how["steps"])

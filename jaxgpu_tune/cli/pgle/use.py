@@ -55,8 +55,8 @@ def _with_file(file: str, program: tuple[str, ...], as_json: bool, given: dict[s
         digest = "-".join(one.digest for one in profiles.values())[:33]
         report, environ = plan_of(given, pgle=path, compilation_cache=os.path.join(folder, f"pgle-{digest}"))
     now = setup_of(report, program)
-    tell((*report.findings, *(one for one in _age(path, profiles, now))))
     refuse(report.findings)
+    tell((*report.findings, *(one for one in _age(path, profiles, now))))
     heard = run_heard(program, environ)
     told(findings_of(heard.lines), as_json=as_json, lines=heard.lines)
     return heard.code
@@ -88,8 +88,8 @@ def _with_cache(program: tuple[str, ...], store: str | None, as_json: bool, give
     if found is None:
         raise JaxGpuTuneError.of([why_none(root, now)])
     report, environ = plan_of(given, pgle="expect", compilation_cache=found.folder)
-    tell(report.findings)
     refuse((*refusals(report, EXPECT_OPTION), *report.findings))
+    tell(report.findings)
     heard = run_heard(program, environ)
     told(cache_findings(heard.lines), as_json=as_json, folder=str(found.folder), lines=heard.lines)
     return heard.code

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from ..xla_flags.grammar import FLAGS
+from .commands import is_lost
 from .literals import literals
 from .mapped import Mapped, Site, as_it_stands
+from .shell import shell_sites
 
 __all__ = ["python_sites"]
 
@@ -17,6 +19,8 @@ TRIMS = ("strip", "lstrip", "rstrip", "replace")
 """Methods after which flags are still the flags that they were."""
 _LINE_STARTS = r"(?<=\n)|(?<=\r)(?!\n)"
 """As Python counts lines, to which a lone carriage return is an end too."""
+SHELLS = frozenset({"system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"})
+"""The calls that hand a text to a shell; others do with ``shell=True``."""
 READERS = frozenset({"get", "getenv", "pop"})
 SETTERS = frozenset({"setdefault", "putenv", "setenv", "setitem", "__setitem__"})
 """The calls that set a variable; with flags as second argument any call does that is not known to read it."""
@@ -27,7 +31,9 @@ def python_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 
     Raises SyntaxError for what is no Python.
     """
-    yield from _Finder(text, name).sites()
+    finder = _Finder(text, name)
+    yield from finder.sites()
+    yield from finder.commands() if name in text else ()
 
 
 class _Finder:
@@ -54,6 +60,25 @@ class _Finder:
             # a name stands for what it is assigned, which is a place of its own
             yield from (self._site(part) for part in _parts(expression) if not (held and isinstance(part, ast.Name)))
             pending += held
+
+    def commands(self) -> Iterator[Site]:
+        """What the texts set that are run by a shell."""
+        instead = f"Set os.environ[{self._name!r}] in the program itself, before JAX is used."
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Call) and node.args and _runs_shell(node) and _is_text(node.args[0]):
+                inner = self._whole(node.args[0])
+                for site in shell_sites(inner.text, self._name):
+                    lost = instead if is_lost(inner.text, site.at) else ""
+                    yield site.within(inner)._replace(lost=site.lost or lost)
+
+    def _whole(self, node: ast.expr) -> Mapped:
+        """A text with the places of all its characters, empty where they cannot be told. Only of one literal it can be said how to write there."""
+        try:
+            pieces = list(self._literals(node))
+        except _Unclear:
+            return Mapped("", (), Mapped.hole().encode)
+        text, spans = "".join(one.text for one in pieces), tuple(span for one in pieces for span in one.spans)
+        return Mapped(text, spans, pieces[0].encode if len(pieces) == 1 else Mapped.hole().encode)
 
     def _held(self, names: set[str], put_in: set[str]) -> Iterator[ast.expr]:
         """What the names are assigned. Of those put into a text only what may be flags: a part is not the whole value."""
@@ -107,6 +132,13 @@ class _Finder:
     def _at(self, line: int, column: int) -> int:
         """ast counts bytes."""
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
+
+
+def _runs_shell(call: ast.Call) -> bool:
+    """Whether the first argument is a command of the shell's."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    asked = any(one.arg == "shell" and getattr(one.value, "value", False) is True for one in call.keywords)
+    return asked or name in SHELLS
 
 
 def _put_behind_what_is_there(node: ast.AST) -> None:

@@ -62,6 +62,16 @@ def test_a_flag_in_a_command_in_quotes_is_written_as_those_quotes_ask(inner: str
     assert done.stdout == "--xla_gpu_enable_command_buffer=FUSION|" * inner.count("{}")
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["os.system({})", "os.popen({}).read()", "subprocess.run({}, shell=True)", "getoutput({})", "run(f{}, shell=True)"],
+)
+def test_what_python_hands_to_a_shell_is_read_as_a_shell_s(call: str) -> None:
+    old = call.format('"XLA_FLAGS=\'--xla_gpu_graph_level=1 --xla_gpu_autotune_level=2\' python \\"t.py\\""')
+    assert rewritten(old, "python") == old.replace("--xla_gpu_graph_level=1", "--xla_gpu_enable_command_buffer=FUSION")
+    assert found(f"\n{old}\n", "python") == [(2, "flag-translated")]
+
+
 def test_each_quoted_command_has_its_line_and_its_variables() -> None:
     text = "bash -c '\nexport NCCL_DEBUGG=INFO\nXLA_FLAGS=--xla_gpu_graph_level=0 python t.py'\n"
     assert found(text) == [(2, "unknown-variable"), (3, "flag-translated")]
@@ -109,6 +119,8 @@ IN_VAIN = (
     ("makefile", "train:\n\t@export {}\n\tpython t.py\n"),
     ("shell", "bash -c 'export {}'\npython t.py\n"),
     ("shell", 'ssh host "export {}"\n'),
+    ("python", "import os\nos.system('export {}')\n"),
+    ("python", "import subprocess\nsubprocess.run(f'cd {d}; export {}', shell=True)\n".replace("{d}", "{{d}}")),
 )
 IN_FORCE = (
     ("notebook", notebook("!export {} && python t.py")),
@@ -118,6 +130,8 @@ IN_FORCE = (
     ("dockerfile", "FROM a\nRUN export {} && python t.py\n"),
     ("makefile", "train:\n\t@export {}; \\\n\tpython t.py\n"),
     ("makefile", ".ONESHELL:\ntrain:\n\texport {}\n\tpython t.py\n"),
+    ("python", "import os\nos.system('export {}; python t.py')\n"),
+    ("python", "import subprocess\nsubprocess.run('export {}')\n"),
     ("shell", "export {}\n"),
     ("shell", "eval 'export {}'\npython t.py\n"),
 )
