@@ -116,11 +116,15 @@ def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:
     rows = {workload: tuple(_rows(workload, good)) for workload in WORKLOADS}
     failed = tuple(run for run in results["runs"] if "error" in run)
     measured = {workload: these for workload, these in rows.items() if these}
-    gpus = {
-        run["workload"]: int(run["device"].split(" x ")[0]) for run in good if "device" in run and not run.get("alone")
-    }
+    gpus = {run["workload"]: _gpus(run) for run in good if "device" in run and not run.get("alone")}
     largest = max(results["machines"], key=lambda machine: len(machine["gpus"]))
     return Outcome(name, largest, measured, results["same"], failed, gpus)
+
+
+def _gpus(run: Run) -> int:
+    """How many the program used; or saw, where it is about a program that uses the first of them."""
+    used = int(run["device"].split(" x ")[0])
+    return run["gpus"] if WORKLOADS[run["workload"]].devices == "first" else used
 
 
 def _rows(workload: str, runs: list[Run]) -> Iterator[Row]:

@@ -23,7 +23,8 @@ back again, on the same GPUs: that is a *pair*. *Speed* is the default's time by
 percent slower. The number is the median of the pairs, in brackets are the smallest and the largest.
 
 **When it counts.** A preset is called *faster* or *slower* after {PAIRS} pairs that all agree and differ by at least half a percent in
-the median; *level* if not. {PAIRS} pairs hold the true median with a probability of 97 %. Of fewer pairs nothing is said but their number.
+the median. If they do not, *no difference is shown*, whatever the median is. {PAIRS} pairs hold the true median with a probability of 97 %.
+Of fewer pairs nothing is said but their number.
 
 **Programs.** Those of people's libraries are in `benchmarks/programs`, each a script that knows nothing of this library
 (`python -m benchmarks.programs.ppo --steps 200`); the others, in plain JAX, in `benchmarks/workloads`.
@@ -44,12 +45,37 @@ OTHER_PURPOSE = {
 def page(measured: list[Outcome], traced: list[steps.Traced]) -> str:
     """The whole of it."""
     parts = [INTRODUCTION, *_in_short(measured), *steps.section(traced)]
-    return "\n".join([*parts, *(line for outcome in measured for line in _section(outcome))]) + "\n"
+    return (
+        "\n".join(
+            [
+                *parts,
+                *(line for outcome in measured for line in _section(outcome, _decided_elsewhere(measured, outcome))),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _decided_elsewhere(measured: Iterable[Outcome], outcome: Outcome) -> set[tuple[str, str]]:
+    """Workload and variant of what another file of the same kind of GPU, their number and jaxlib holds a verdict on."""
+    others = [one for one in measured if one is not outcome and _place(one) == _place(outcome)]
+    return {
+        (workload, row.variant)
+        for one in others
+        for workload, rows in one.rows.items()
+        for row in rows
+        if row.speed.word != "undecided" and one.gpus[workload] == outcome.gpus.get(workload)
+    }
+
+
+def _place(outcome: Outcome) -> tuple[str, str]:
+    gpus = outcome.machine["gpus"]
+    return (gpus[0]["name"] if gpus else "CPU", outcome.machine["jaxlib"])
 
 
 def _in_short(measured: list[Outcome]) -> Iterator[str]:
     yield "## In short\n"
-    yield "| preset | faster on | level on | slower on | fewer pairs than a verdict takes |"
+    yield "| preset | faster on | no difference shown on | slower on | fewer pairs than a verdict takes |"
     yield "|---|---|---|---|---|"
     for preset in jaxgpu_tune.presets():
         if preset.kind != "maintained":
@@ -71,23 +97,28 @@ def _tally_line(preset: str, measured: list[Outcome]) -> str:
         names = [name for one in found for name in one[place]]
         if place == 3:
             names = sorted({name.rpartition(" ")[0] for name in names} - decided)
-        cells.append(f"{len(names)}: {', '.join(names)}" if names else "0")
+        cells.append(f"{len(names)}: {'; '.join(names)}" if names else "0")
     return f"| `{preset}` | {' | '.join(cells)} |"
 
 
-def _section(outcome: Outcome) -> Iterator[str]:
-    machine = outcome.machine
-    gpu = machine["gpus"][0]["name"] if machine["gpus"] else "CPU"
-    decided = any(row.speed.word != "undecided" for rows in outcome.rows.values() for row in rows)
-    yield f"## {gpu}, jaxlib {machine['jaxlib']}{'' if decided else ', earlier, by fewer pairs'}\n"
+def _section(outcome: Outcome, decided_elsewhere: set[tuple[str, str]]) -> Iterator[str]:
+    machine, (gpu, jaxlib) = outcome.machine, _place(outcome)
+    measured = [(workload, row) for workload, rows in outcome.rows.items() for row in rows if row.variant != DEFAULT]
+    decided = any(row.speed.word != "undecided" for _, row in measured)
+    yield f"## {gpu}, jaxlib {jaxlib}{'' if decided else ', earlier, by fewer pairs'}\n"
     yield f"All of it: `benchmarks/results/suite-{outcome.name}.json`.\n"
     yield f"Driver {machine['driver']}, NCCL {machine['nccl']}, jax {machine['jax']}, NVLink multicast off.\n"
     yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
     yield "| program | on | variant | default, ms | with it, ms | speed | verdict |"
     yield "|---|---|---|---|---|---|---|"
-    for workload, rows in outcome.rows.items():
-        yield from (_short_line(outcome, workload, row) for row in rows if _is_main(workload, row.variant))
-    yield ""
+    main = [(workload, row) for workload, row in measured if _is_main(workload, row.variant)]
+    shown = [(workload, row) for workload, row in main if (workload, row.variant) not in decided_elsewhere]
+    yield from (_short_line(outcome, workload, row) for workload, row in shown)
+    yield (
+        ""
+        if shown == main
+        else f"\nWhat {PAIRS} pairs have decided since, in another table of these GPUs and this jaxlib, is left out above and stands below.\n"
+    )
     for workload, rows in outcome.rows.items():
         yield from _folded(outcome, workload, rows)
     for run in outcome.failed:
@@ -134,13 +165,8 @@ def speed_told(row: Row) -> str:
 
 def verdict_told(row: Row) -> str:
     """One word, or how many pairs there are."""
-    words: Mapping[str, str] = {"faster": "faster", "slower": "slower", "no-difference": "level"}
+    words: Mapping[str, str] = {"faster": "faster", "slower": "slower", "no-difference": "no difference shown"}
     return words.get(row.speed.word) or f"none yet ({row.pairs} {'pair' if row.pairs == 1 else 'pairs'})"
-
-
-def pairs_told(row: Row) -> str:
-    """Beside a number that no verdict stands behind."""
-    return "" if row.speed.word != "undecided" else f", {row.pairs} {'pair' if row.pairs == 1 else 'pairs'}"
 
 
 def _flags_told(rows: Iterable[Row]) -> Iterator[str]:

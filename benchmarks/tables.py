@@ -17,7 +17,7 @@ import jaxgpu_tune
 from benchmarks import plots, steps
 from benchmarks.memory_of_settings import costs_text
 from benchmarks.outcome import Outcome, Row, outcomes
-from benchmarks.page import page, pairs_told, speed_told
+from benchmarks.page import page, speed_told
 from benchmarks.tried import DEFAULT
 from benchmarks.workloads import WORKLOADS
 
@@ -64,17 +64,19 @@ def stale_texts(
 
 
 def summary(measured: Iterable[Outcome]) -> str:
-    """README's table: each maintained preset on the programs it is for, by the most pairs that there are on any release."""
+    """README's table: each maintained preset on the programs it is for, by the most pairs that there are on any release; nothing without a verdict."""
     best: dict[tuple[str, str], tuple[Outcome, Row]] = {}
     for outcome in measured:
         for workload, preset, row in _maintained(outcome):
+            if row.speed.word == "undecided":
+                continue
             if (workload, preset) not in best or row.pairs > best[workload, preset][1].pairs:
                 best[workload, preset] = (outcome, row)
     lines = ["| program | on | preset | default | with it | speed (smallest to largest) |", "|---|---|---|---|---|---|"]
     for (workload, preset), (outcome, row) in sorted(best.items(), key=lambda item: list(WORKLOADS).index(item[0][0])):
         where = f"{outcome.card(workload).replace('NVIDIA ', '')}, {outcome.machine['jaxlib']}"
         times = f"{row.default_ms:.2f} ms | {row.step_ms:.2f} ms"
-        told = f"{speed_told(row)}{pairs_told(row)}"
+        told = f"{speed_told(row)}{'' if row.speed.word != 'no-difference' else ': no difference shown'}"
         lines.append(f"| {WORKLOADS[workload].title} | {where} | `{preset}` | {times} | {told} |")
     return "\n".join(lines)
 

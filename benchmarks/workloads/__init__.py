@@ -135,8 +135,8 @@ WORKLOADS: dict[str, Workload] = {
     "ppo_visible": Workload(
         "PPO on one GPU of several that it sees",
         "programs.ppo",
+        SIMULATION,
         devices="first",
-        tried=alone({"simulation's setting": CONCURRENT}, FIRST),
     ),
     "diffusion_start": Workload(
         "diffusion, to its first step",

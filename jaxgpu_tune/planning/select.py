@@ -27,6 +27,7 @@ MIB = 2**20
 REMEDIES = {
     "compute_capability": "Pass unmeasured=True (--unmeasured) to set it all the same; `jaxgpu-tune compare` tells whether it pays on your program.",
     "devices": "If the job uses another number of GPUs than are visible here, say so: devices=N, or CUDA_VISIBLE_DEVICES.",
+    "processes": "If each process is a run of its own, say how many GPUs it uses: devices=1.",
     "jaxlib": "Its settings are for other releases of jaxlib; `jaxgpu-tune explain PRESET` lists them.",
 }
 """What can be done where a preset sets nothing, by the condition that does not hold."""
@@ -64,13 +65,12 @@ def job_devices(machine: Machine, request: Request) -> int | None:
 
 
 def job_processes(machine: Machine, request: Request) -> int | None:
-    """As the launcher tells, or as the devices of the job ask for. Without a launcher it is one process (the same on each)."""
-    if machine.processes.count:
-        return machine.processes.count
-    own = _own_gpus(machine)
+    """As the launcher tells, but no more than the devices of the job ask for. Without a launcher it is one process (the same on each)."""
+    own, count = _own_gpus(machine), machine.processes.count
     if request.devices is not None and own:
-        return -(-request.devices // own)
-    return 1 if machine.processes.launcher is None else None
+        asked = -(-request.devices // own)
+        return min(count, asked) if count else asked
+    return count or (1 if machine.processes.launcher is None else None)
 
 
 def _own_gpus(machine: Machine) -> int | None:

@@ -173,11 +173,25 @@ def test_one_command_makes_all(tmp_path: Path) -> None:
 
 
 def test_only_what_is_between_the_markers_changes(tmp_path: Path) -> None:
-    """The rest of README is its author's."""
-    written(tmp_path, RESULTS)
+    """The rest of README is its author's; what has no verdict is not there."""
+    written(tmp_path, {**RESULTS, "runs": [*in_turns(*[(50.0, 40.0)] * 6), *RUNS[-1:]]})
     text = tables.stale_texts(tmp_path, outcomes(tmp_path))[tmp_path / "README.md"]
     assert text.startswith(f"before\n{tables.START}\n| program") and text.endswith(f"{tables.END}\nafter\n")
-    assert "old" not in text and "| `fsdp` | 51.00 ms | 45.00 ms |" in text
+    assert "old" not in text and "| `fsdp` | 50.00 ms | 40.00 ms | 1.250 |" in text
+    written(tmp_path, RESULTS)
+    assert "fsdp" not in tables.stale_texts(tmp_path, outcomes(tmp_path))[tmp_path / "README.md"]
+
+
+def test_what_was_decided_since_does_not_stand_in_an_earlier_table() -> None:
+    """Of the same GPUs and jaxlib; it still stands with all that was tried."""
+    newer = outcome_of("newer", {**RESULTS, "runs": in_turns(*[(50.0, 40.0)] * 6)})
+    text = page([newer, outcome_of("older", RESULTS)], [])
+    title = f"| {WORKLOADS['fsdp_comm'].title} | 2 x H200"
+    assert [line.split(" | ")[2] for line in text.splitlines() if line.startswith(title)] == ["`fsdp`", "`jax-toolbox`"]
+    assert text.count(", earlier, by fewer pairs") == 1 and "none yet (2 pairs)" in text
+    other = {**MACHINE, "jaxlib": "0.12.0.1"}
+    apart = page([newer, outcome_of("older", {**RESULTS, "machines": [other, other]})], [])
+    assert sum(line.startswith(title) for line in apart.splitlines()) == 3
 
 
 def test_failed_runs_are_told(tmp_path: Path) -> None:
@@ -211,8 +225,9 @@ MAINTAINED = [
 IDS = [f"{outcome.name}, {workload}, {preset}" for outcome, workload, preset, _ in MAINTAINED]
 
 
-LOSS_OFF = {"ppo": 0.01}
-"""Where actions are drawn by chance, a sum in another order leads to another game; that it learns is what counts."""
+LOSS_OFF = {"ppo": 0.01, "ppo_visible": 0.01, "transformer": 0.03}
+"""Where actions are drawn by chance, a sum in another order leads to another game; that it learns is what counts. The equinox
+transformer's loss leaps in its first ten steps, from 6 to 43 and back: two runs of the default differ by 1.1 % at the tenth."""
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
     "plan": (["plan", "fsdp", "--memory-fraction", "0.9"], {"XLA_FLAGS": OLD}),
     "plan-verbose": (["plan", "fsdp", "-v"], {"XLA_FLAGS": OLD}),
     "plan-diff": (["plan", "fsdp", "--diff", "--env", "NCCL_DEBUG=INFO"], {"XLA_FLAGS": OLD}),
-    "plan-nothing": (["plan", "simulation"], {}),
+    "plan-nothing": (["plan", "while_loop"], {}),
     "check": (["check"], {"XLA_FLAGS": f"{OLD} --xla_gpu_autotune_levle=2 –xla_dump_to=x"}),
     "check-good": (["check", "--xla_gpu_autotune_level=2"], {}),
     "check-json": (["check", "--json", "--xla_gpu_autotune_level=x"], {}),

@@ -174,10 +174,24 @@ def test_auto_sets_nothing() -> None:
     assert not met("auto", Facts("0.11.2", ("9.0",), 1, 1, True, 1))
 
 
-def test_simulation_is_for_one_gpu() -> None:
-    """Concurrent commands were measured on one GPU."""
-    assert met("simulation", Facts("0.11.2", ("9.0",), 1))
-    assert not met("simulation", EIGHT_H100)
+def test_simulation_is_for_one_process_whatever_it_sees() -> None:
+    """Measured on one GPU, alone and with others visible; where it sees several, what was not measured is said."""
+    mode, several = "xla_gpu_command_buffer_scheduling_mode", "a program that uses several this was not measured"
+    assert met("simulation", EIGHT_H100._replace(devices=1, local_gpus=1)) == met("simulation", EIGHT_H100) == {mode}
+    assert not met("simulation", EIGHT_H100._replace(processes=8))
+    for count in (1, 2):
+        made = plan("simulation", machine=machine("H200", count), environ={})
+        assert f"--{mode}=CONCURRENT" in made.xla_flags
+        assert any(several in finding.message for finding in made.findings) is (count > 1)
+
+
+def test_runs_that_a_launcher_starts_side_by_side_say_that_each_is_alone() -> None:
+    """Eight tasks count as one job of eight processes, unless devices=1 is said; the finding names that."""
+    tasks = machine("H200", 1, processes={"rank": 3, "count": 8, "local_rank": 3, "local_count": 8})
+    joined = plan("simulation", machine=tasks, environ={})
+    assert not joined.xla_flags
+    assert any(one.code == "preset-sets-nothing" and "devices=1" in one.hint for one in joined.findings)
+    assert "CONCURRENT" in plan("simulation", machine=tasks, environ={}, devices=1).xla_flags
 
 
 def test_while_loop_is_for_one_hopper_gpu_and_the_releases_it_was_measured_from() -> None:

@@ -19,7 +19,7 @@ from jaxgpu_tune.planning.explain import explain
 from jaxgpu_tune.planning.release.target import target_of
 
 MODE, SWITCH = "xla_gpu_command_buffer_scheduling_mode", "xla_gpu_enable_pipelined_p2p"
-WHERE = "measured on jaxlib >=0.11.2,<=0.12.0.1,!=0.12.0, compute_capability 9.0, devices 1"
+WHERE = "measured on jaxlib >=0.11.2,<=0.12.0.1,!=0.12.0, compute_capability 9.0, devices <=2, processes 1"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def space(jaxlib: str = "0.11.2", gpus: int = 1, environ: dict[str, str] | None 
 def test_what_fits_the_kind_of_program_comes_first_and_what_changed_much_is_marked() -> None:
     """As it was asked, or as the first run showed it; what was asked stays."""
     seen, asked = space().for_kinds(["convolutions"]), space(kinds=["loops"])
-    assert seen.name(seen.moves[1].config) == "convolutions-in-graphs"
+    assert seen.name(seen.moves[0].config) == "convolutions-in-graphs"
     assert not any(move.large for move in seen.moves)
     assert asked.for_kinds(["convolutions"]) == asked
     assert [asked.name(move.config) for move in asked.moves if move.large] == ["simulation", "loops-in-graphs"]
@@ -46,7 +46,7 @@ def test_presets_that_fit_are_starts_and_the_first_is_what_is_there() -> None:
     assert [start.name for start in one.starts] == [AS_IT_IS, "simulation"]
     assert one.starts[0].config == NOTHING
     assert one.starts[1].config == frozenset([MODE])
-    assert [start.name for start in two.starts] == [AS_IT_IS, "fsdp", "data_parallel", "decode"]
+    assert [start.name for start in two.starts] == [AS_IT_IS, "fsdp", "data_parallel", "decode", "simulation"]
 
 
 @given(st.lists(st.frozensets(st.sampled_from([atom(f"a={number}") for number in range(3)]))))
