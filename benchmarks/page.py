@@ -49,23 +49,30 @@ def page(measured: list[Outcome], traced: list[steps.Traced]) -> str:
         "\n".join(
             [
                 *parts,
-                *(line for outcome in measured for line in _section(outcome, _decided_elsewhere(measured, outcome))),
+                *(line for outcome in measured for line in _section(outcome, _superseded(measured, outcome))),
             ]
         )
         + "\n"
     )
 
 
-def _decided_elsewhere(measured: Iterable[Outcome], outcome: Outcome) -> set[tuple[str, str]]:
-    """Workload and variant of what another file of the same kind of GPU, their number and jaxlib holds a verdict on."""
+def _superseded(measured: Iterable[Outcome], outcome: Outcome) -> set[tuple[str, str]]:
+    """Workload and variant on which another file of as many of the same GPUs and the same jaxlib says more: a verdict, or more pairs."""
     others = [one for one in measured if one is not outcome and _place(one) == _place(outcome)]
     return {
         (workload, row.variant)
-        for one in others
-        for workload, rows in one.rows.items()
+        for workload, rows in outcome.rows.items()
         for row in rows
-        if row.speed.word != "undecided" and one.gpus[workload] == outcome.gpus.get(workload)
+        for one in others
+        for other in one.rows.get(workload, ())
+        if other.variant == row.variant
+        and one.gpus[workload] == outcome.gpus[workload]
+        and _weight(other) > _weight(row)
     }
+
+
+def _weight(row: Row) -> tuple[bool, int]:
+    return row.speed.word != "undecided", row.pairs
 
 
 def _place(outcome: Outcome) -> tuple[str, str]:
@@ -101,7 +108,7 @@ def _tally_line(preset: str, measured: list[Outcome]) -> str:
     return f"| `{preset}` | {' | '.join(cells)} |"
 
 
-def _section(outcome: Outcome, decided_elsewhere: set[tuple[str, str]]) -> Iterator[str]:
+def _section(outcome: Outcome, superseded: set[tuple[str, str]]) -> Iterator[str]:
     machine, (gpu, jaxlib) = outcome.machine, _place(outcome)
     measured = [(workload, row) for workload, rows in outcome.rows.items() for row in rows if row.variant != DEFAULT]
     decided = any(row.speed.word != "undecided" for _, row in measured)
@@ -112,12 +119,12 @@ def _section(outcome: Outcome, decided_elsewhere: set[tuple[str, str]]) -> Itera
     yield "| program | on | variant | default, ms | with it, ms | speed | verdict |"
     yield "|---|---|---|---|---|---|---|"
     main = [(workload, row) for workload, row in measured if _is_main(workload, row.variant)]
-    shown = [(workload, row) for workload, row in main if (workload, row.variant) not in decided_elsewhere]
+    shown = [(workload, row) for workload, row in main if (workload, row.variant) not in superseded]
     yield from (_short_line(outcome, workload, row) for workload, row in shown)
     yield (
         ""
         if shown == main
-        else f"\nWhat {PAIRS} pairs have decided since, in another table of these GPUs and this jaxlib, is left out above and stands below.\n"
+        else "\nLeft out above: what was measured again since by more pairs, in another table of these GPUs and this jaxlib. It stands below.\n"
     )
     for workload, rows in outcome.rows.items():
         yield from _folded(outcome, workload, rows)

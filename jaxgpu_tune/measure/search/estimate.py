@@ -23,7 +23,7 @@ its settings', of one set's own, and of the drift from one run to the next."""
 LARGE, FEW, EVIDENCE = (0.1, 0.4), 4, 2.0
 """Now and then one setting changes everything: few have an effect of this size, where it makes the runs so much likelier (logarithm)."""
 KNOWN = 0.25
-"""The effect of what is known for large ones: 1.33 on one program, 1.4 on another, nothing on a third."""
+"""The effect of what is known for large ones: 1.32 on one program, 1.7 on another, nothing on a third."""
 NOISES = (0.0015, 0.003, 0.006, 0.012, 0.025, 0.06)
 """Of one run's noise: the likeliest of these."""
 USUAL = 0.008
