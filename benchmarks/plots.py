@@ -77,23 +77,25 @@ def kind_of(workload: Workload) -> str:
 
 def draw_speed(shown: Any, digest: str, path: Path) -> None:
     """A panel for each kind, a row for each variant, a point for each workload; hollow where no verdict stands behind it."""
-    heights = [len(rows) + 1.5 for rows in shown.values()]
+    heights = [len(rows) * max(1.0, len(_titles(rows)) / 5) + 1.5 for rows in shown.values()]
     figure, axes = _figure(0.28 * sum(heights) + 0.9 * len(shown), len(shown), heights)
     for panel, (kind, rows) in zip(axes, shown.items(), strict=True):
-        titles = list(dict.fromkeys(point[0] for points in rows.values() for point in points))
+        titles = _titles(rows)
+        gap = min(0.12, 0.8 / len(titles))
         for place, points in enumerate(rows.values()):
             for title, *point in points:
                 number = titles.index(title)
                 _point(
                     panel,
-                    place + 0.12 * (number - len(titles) / 2 + 0.5),
+                    place + gap * (number - len(titles) / 2 + 0.5),
                     point,
                     COLOURS[number % 9],
                     MARKS[number % 9],
                 )
+            panel.axhline(place + 0.5, color="lightgray", linewidth=0.5)
         panel.axvline(1, color="black", linewidth=0.8)
         panel.set_yticks(range(len(rows)), list(rows), fontsize=8)
-        panel.set_ylim(len(rows) - 0.4, -0.6)
+        panel.set_ylim(len(rows) - 0.5, -0.5)
         panel.set_title(kind, fontsize=9, loc="left", fontweight="bold")
         panel.grid(axis="x", linewidth=0.3)
         marks = [
@@ -104,6 +106,11 @@ def draw_speed(shown: Any, digest: str, path: Path) -> None:
         "speed against no settings (right of 1: faster); hollow: fewer pairs than a verdict takes", fontsize=8
     )
     _save(figure, path, digest)
+
+
+def _titles(rows: Any) -> list[str]:
+    """The workloads of a panel."""
+    return list(dict.fromkeys(point[0] for points in rows.values() for point in points))
 
 
 def _point(panel: Any, place: float, point: list[Any], colour: str, mark: str) -> None:

@@ -34,7 +34,7 @@ class Arguments(TypedDict, total=False):
         pgle: Profile-guided latency estimation: ``"auto"``, ``"expect"``, or the path of a profile.
         layer_bytes: Bytes of one layer's weights as they are communicated; sizes the combine thresholds of ``fsdp``.
         platform: ``"cuda"``, or ``"cpu"``, which leaves the settings for GPUs out.
-        devices: Devices of the whole job, where no variable of the launcher tells.
+        devices: Devices of the whole job, where no variable of the launcher tells, or tells of more: 1 for a process that uses one GPU by itself.
         prefer: Who wins where both set something: ``"existing"`` (what is set already) or ``"preset"``.
         strict: Whether findings of severity error, unknown inherited flags and conflicts raise.
         probe: Whether the installed binaries are asked in a child process; None asks them only for a build that is in no table.

@@ -129,15 +129,15 @@ def _place(machine: Machine) -> str:
 def _listed(gains: Iterable[Gain]) -> str:
     """Each program with the factor, those with a verdict first; that no difference was shown is said, and how many pairs there are where they decide nothing."""
     found = sorted(gains, key=lambda gain: gain.verdict == "undecided")
-    told = [f"{gain.workload} {_factor(gain)}" for gain in found[:MOST]]
+    told = [f"{gain.workload}{_factor(gain)}" for gain in found[:MOST]]
     return "; ".join(told) + (f"; {len(found) - MOST} more" if len(found) > MOST else "")
 
 
 def _factor(gain: Gain) -> str:
     if gain.verdict == "no-difference":
-        return "no difference shown"
+        return ": no difference shown"
     few = f" ({gain.pairs} {'pair' if gain.pairs == 1 else 'pairs'})" if gain.verdict == "undecided" else ""
-    return f"{gain.speed:.2f} x{few}"
+    return f" {gain.speed:.2f} x{few}"
 
 
 def _short(gpu: str) -> str:
