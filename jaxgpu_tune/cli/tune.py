@@ -7,7 +7,7 @@ import sys
 
 from ..wording import bad_argument
 from .measuring import METRIC, SECONDS, WHOLE, duration, how_of, share
-from .output import INTERRUPTED, print_json, say, show
+from .output import INTERRUPTED, print_json, say, show, tell
 from .parameters import JSON, Argument, Option
 
 TYPE_CHECKING = False
@@ -78,6 +78,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     wanted = SearchWanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
     budget = duration(given["budget"], "--budget")
+    tell(space.mended)
     try:
         found = tune_command(space, how, files, budget, _progress(space))
     except KeyboardInterrupt:

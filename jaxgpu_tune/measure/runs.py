@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..values import Value
+from ..wording import counted
 from .endings import Status, ending, losses, numbers_in, silence
 from .host_clock import with_host_clock
 from .starting import StartedRun, filled, start
@@ -265,6 +266,8 @@ def _outcome(
     found, metric = losses(text), numbers_in(asked.metric, text) if asked.metric else ()
     if status == "ok" and _ends_in_nan(metric or found):
         status, cause = "nan", "the last number that it printed is not finite"
+    if status == "hang" and asked.metric and len(metric) < ENOUGH_NUMBERS:
+        cause += f"; the pattern of the metric was found {counted(len(metric), 'time')} in its output, and {ENOUGH_NUMBERS} are needed"
     done = [one for one in leading(processes) if one.period is not None]
     return RunOutcome(
         *(status, cause, words, str(place), str(place / "files"), child.returncode, seconds),

@@ -88,6 +88,13 @@ def test_outcomes_of_commands_that_fail(tmp_path: Path) -> None:
     assert broken.status == "out-of-memory" and broken.exit_code == 1
 
 
+def test_a_metric_that_is_never_printed_is_the_cause(tmp_path: Path) -> None:
+    code = "import time\nprint('ips=1', flush=True)\ntime.sleep(600)"
+    outcome = watched(tmp_path, sys.executable, "-c", code, metric=r"ips=([\d.]+)", timeout=1)
+    assert outcome.status == "hang"
+    assert outcome.cause.endswith("the pattern of the metric was found 1 time in its output, and 5 are needed")
+
+
 def test_run_directory_and_metric(tmp_path: Path) -> None:
     """{run} and the variable name the run's own empty folder; numbers come from the output."""
     code = "import os, sys; print(os.environ['JAXGPU_TUNE_RUN_DIR'] == sys.argv[1], os.listdir(sys.argv[1]), 'ips=3.5 ips=4')"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...host.looked_up import preset_of
 from ...knowledge.candidates import Candidate, candidates, treatment
 from ...knowledge.hazards import Hazard, hazards
-from ...model import Decision, Observation, Preset, Setting
+from ...model import Decision, Finding, Observation, Preset, Setting
 from ...pipeline import make_plan
 from ...planning.base.conditions import all_met
 from ...planning.request import Request
@@ -73,6 +73,11 @@ class Space(NamedTuple):
     def report(self, config: Config) -> Report:
         """The plan of these settings."""
         return make_plan(self.request, self._seen(config), _preset("tune", map(_setting, sorted(config - {CLEAN}))))
+
+    @property
+    def mended(self) -> tuple[Finding, ...]:
+        """What is wrong with what is set already; no run has it, while the program by itself does."""
+        return tuple(one for one in self.report(NOTHING).findings if one.severity != "note")
 
     def _seen(self, config: Config) -> Observation:
         return self.observation._replace(environ=self.clean) if CLEAN in config else self.observation

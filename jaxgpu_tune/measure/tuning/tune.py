@@ -111,7 +111,9 @@ def tune_with(
     journal = Journal(files.journal, told)
     budget, timeout = limits
     search = drive(space, run, journal, budget, tell, timeout)
-    return tuned(search, space, str(files.preset), told, [*_without_gpu(space), *run.findings, *journal.earlier])
+    return tuned(
+        search, space, str(files.preset), told, [*_without_gpu(space), *space.mended, *run.findings, *journal.earlier]
+    )
 
 
 def _without_gpu(space: Space) -> tuple[Finding, ...]:

@@ -37,6 +37,13 @@ def test_what_fits_the_kind_of_program_comes_first_and_what_changed_much_is_mark
     assert space(more=[own]).for_kinds(["loops"]).moves[0].config == frozenset([atom("MINE=1", "env")])
 
 
+def test_what_is_mended_for_the_runs_is_told() -> None:
+    """The program by itself ends on it."""
+    found = space(environ={"XLA_FLAGS": "--xla_no_such=1", "NCCL_DEBUGG": "INFO"})
+    assert [one.code for one in found.mended] == ["unknown-flag", "unknown-variable"] and space().mended == ()
+    assert "xla_no_such" not in found.environ(NOTHING).get("XLA_FLAGS", "")
+
+
 def why(found: Space, name: str) -> str:
     return next(one.why for one in found.left_out if one.name == name)
 
