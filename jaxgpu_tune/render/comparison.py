@@ -24,7 +24,7 @@ WHAT = {
     "metric": "the metric that the program prints",
     "whole": "seconds of the whole run, with start and compilation",
     "blocks": "seconds a call, in blocks of calls",
-    "": "nothing: the reference could not be measured",
+    "": "nothing: the reference was not measured",
 }
 ENDED = {
     "complete": "",

@@ -67,7 +67,8 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
         print_json({"comparison": found.to_dict(), "findings": engaged})
     else:
         show(str(found))
-        show(findings_text(engaged))
+        if engaged:
+            show(findings_text(engaged))
     return _status(found, engaged)
 
 

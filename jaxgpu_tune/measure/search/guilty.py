@@ -61,8 +61,8 @@ def guilty(parts: Sequence[Part], answers: Mapping[frozenset[Part], bool]) -> Gu
 
 def _problem(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> str:
     if shows(()):
-        return "it shows without any of them"
-    return "" if shows(parts) else "all of them together do not show it"
+        return "it shows without any of the suspects, too, so they are not the cause"
+    return "" if shows(parts) else "all suspects together do not show it"
 
 
 def _minimal(parts: Parts[Part], shows: Callable[[Parts[Part]], bool]) -> Parts[Part]:

@@ -212,9 +212,8 @@ class _Hunt:
     def _sentence(self, found: Guilty[Atom], confirmed: bool, verdicts: Mapping[Config, Verdict | None]) -> str:
         what, runs = self.symptom.sentence, counted(len(self.journal.trials), "run")
         if found.problem:
-            return (
-                f"Nothing was found: {found.problem} ({what}; {counted(len(self.suspects.parts), 'suspect')}, {runs})."
-            )
+            tried = f"{counted(len(self.suspects.parts), 'suspect')}, {runs}"
+            return f"Nothing was found: {found.problem}. Looked for: {what} ({tried})."
         parts = []
         for one in found.sets:
             told = verdicts[frozenset(one)]
