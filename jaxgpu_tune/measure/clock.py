@@ -1,7 +1,8 @@
 """The period of a loop, told from the moments at which its step was called. Pure, and loaded by the observer too.
 
 A program runs ahead of the device: ten calls may be stamped within a millisecond, and the eleventh waits for all of
-them. So gaps are cut into bursts, and only whole bursts count: from the first call of one to the first call of the next.
+them. Or four, until the device takes no more, so that the next ones wait for a step each. So gaps are cut into bursts, at each call from
+which on calls run ahead, and only whole bursts count: from the first call of one to the first call of the next.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ __all__ = ["ENOUGH_BURSTS", "FEWEST_GAPS", "Period", "percentile", "period"]
 
 ENOUGH_BURSTS = 10
 """Fewer whole bursts than this leave an error of 5 % and more (measured on programs that synchronise every tenth step)."""
+AGREEING, FINE, ROUGH = 4, 0.003, 0.05
+"""So few bursts are enough where the error is at most FINE; many are not where it is above ROUGH."""
 FEWEST_GAPS = 3
 LONG, HEAVY = 5.0, 0.2
 """A gap ends a burst if it is longer than LONG usual ones and than HEAVY times the gap that half of all time is spent in."""
 PAUSE = 3.0
 """A burst that takes this many times the usual per call holds a pause: a checkpoint, an evaluation."""
 AHEAD = 1 / 3
-"""A gap below this share of the usual one is a call that ran ahead of the device."""
+"""A gap below this share of one in which the device was waited for is a call that ran ahead of it."""
+SHORTEST = 1e-9
+"""Seconds; what a clock that stands still tells."""
 MOSTLY = 0.15
 """Where this share of the time is spent inside bursts, the program does not run ahead, and the long gaps are pauses."""
 RARE = 50
@@ -45,8 +50,9 @@ class Period(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether enough whole bursts were counted."""
-        return self.bursts >= ENOUGH_BURSTS
+        """Whether enough whole bursts were counted: fewer, where they agree."""
+        many = self.bursts >= ENOUGH_BURSTS and self.error <= ROUGH
+        return many or (self.bursts >= AGREEING and self.error <= FINE)
 
     @property
     def each(self) -> bool:
@@ -89,12 +95,36 @@ def _period(pieces: list[list[float]], pauses: list[float]) -> Period | None:
         return None
     longest = max(LONG * _usual(gaps), HEAVY * _weighty(gaps))
     long = [gap for gap in gaps if gap > longest]
+    least = _waited(gaps)
+    if _ahead(runs, least) and not (long and _waits(runs, longest)):
+        whole = [burst for piece in pieces for burst in _whole(_begun(piece, least))]
+        return _bursts(whole, pauses) if whole else _rough(gaps)
     if not long:
         return _single(runs, pauses)
     if _waits(runs, longest):
         return _period([part for piece in pieces for part in _cut(piece, longest)], [*pauses, *long])
     whole = [burst for piece in pieces for burst in _whole(_cut(piece, longest))]
     return _bursts(whole, pauses) if whole else _rough(gaps)
+
+
+def _waited(gaps: Sequence[float]) -> float:
+    """The shortest gap in which a call waited for the device: those of calls that ran ahead are much shorter, with nothing between; 0 if there are none."""
+    ordered = [max(gap, SHORTEST) for gap in sorted(gaps)]
+    jump, longer = max((after / before, after) for before, after in itertools.pairwise(ordered))
+    return longer if jump * AHEAD > 1 else 0.0
+
+
+def _ahead(runs: list[list[float]], least: float) -> bool:
+    """Whether calls run ahead of the device again and again, not only until its queue is full for the first time."""
+    later = [gap for run in runs for gap in _queued(run, least)]
+    return sum(gap < least for gap in later) * RARE > len(later)
+
+
+def _begun(stamps: list[float], least: float) -> list[list[float]]:
+    """The stamps, cut at each call that was waited for and from which on calls run ahead."""
+    gaps = _gaps(stamps)
+    cuts = [number for number, (before, after) in enumerate(itertools.pairwise(gaps), 1) if before >= least > after]
+    return [stamps[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(stamps)])]
 
 
 def _gaps(stamps: Sequence[float]) -> list[float]:

@@ -8,23 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxgpu_tune.measure.clock import PAUSE, _bursts, percentile, period
+from jaxgpu_tune.measure.clock import FINE, PAUSE, ROUGH, Period, _bursts, percentile, period
 
 DISPATCH = 30e-6
 QUEUE = 32
 
 
 def loop(
-    step: float, calls: int, every: int = 1, noise: float = 0.02, pauses: dict[int, float] | None = None
+    step: float,
+    calls: int,
+    every: int = 1,
+    noise: float = 0.02,
+    pauses: dict[int, float] | None = None,
+    queue: int = QUEUE,
 ) -> list[float]:
     """When a host calls a step that takes the device ``step`` seconds, and waits for it at every ``every``-th call.
 
-    The device takes at most QUEUE calls ahead, as JAX's GPU client does. ``pauses``: seconds spent elsewhere after a call.
+    The device takes at most ``queue`` calls ahead: 32 in JAX's GPU client, fewer where their kernels fill CUDA's own queue.
+    ``pauses``: seconds spent elsewhere after a call.
     """
     dice = random.Random(calls)
-    now, free, ends, stamps = 0.0, 0.0, [0.0] * QUEUE, []
+    now, free, ends, stamps = 0.0, 0.0, [0.0] * queue, []
     for call in range(calls):
-        now = max(now, ends[-QUEUE])
+        now = max(now, ends[-queue])
         stamps.append(now)
         free = max(now, free) + step * dice.gauss(1, noise)
         ends.append(free)
@@ -44,6 +50,25 @@ def test_period_is_the_steps_however_often_it_synchronises(step: float, every: i
     assert found is not None and found.sure
     assert found.seconds == pytest.approx(step, rel=0.01, abs=2 * DISPATCH)
     assert found.error < 0.02
+
+
+@settings(deadline=None)
+@given(st.sampled_from([3, 5, 10, 25, 100]), st.integers(1, 32), st.sampled_from([0.005, 0.03]), st.integers(0, 99))
+def test_period_is_the_steps_however_few_calls_the_device_takes_ahead(
+    every: int, queue: int, noise: float, offset: int
+) -> None:
+    """As a window grows, the first period that is sure is right: it holds whole turns of calls that run ahead, fill the queue and wait."""
+    stamps = loop(0.02, 1500, every, noise, queue=queue)[offset:]
+    windows = (stamps[:end] for end in range(60, len(stamps), 5))
+    found = next(found for window in windows if (found := period(window)) is not None and found.sure)
+    assert found.seconds == pytest.approx(0.02, rel=0.02)
+
+
+def test_what_varies_as_much_as_it_lasts_is_not_sure() -> None:
+    """Ten calls are enough where they tell the period to 5 %, four where they agree."""
+    assert not Period(1.0, 10, 10, 0, 0.0, ROUGH * 1.01, ()).sure and Period(1.0, 10, 10, 0, 0.0, ROUGH, ()).sure
+    assert not Period(1.0, 9, 9, 0, 0.0, FINE * 1.01, ()).sure and Period(1.0, 40, 4, 0, 0.0, FINE, ()).sure
+    assert not Period(1.0, 30, 3, 0, 0.0, 0.0, ()).sure
 
 
 @settings(deadline=None)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ..statistics import PAIRS
 from .contest import Contest
-from .estimate import Estimate, Observed, estimated
+from .estimate import USUAL, Estimate, Observed, estimated
 from .failures import Failures
 from .trials import NOTHING, SAME, Config, Move, Risk, Start, Step, Trial, toggled
 
@@ -51,6 +51,7 @@ class Search:
         self._runs: list[Observed] = []
         self._inert: set[Config] = set()
         self._closing = False
+        self._one_claim = False  # where two cannot be paid for: against the program as it is
         self._large = frozenset(one for move in moves if move.large for one in move.config)
         self._estimate: Estimate | None = None
 
@@ -59,6 +60,8 @@ class Search:
         self.trials.append(trial)
         self._closing |= trial.purpose in ("prune", "check")
         if trial.purpose == "check":
+            if self._checked == 1:  # it tells what the first claim is held against
+                self._one_claim = trial.config == self.starts[0].config
             return
         if trial.failure == SAME:
             self._inert |= {move.config for move in self.moves if toggled(self.best, move) == trial.config}
@@ -81,7 +84,7 @@ class Search:
         room = left - self._reserve(new, width) - SPARE
         if not self._closing and room >= new and (config := self._change(room, new, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
-        if not any(trial.purpose == "check" for trial in self.trials) and left >= 2 * PAIRS + new + SPARE:
+        if not self._checked and left >= 2 * PAIRS + new + SPARE:
             config = self._doubtful()
             if config is not None:
                 return Step(config, "prune")
@@ -146,7 +149,8 @@ class Search:
         if winner == first or not known:
             return
         reference = min(known, key=self.estimate.mean)
-        if reference == first or first not in known or self._loss(winner, reference) >= CLEARLY:
+        clearly = not self._one_claim and self._loss(winner, reference) >= CLEARLY
+        if reference == first or first not in known or clearly:
             yield reference, winner
             winner = reference
         if winner != first and first in known:
@@ -214,9 +218,22 @@ class Search:
         return [*parts, *(frozenset([one]) for one in sorted(config - joined))]
 
     def _worth(self, config: Config, less: Config) -> float:
-        """Whether what ``less`` lacks is worth having: not below 0."""
+        """Whether what ``less`` lacks is worth having: not below 0. What was never left out is kept where it is in doubt.
+
+        Settings that help only all together are beyond the estimate, which adds effects up: there what was seen decides.
+        """
         loss, spread = self.estimate.difference(less, config)
-        return loss - max(TIE, CAUTION * spread)
+        seen = self._seen(config, config - less)
+        if seen is None:
+            return 0.0 if abs(loss - TIE) < DOUBT * spread else loss - TIE
+        return max(loss - max(TIE, CAUTION * spread), seen - DOUBT * math.sqrt(2) * min(self.estimate.noise, USUAL))
+
+    def _seen(self, config: Config, part: Config) -> float | None:
+        """By how much a run with the part was faster than the one that lacks it alone; of such runs the two that are most like this set."""
+        times = {run.config: run.log_ms for run in self._runs}
+        with_it = [one for one in times if part <= one and one - part in times]
+        nearest = min(with_it, key=lambda one: len(one ^ config), default=None)
+        return None if nearest is None else times[nearest - part] - times[nearest]
 
     def _loss(self, config: Config, less: Config) -> float:
         return self.estimate.difference(less, config)[0]
@@ -239,6 +256,8 @@ class Search:
         return None if any(trial.config == winner for trial in self.trials) else winner
 
     def _check(self, left: float) -> Step | None:
+        if not self._checked:
+            self._one_claim = left < 4 * PAIRS
         contests = self.contests
         if not contests or contests[-1].over:
             return None
@@ -251,7 +270,11 @@ class Search:
     def _told_of(self, contests: Sequence[Contest]) -> int:
         """Runs of the last contest so far."""
         before = sum(contest.length for contest in contests[:-1])
-        return sum(trial.purpose == "check" for trial in self.trials) - before
+        return self._checked - before
+
+    @property
+    def _checked(self) -> int:
+        return sum(trial.purpose == "check" for trial in self.trials)
 
 
 def _below(z: float) -> float:

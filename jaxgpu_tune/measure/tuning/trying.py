@@ -25,6 +25,8 @@ __all__ = ["WRONG", "CommandRuns"]
 WRONG = "wrong-numbers"
 OWN_SPREAD = 10.0
 """Numbers may differ by so many times what two runs of the program as it is differ by."""
+FINITE = 2.0
+"""No two finite numbers are further apart, as a share of the larger: the program as it is tells how far its own numbers vary."""
 
 
 class _SameError(Exception):
@@ -144,7 +146,8 @@ class CommandRuns:
         """The trial, with wrong numbers as a failure: further from the program's own than its own runs are from each other."""
         if trial.ms is None or trial.failure not in ("", WRONG) or not self.references:
             return trial
-        wrong = how_numbers_differ(trial.detail.get("numbers", ()), self.references[0], self.tolerance)
+        tolerance = FINITE if self._as_it_is(trial) else self.tolerance
+        wrong = how_numbers_differ(trial.detail.get("numbers", ()), self.references[0], tolerance)
         return trial._replace(failure=WRONG if wrong else "", detail={**trial.detail, "cause": wrong})
 
     @property
@@ -168,8 +171,11 @@ class CommandRuns:
 
     def learn(self, trial: Trial) -> None:
         """The numbers of the program as it is are what the others are held against."""
-        if trial.ms is not None and trial.config == self.space.starts[0].config:
+        if trial.ms is not None and not trial.failure and self._as_it_is(trial):
             self.references.append(tuple(trial.detail.get("numbers", ())))
+
+    def _as_it_is(self, trial: Trial) -> bool:
+        return trial.config == self.space.starts[0].config
 
     def _environ(self, config: Config) -> dict[str, str]:
         environ = self.space.environ(config)

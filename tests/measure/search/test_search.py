@@ -59,6 +59,26 @@ def test_a_recipe_is_never_lost() -> None:
         assert game.gain >= 1 - math.exp(world.truth(world.recipe)) - 0.01 or not game.claimed
 
 
+@pytest.mark.parametrize("runs", [25, 40])
+def test_settings_that_help_only_together_stay_together(runs: int) -> None:
+    """Each of the five costs 6 % if it is left out, so that their effects seem to add up to more than they gain: none is."""
+    for seed in range(4):
+        world = World(seed, 0.003, together=True)
+        game = play(world, runs)
+        assert game.gain >= 1 - math.exp(world.truth(world.recipe)) - 0.01
+
+
+@pytest.mark.parametrize(("runs", "held_against"), [(40, "nothing"), (60, "the recipe")])
+def test_a_short_search_holds_its_one_claim_against_nothing_set(runs: int, held_against: str) -> None:
+    """A winner that is clearly faster than the recipe is held against it only where another check is left if that fails."""
+    world = World(9, 0.003, recipe=True)
+    search = Ours(world.starts, MOVES)
+    driven(search, world, runs)
+    contest = search.contests[0]
+    assert contest.reference == (NOTHING if held_against == "nothing" else world.recipe)
+    assert contest.challenger not in (NOTHING, world.recipe)
+
+
 def driven(search: Search, world: World, runs: int) -> list[Trial]:
     """The trials of one search."""
     while world.runs < runs and (step := search.ask(runs - world.runs)) is not None:
@@ -101,9 +121,9 @@ def test_a_pair_that_fails_is_given_up_and_its_members_are_not() -> None:
 @settings(max_examples=5, deadline=None)
 def test_it_goes_on_from_a_journal(seed: int, cut: int) -> None:
     """Told the trials of an earlier start, a new search asks what the old one would have asked."""
-    world, search = World(seed, 0.01), Ours([NONE], MOVES)
+    world = World(seed, 0.01, recipe=True)
+    search, again = Ours(world.starts, MOVES), Ours(world.starts, MOVES)
     trials = driven(search, world, 40)
-    again = Ours([NONE], MOVES)
     for number, trial in enumerate(trials[:cut]):
         again.tell(trial)
         assert number < 40
@@ -129,11 +149,13 @@ def test_a_check_begins_where_all_of_it_has_room_and_each_claim_is_checked_in_tu
     for seed in range(8):
         world = World(seed, 0.02, recipe=True)
         search = Ours([NONE, Start("recipe", world.recipe)], MOVES[:8])
-        while world.runs < 40 and (step := search.ask(40 - world.runs)) is not None:
+        while world.runs < 60 and (step := search.ask(60 - world.runs)) is not None:
             begins = step.purpose == "check" and search._told_of(search.contests) == 0
             if begins:
                 seen.add(len(search.contests))
-                assert search._check(2 * PAIRS) == step and search._check(2 * PAIRS - 1) is None
+                enough = 4 * PAIRS if search.trials[-1].purpose != "check" else 2 * PAIRS
+                assert search._check(enough) == step and search._check(2 * PAIRS - 1) is None
+                assert search.ask(60 - world.runs) == step
             search.tell(world.run(step))
         checks = [trial.config for trial in search.trials if trial.purpose == "check"]
         assert checks == [one.turn(told) for one in search.contests for told in range(one.length)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from itertools import pairwise
@@ -138,6 +139,15 @@ def test_numbers_are_held_against_the_first_run_as_it_is(runs: CommandRuns) -> N
     assert runs.sure and runs.tolerance == pytest.approx(0.1, rel=0.02)
     again = runs.judged(wrong)
     assert (again.failure, again.detail["cause"]) == ("", "")
+
+
+def test_the_program_as_it_is_is_wrong_only_where_its_numbers_are_none(runs: CommandRuns) -> None:
+    """Its second run tells how far its numbers vary; what is not finite tells nothing."""
+    for number, failure in ((1.0, ""), (-4.0, ""), (math.nan, WRONG)):
+        trial = runs.judged(Trial(NOTHING, "start", 5.0, detail={"numbers": [number]}))
+        assert trial.failure == failure
+        runs.learn(trial)
+    assert runs.references == [(1.0,), (-4.0,)]
 
 
 def test_a_command_that_cannot_start_is_a_failure_of_its_trial(tmp_path: Path) -> None:
