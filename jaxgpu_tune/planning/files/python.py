@@ -82,7 +82,7 @@ class _Finder:
 
     def _held(self, names: set[str], put_in: set[str]) -> Iterator[ast.expr]:
         """What the names are assigned. Of those put into a text only what may be flags: a part is not the whole value."""
-        for node in ast.walk(self._tree):
+        for node in ast.walk(self._tree) if names else ():
             yield from _assigned(node, names - put_in)
             yield from (value for value in _assigned(node, put_in) if self._name == FLAGS and _may_be_flags(value))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 
 from ...values import Value
 from ..merging.inherit import is_judged, is_looked_at
 from ..xla_flags.grammar import FLAGS
 from .file_kinds import sites_of
-from .mapped import HOLE, Site, joined_text
+from .mapped import HOLE, Site, joined_text, line_start
 
 __all__ = ["SetHere", "variables_set"]
 
@@ -50,11 +52,20 @@ def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
 
 def _part(text: str, at: int) -> int:
     """Where the last line above begins that is less indented: the list or the map that this one is in."""
-    start = text.rfind("\n", 0, at) + 1
-    indent = _indent(text, start)
-    while start and _indent(text, start) >= indent:
-        start = text.rfind("\n", 0, start - 1) + 1
-    return start
+    return _parts_of(text)[line_start(text, at)]
+
+
+@lru_cache(maxsize=1)
+def _parts_of(text: str) -> Mapping[int, int]:
+    """For the start of each line."""
+    found, around = {}, [(-1, 0)]
+    for start in (0, *(one.end() for one in re.finditer("\n", text))):
+        indent = _indent(text, start)
+        while len(around) > 1 and around[-1][0] >= indent:
+            around.pop()
+        found[start] = around[-1][1]
+        around.append((indent, start))
+    return found
 
 
 def _indent(text: str, start: int) -> int:

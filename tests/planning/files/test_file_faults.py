@@ -273,6 +273,8 @@ LONG = {
     "commands": "bash -c 'export NCCL_DEBUG=INFO; XLA_FLAGS=--xla_gpu_autotune_level={} python t.py'\n",
     "one quoted command": "export NCCL_DEBUG=INFO; XLA_FLAGS=--xla_gpu_autotune_level={} python t.py\n",
     "old flags elsewhere": "python t.py --xla_gpu_graph_level={}\n",
+    "python": "os.environ['NCCL_DEBUG'] = 'INFO'; os.environ['XLA_FLAGS'] = '--xla_gpu_autotune_level={}'\n",
+    "yaml": "- name: NCCL_DEBUG\n  value: INFO\n- name: XLA_FLAGS\n  value: --xla_gpu_autotune_level={}\n",
     "quotes": "echo 'a' \"b $X\" XLA_FLAGS {}\n",
 }
 
@@ -286,7 +288,7 @@ def test_twice_the_file_takes_twice_the_work(what: str) -> None:
         lines = "".join(LONG[what].format(number % 5) for number in range(count))
         text = f'ssh host "\n{lines}"\n' if what == "one quoted command" else lines
         profile = Profile()
-        profile.runcall(reader, text, "shell")
+        profile.runcall(reader, text, what if what in ("python", "yaml") else "shell")
         calls.append(sum(entry.callcount for entry in profile.getstats()))
     assert calls[2] < 2.3 * calls[1]
 
