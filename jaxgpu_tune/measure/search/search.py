@@ -29,8 +29,8 @@ CLEARLY = 0.02
 DOUBT = 2.0
 """A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
 
-SPARE = 1
-"""Runs that are kept back, for those of the last check that take longer than usual."""
+SPARE, BEGUN = 1, 1.6
+"""Runs that are kept back, for those of the last check that take longer than usual; and those that a check which was begun may take beyond what is left."""
 
 
 class Search:
@@ -262,8 +262,7 @@ class Search:
         if not contests or contests[-1].over:
             return None
         contest, told = contests[-1], self._told_of(contests)
-        spare = SPARE if told else 0  # what was begun is finished, though it takes a little longer
-        if left < 2 * PAIRS - told - spare:
+        if left < 2 * PAIRS - told - (BEGUN if told else 0):
             return None
         return Step(contest.turn(told), "check")
 
