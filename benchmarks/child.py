@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.jobs import Job
-from benchmarks.outcome import told_in, without_root
+from benchmarks.told import told_in, without_root
 from benchmarks.variants import environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 

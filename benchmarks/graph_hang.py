@@ -23,7 +23,7 @@ from threading import Event, Timer
 from typing import Any
 
 import jaxgpu_tune
-from benchmarks.outcome import without_root
+from benchmarks.told import without_root
 from benchmarks.variants import bare_environ
 
 ROOT = Path(__file__).resolve().parent.parent

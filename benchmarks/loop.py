@@ -16,10 +16,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--size", choices=["tiny", "full"], default="full")
     given = parser.parse_args()
-    workload = WORKLOADS[given.workload]
-    module, options = workload.loaded(), dict(workload.options)
-    devices = jax.devices()[: 1 if workload.devices == "one" else None]
-    step, state, batch = module.build(devices, module.size_of(given.size, len(devices), **options), **options)
+    _, step, state, batch = WORKLOADS[given.workload].built(given.size, jax.devices())
     for number in range(1, given.steps + 1):
         state, loss = step(state, batch)
         if number % 10 == 0:

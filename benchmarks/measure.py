@@ -82,10 +82,8 @@ def join(job: dict[str, Any]) -> None:
 def measured(workload: Workload, job: dict[str, Any]) -> dict[str, Any]:
     """Build, warm up, time."""
     started = time.perf_counter()
-    module, options = workload.loaded(), dict(workload.options)
-    devices = jax.devices()[: 1 if workload.devices != "all" else None]
-    size = module.size_of(job["size"], len(devices), **options)
-    step, state, batch = module.build(devices, size, **options)
+    devices = workload.taken(jax.devices())
+    size, step, state, batch = workload.built(job["size"], devices)
     jax.block_until_ready(state)
     ready = time.perf_counter()
     state, first, losses = first_steps(step, state, batch)
@@ -100,6 +98,7 @@ def measured(workload: Workload, job: dict[str, Any]) -> dict[str, Any]:
     if workload.until == "first step":
         return {**found, "step_ms": [1e3 * (ready - started + first[0])], **memory()}
     times, last, state = windows(step, state, batch, first[-1], job["seconds"])
+    module = workload.loaded()
     check = str(module.check(state)) if hasattr(module, "check") else None
     return {**found, "step_ms": [1e3 * one for one in times], "last_loss": last, "check": check, **memory()}
 

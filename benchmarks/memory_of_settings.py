@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 
 import jaxgpu_tune
 from benchmarks.absent_gpus import GPU, MISSING, machine, toolkit
-from benchmarks.outcome import told_in
+from benchmarks.told import told_by
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
 
@@ -41,11 +40,8 @@ from benchmarks.absent_gpus import devices
 from benchmarks.workloads import WORKLOADS
 
 name, count, size = json.loads(sys.argv[1])
-workload = WORKLOADS[name]
-options = dict(workload.options)
-module = workload.loaded()
-built = module.build(devices(count), module.size_of(size, count, **options), **options)
-memory = built.step.lower(built.state, built.batch).compile().memory_analysis()
+_, step, state, batch = WORKLOADS[name].built(size, devices(count))
+memory = step.lower(state, batch).compile().memory_analysis()
 print("\\x01" + json.dumps({"temporary_bytes": memory.temp_size_in_bytes, "argument_bytes": memory.argument_size_in_bytes}))
 """
 
@@ -110,20 +106,12 @@ def flags_of(preset: str, count: int) -> tuple[str, ...]:
 
 def compiled(name: str, count: int, size: str, flags: tuple[str, ...]) -> dict[str, int]:
     """The memory of one device, in bytes."""
-    environ = bare_environ() | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    environ = bare_environ() | {"JAX_PLATFORMS": "cpu"}
     environ["XLA_FLAGS"] = " ".join((f"--xla_gpu_cuda_data_dir={toolkit()}", "--xla_gpu_autotune_level=0", *flags))
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, json.dumps([name, count, size])],
-        env=environ,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told = told_in(done.stdout)
-    if done.returncode or told is None:
-        raise SystemExit(f"{name} was not compiled: {done.stderr[-1500:]}")
-    return dict(told)
+    told = told_by(["-c", CHILD, json.dumps([name, count, size])], environ)
+    if "error" in told:
+        raise SystemExit(f"{name} was not compiled: {told['error']}")
+    return told
 
 
 if __name__ == "__main__":

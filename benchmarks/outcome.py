@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
@@ -90,24 +89,6 @@ def read(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not found.keys() >= PARTS:
         raise SystemExit(f"{path} is damaged: it must be an object with {', '.join(sorted(PARTS))}; move it away")
     return found
-
-
-def cause(run: Run) -> str:
-    """Why a run failed: the exception that it ended with, else the last line of what it said."""
-    lines = str(run["error"]).strip().splitlines()
-    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
-    return (raised or lines)[-1][-300:]
-
-
-def told_in(output: str) -> Any:
-    """What a child of a benchmark told: the JSON on the last line of its stdout that begins with a byte of 1; None without one."""
-    told = [line[1:] for line in output.splitlines() if line.startswith("\x01")]
-    return json.loads(told[-1]) if told else None
-
-
-def without_root(text: str) -> str:
-    """What a failed run said, with paths from the repository's root: results name no path of a machine."""
-    return text.replace(f"{ROOT}/", "")
 
 
 def outcome_of(name: str, results: Mapping[str, Any]) -> Outcome:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import jaxgpu_tune
 from benchmarks import plots, steps
-from benchmarks.outcome import Outcome, Row, cause, tally
+from benchmarks.outcome import Outcome, Row, tally
+from benchmarks.told import cause
 from benchmarks.tried import DEFAULT
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.statistics import PAIRS

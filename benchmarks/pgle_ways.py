@@ -23,7 +23,7 @@ from statistics import median
 from typing import Any
 
 import jaxgpu_tune
-from benchmarks.outcome import told_in
+from benchmarks.told import told_in
 from benchmarks.variants import bare_environ
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.runs import Asked, Limits, run_watched
@@ -208,11 +208,8 @@ def train(name: str, size_name: str, seconds: float) -> dict[str, Any]:
     """
     import jax
 
-    workload = WORKLOADS[name]
-    module, options = workload.loaded(), dict(workload.options)
-    devices = jax.devices()[: 1 if workload.devices == "one" else None]
-    size = module.size_of(size_name, len(devices), **options)
-    step, state, batch = module.build(devices, size, **options)
+    devices = WORKLOADS[name].taken(jax.devices())
+    size, step, state, batch = WORKLOADS[name].built(size_name, devices)
     times: list[float] = []
     loss: Any = 0.0
     value = 0.0

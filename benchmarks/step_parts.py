@@ -1,7 +1,8 @@
-"""Where each millisecond of an FSDP step goes, with weights cut along their last or their first dimension, as JSON; and traces to keep.
+"""Where each millisecond of a step goes, as JSON, and traces to keep: FSDP with weights cut along their last or their first dimension, and any workload.
 
 python -m benchmarks.step_parts [--out DIR] [--platform cpu --devices 2] [--only NAME ...] [--again DIR]
 
+A name is one of ``CASES``, or a workload, alone or with a preset: ``--only decode stencil:reproducible``.
 Each case runs in a process of its own: windows without the tracer first, then a few steps under it. The trace is kept beside
 the result, gzipped, so that it can be read again elsewhere (``--again``); the small ones serve as what the tests read.
 """
@@ -12,7 +13,6 @@ import argparse
 import gzip
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxgpu_tune
-from benchmarks.outcome import cause, told_in
+from benchmarks.told import cause, told_by
 from benchmarks.variants import DEFAULT, Variant, bare_environ, environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.trace.reduction import GpuStep, reduce_trace
@@ -29,6 +29,7 @@ from jaxgpu_tune.values import jsonable
 
 ROOT = Path(__file__).resolve().parent.parent
 WARM, WINDOW, WINDOWS = 20, 20, 10
+PRESETS = tuple(preset.name for preset in jaxgpu_tune.presets())
 LONGEST = 12
 """So many rows of kernels are kept, those first that take most of a step."""
 
@@ -54,11 +55,28 @@ CASES = {
 """Four for the table, then what the tests keep."""
 
 
+def named(name: str) -> str:
+    """The name of a case; an error if it is none."""
+    workload, _, preset = name.partition(":")
+    if name not in CASES and not (workload in WORKLOADS and preset in ("", *PRESETS)):
+        allowed = (
+            f"{', '.join(CASES)}; or WORKLOAD or WORKLOAD:PRESET, of {', '.join(WORKLOADS)} and {', '.join(PRESETS)}"
+        )
+        raise argparse.ArgumentTypeError(f"no such case: {name!r}. There are {allowed}")
+    return name
+
+
+def case_of(name: str) -> Case:
+    """One of ``CASES``, or a workload, with a preset behind a colon."""
+    workload, _, preset = name.partition(":")
+    return CASES.get(name) or Case(workload, preset or None)
+
+
 def main() -> int:
     """Run every case; exit code 1 if one fails."""
     given = arguments()
     if given.child:
-        print("\x01" + json.dumps(traced(CASES[given.child], given)))
+        print("\x01" + json.dumps(traced(case_of(given.child), given)))
         return 0
     if given.again is None and given.platform == "cuda" and not jaxgpu_tune.detect().gpus:
         raise SystemExit("No NVIDIA GPU can be used here; --platform cpu traces tiny sizes on the CPU.")
@@ -80,11 +98,11 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.step_parts", description=(__doc__ or "").split("\n")[0])
     default = os.environ.get("OUT") or ROOT / "benchmarks" / "results"
     parser.add_argument("--out", type=Path, default=Path(default))
-    parser.add_argument("--only", nargs="+", default=list(CASES), choices=list(CASES), metavar="NAME")
+    parser.add_argument("--only", nargs="+", default=list(CASES), type=named, metavar="NAME")
     parser.add_argument("--platform", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--devices", type=int, default=2, help="of the CPU")
     parser.add_argument("--again", type=Path, help="a folder of an earlier run, whose traces are only read again")
-    parser.add_argument("--child", choices=list(CASES), help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -112,30 +130,23 @@ def told_of(gpu: GpuStep) -> dict[str, Any]:
 
 def in_child(given: argparse.Namespace, name: str) -> dict[str, Any]:
     """What one case's process told, and its settings."""
-    case = CASES[name]
-    base = bare_environ() | {"PYTHONPATH": str(ROOT)}
+    workload, preset = case_of(name)[:2]
+    base = bare_environ()
     if given.platform == "cpu":
         base |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(given.devices)}
-    variant = Variant(case.preset or DEFAULT, case.preset)
+    variant = Variant(preset or DEFAULT, preset)
     asked = ["--child", name, "--platform", given.platform, "--out", str(given.out)]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.step_parts", *asked],
-        env=environ_of(variant, base),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    result = told_in(done.stdout) or {"error": done.stderr[-1500:]}
-    return {"workload": case.workload, "settings": settings_of(variant, base), **result}
+    told = told_by(["-m", "benchmarks.step_parts", *asked], environ_of(variant, base))
+    return {"workload": workload, "settings": settings_of(variant, base), **told}
 
 
-def traced(case: Case, given: argparse.Namespace) -> dict[str, Any]:
+def traced(one: Case, given: argparse.Namespace) -> dict[str, Any]:
     """Milliseconds a step in windows without the tracer, and under it; the trace lies in ``--out``."""
     import jax
 
     tiny = given.platform == "cpu"
-    step, state, batch = built(case, "tiny" if tiny else "full")
+    workload = WORKLOADS[one.workload]
+    _, step, state, batch = workload.built("tiny" if tiny else "full", jax.devices(), **dict(one.smaller))
 
     def steps(number: int) -> float:
         nonlocal state
@@ -151,21 +162,10 @@ def traced(case: Case, given: argparse.Namespace) -> dict[str, Any]:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level, options.host_tracer_level = 0, 2
         jax.profiler.start_trace(folder, profiler_options=options)
-        under = steps(case.steps)
+        under = steps(one.steps)
         jax.profiler.stop_trace()
         kept(next(Path(folder).rglob("*.xplane.pb")), given.out / f"{given.child}.xplane.pb.gz")
     return {"step_ms": times, "traced_ms": under, "jax": jax.__version__, "device": jax.devices()[0].device_kind}
-
-
-def built(case: Case, size_name: str) -> Any:
-    """The step, its state and its batch."""
-    import jax
-
-    workload = WORKLOADS[case.workload]
-    module, options = workload.loaded(), dict(workload.options)
-    devices = jax.devices()[: 1 if workload.devices == "one" else None]
-    size = module.size_of(size_name, len(devices), **options)._replace(**dict(case.smaller))
-    return module.build(devices, size, **options)
 
 
 def kept(trace: Path, path: Path) -> None:

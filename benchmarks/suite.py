@@ -21,7 +21,7 @@ from benchmarks.arguments import arguments
 from benchmarks.child import Child, Place, given_up, result_of, start
 from benchmarks.jobs import Job, Phase, distinct, failed, in_order, lanes, pending, phases
 from benchmarks.kept import Kept
-from benchmarks.outcome import cause
+from benchmarks.told import cause
 from benchmarks.variants import DEFAULT, bare_environ
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.render.waiting import waiting

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxgpu_tune
-from benchmarks.outcome import told_in
+from benchmarks.told import told_by
 
 ROOT = Path(__file__).resolve().parent.parent
 CHILD = """
@@ -97,13 +96,7 @@ def child(
     """What one process told; ``error`` holds the end of its stderr if it failed."""
     code = CHILD.format(preset=preset, arguments=arguments or {}, between=between)
     started = time.perf_counter()
-    env = {**os.environ, **environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=False
-    )
-    told = told_in(done.stdout)
-    if done.returncode or told is None:
-        return {"error": f"status {done.returncode}: {done.stderr[-1500:]}"}
+    told = told_by(["-c", code], {**os.environ, **environ}, 120)
     return {**told, "wall_seconds": time.perf_counter() - started}
 
 

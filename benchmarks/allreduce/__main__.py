@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.outcome import told_in, without_root
 from benchmarks.ports import free_port
+from benchmarks.told import told_in, without_root
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUTH, PAIRS = ("correct", "stress", "dead"), ("together", "left_alone")

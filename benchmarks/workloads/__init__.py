@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -52,6 +53,16 @@ class Workload(NamedTuple):
     def loaded(self) -> ModuleType:
         """Its module, imported: it has ``size_of(name, devices, **options)`` and ``build(devices, size, **options)``."""
         return import_module(f"benchmarks.{self.module}")
+
+    def taken(self, devices: Sequence[Any]) -> Sequence[Any]:
+        """Those of the devices that it uses."""
+        return devices if self.devices == "all" else devices[:1]
+
+    def built(self, size_name: str, devices: Sequence[Any], **smaller: int) -> tuple[Any, ...]:
+        """Its size, step, state and batch on those of the devices that it uses; ``smaller`` replaces parts of the size."""
+        module, options, taken = self.loaded(), dict(self.options), self.taken(devices)
+        size = module.size_of(size_name, len(taken), **options)._replace(**smaller)
+        return (size, *module.build(taken, size, **options))
 
     @property
     def of_a_library(self) -> bool:

@@ -39,11 +39,30 @@ def test_a_kept_trace_names_no_folder_of_this_machine(tmp_path: Path) -> None:
     assert str(ROOT).encode() not in told and len(told) == (tmp_path / "raw").stat().st_size
 
 
+def test_what_cannot_be_traced_is_told(tmp_path: Path) -> None:
+    """No such workload or preset, no GPU; nothing is written."""
+    (tmp_path / "machine.json").write_text('{"gpus": []}')
+    without = {"JAXGPU_TUNE_MACHINE": str(tmp_path / "machine.json")}
+    for given, told in (
+        ("nope", "no such case: 'nope'"),
+        ("decode:fsdpp", "no such case: 'decode:fsdpp'"),
+        ("decode", "No NVIDIA GPU can be used here"),
+    ):
+        command = [sys.executable, "-m", "benchmarks.step_parts", "--only", given, "--out", str(tmp_path / "out")]
+        done = subprocess.run(
+            command, env=clean_environ(**without), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode in (1, 2) and told in done.stderr and not (tmp_path / "out").exists()
+
+
 @pytest.mark.slow
 def test_it_runs_on_the_cpu(tmp_path: Path) -> None:
-    """Times and a trace; no GPU, no parts."""
-    command = [sys.executable, "-m", "benchmarks.step_parts", "--platform", "cpu", "--only", "small-fsdp", "--out"]
-    subprocess.run([*command, str(tmp_path)], cwd=ROOT, env=clean_environ(**compiled_once()), check=True)
-    found = json.loads((tmp_path / "step-parts.json").read_text())["cases"]["small-fsdp"]
-    assert len(found["step_ms"]) == 10 and found["gpus"] == {}
+    """Times, a trace and the settings of each; no GPU, no parts."""
+    names = ["small-fsdp", "stencil", "stencil:reproducible"]
+    command = [sys.executable, "-m", "benchmarks.step_parts", "--platform", "cpu", "--out", str(tmp_path), "--only"]
+    machine = {"JAXGPU_TUNE_MACHINE": str(ROOT / "tests" / "machines" / "h200x2_captured.json")}
+    subprocess.run([*command, *names], cwd=ROOT, env=clean_environ(**compiled_once(), **machine), check=True)
+    found = json.loads((tmp_path / "step-parts.json").read_text())["cases"]
+    assert all(len(found[name]["step_ms"]) == 10 and found[name]["gpus"] == {} for name in names)
+    assert found["stencil"]["settings"] == {} != found["stencil:reproducible"]["settings"]
     assert (tmp_path / "small-fsdp.xplane.pb.gz").stat().st_size > 1000

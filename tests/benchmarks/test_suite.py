@@ -271,30 +271,3 @@ def test_every_preset_is_measured_somewhere() -> None:
     left = {preset.name for preset in jaxgpu_tune.presets()} - measured
     multicast = {"jax-toolbox-o1", "jax-toolbox-user-buffers"}
     assert left == {"debug", "reproducible", "pgle-nsight-profile"} | multicast
-
-
-def test_what_cannot_be_traced_is_told(tmp_path: Path) -> None:
-    """No such workload or preset, no GPU; nothing is written."""
-    (tmp_path / "machine.json").write_text('{"gpus": []}')
-    without = {"JAXGPU_TUNE_MACHINE": str(tmp_path / "machine.json")}
-    for given, told in (
-        (["nope"], "invalid choice: 'nope'"),
-        (["decode", "--variants", "fsdpp"], "invalid choice: 'fsdpp'"),
-        (["decode"], "No NVIDIA GPU can be used here"),
-    ):
-        command = [sys.executable, "-m", "benchmarks.step_trace", *given, "--out", str(tmp_path / "out")]
-        done = subprocess.run(
-            command, env=clean_environ(**without), cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert done.returncode in (1, 2) and told in done.stderr and not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_a_step_is_traced_by_variant(tmp_path: Path) -> None:
-    """Each with its settings; a CPU has times and no device's kernels."""
-    command = [sys.executable, "-m", "benchmarks.step_trace", "stencil", "--platform", "cpu", "--out", str(tmp_path)]
-    environ = clean_environ(JAXGPU_TUNE_MACHINE=os.environ["JAXGPU_TUNE_MACHINE"])
-    subprocess.run([*command, "--variants", "default", "reproducible"], cwd=ROOT, env=environ, check=True)
-    found = json.loads((tmp_path / "stencil-trace.json").read_text())
-    assert found["default"]["settings"] == {} != found["reproducible"]["settings"]
-    assert all(len(one["step_ms"]) == 5 and one["devices"] == {} for one in found.values())

@@ -14,8 +14,9 @@ import pytest
 
 import jaxgpu_tune
 from benchmarks import steps, tables
-from benchmarks.outcome import Row, outcome_of, outcomes, tally, without_root
+from benchmarks.outcome import Row, outcome_of, outcomes, tally
 from benchmarks.page import page
+from benchmarks.told import without_root
 from benchmarks.variants import DEFAULT
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.knowledge.presets import load_preset
