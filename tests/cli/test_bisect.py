@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks.absent_gpus import machine
 from jaxgpu_tune.cli.bisect import _suspects, _symptom
 from jaxgpu_tune.measure.tuning.bisect import Symptom
+from tests.absent_gpus import toolkit
+from tests.child import ROOT
 from tests.cli.typed import call, measured, tunable
 
 
@@ -59,6 +63,42 @@ def test_bisect_of_flags_takes_them_as_they_are_written(tmp_path: Path) -> None:
     none, _, answer = bisected(tmp_path, "--flags", flags, "--nan", "--folder", "none", status=1)
     assert none == []
     assert "do not show it" in answer
+
+
+RING = """
+import jax, jax.numpy as jnp, numpy as np
+from benchmarks.absent_gpus import devices
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+mesh = Mesh(np.array(devices(4)), ("stage",))
+def total(weights, x):
+    def tick(y, _):
+        y = jax.lax.ppermute(jnp.tanh(y @ weights[0]), "stage", [(0, 1), (1, 2), (2, 3), (3, 0)])
+        return y, y.sum()
+    return jax.lax.psum(jax.lax.scan(tick, x, length=9)[1].sum(), "stage")
+mapped = jax.shard_map(total, mesh=mesh, in_specs=(P("stage"), P()), out_specs=P(), check_vma=False)
+weights = jax.ShapeDtypeStruct((4, 512, 512), jnp.float32, sharding=NamedSharding(mesh, P("stage")))
+x = jax.ShapeDtypeStruct((64, 512), jnp.float32, sharding=NamedSharding(mesh, P()))
+jax.jit(jax.grad(mapped)).lower(weights, x).compile()
+"""
+"""Stages that send around a ring, compiled for GPUs that are not there."""
+
+
+@pytest.mark.slow
+def test_bisect_finds_the_pair_with_which_the_real_gpu_compiler_fails(tmp_path: Path) -> None:
+    """One of the two stands first and the other last among flags that do no harm. https://github.com/openxla/xla/blob/main/xla/service/p2p_schedule_preparation.cc"""
+    environ = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"--xla_gpu_cuda_data_dir={toolkit()}", "PYTHONPATH": str(ROOT)}
+    (tmp_path / "machine.json").write_text(json.dumps(machine(4)))
+    (tmp_path / "ring.py").write_text(RING)
+    pair = ["xla_gpu_enable_pipelined_p2p=true", "xla_gpu_collective_permute_decomposer_threshold=1024"]
+    others = ["xla_gpu_pipeline_all_gather=on", "xla_gpu_enable_while_loop_double_buffering=true"]
+    flags = " ".join(f"--{one}" for one in (pair[0], *others, pair[1]))
+    words = ("bisect", "--json", "--flags", flags, "--", sys.executable, "ring.py")
+    ended = measured(tmp_path, *words, JAXGPU_TUNE_MACHINE="machine.json", **environ)
+    assert ended.status == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert [{f"{name}={value}" for _, name, value in one} for one in told["guilty"]] == [set(pair)]
+    assert "together, and not without any of them (confirmed by fresh runs" in told["answer"]
 
 
 @pytest.mark.usefixtures("this_jaxlib")
