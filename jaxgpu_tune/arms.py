@@ -10,23 +10,17 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .api import fresh_environ
 from .host.marker import before_us, pinned
 from .knowledge.families import acts, launchers
 from .knowledge.variables import is_read
 from .measure.protocol import Arm
-from .model import Finding
+from .model import Finding, Report
 from .planning.request import SWITCH, is_off
 from .planning.xla_flags.grammar import scan
 from .wording import bad_argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .model import Report
-
 
 __all__ = ["EMPTY_VARIANT", "arms_of", "empty_variant", "environ_of", "python_arms"]
 

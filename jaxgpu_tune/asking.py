@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
+from types import FrameType
+from typing import Any
 
 from .arguments import Arguments
 from .errors import BadSetting
@@ -14,12 +16,6 @@ from .host.looked_up import named_by, written_out
 from .host.observe import observe
 from .model import Finding, Machine, Observation
 from .planning.request import Request, make_request, preset_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
 
 __all__ = ["caller", "observe_fresh", "request_of", "spell_out"]
 

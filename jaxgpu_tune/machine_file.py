@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from .errors import BadSetting
 from .model import Finding, Gpu, Machine, Processes
 from .wording import did_you_mean
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Rule = tuple[Callable[[Any], bool], str]
-
-
 __all__ = ["machine_from_dict"]
+
+Rule = tuple[Callable[[Any], bool], str]
 
 PHASES = ("not-imported", "imported", "started")
 MOST_GPUS = 1024

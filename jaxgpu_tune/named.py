@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 from .values import EMPTY, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, TypeAlias
-
     from .model import Finding, Preset
 
-    Found: TypeAlias = "Preset | tuple[Finding, ...]"
-    Files: TypeAlias = Mapping[str, Found]
-    Kind: TypeAlias = Literal["file", "folder", "absent"]
-
-
 __all__ = ["Named"]
+
+Found: TypeAlias = "Preset | tuple[Finding, ...]"
+Files: TypeAlias = Mapping[str, Found]
+Kind: TypeAlias = Literal["file", "folder", "absent"]
 
 
 class Named(Value):

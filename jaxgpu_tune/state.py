@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from .values import EMPTY, Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Texts = tuple[str | None, str | None]
-
-
 __all__ = ["FlagsText", "Layer", "State"]
+
+Texts = tuple[str | None, str | None]
 
 
 class Layer(Value):

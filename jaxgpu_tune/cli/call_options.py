@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..wording import bad_argument
 from .parameters import Argument, Option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["JAXLIB", "PLAN", "mapping", "plan_arguments"]
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Mapping
 
 from .output import print_json, say, show
 from .parameters import JSON, Argument, Option
 from .release import release_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ..host.marker import follow
 from ..render.environ import FORMATS, INHERITING, render_environ
@@ -11,11 +12,6 @@ from .call_options import JAXLIB, PLAN, plan_arguments
 from .environment import all_settings, changes_of, planned
 from .output import exit_code, say, tell
 from .parameters import JSON, Option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 

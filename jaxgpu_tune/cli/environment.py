@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ..host.marker import MARKER
 from ..model import Report
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["all_settings", "changes_of", "planned"]
 

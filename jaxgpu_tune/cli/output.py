@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TextIO
 
 from ..errors import JaxGpuTuneError
 from ..model import Finding
 from ..values import jsonable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TextIO
-
 
 __all__ = ["OLDER", "exit_code", "finish", "library_version", "print_json", "say", "show", "tell"]
 

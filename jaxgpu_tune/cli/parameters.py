@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 from ..values import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal
-
-    Kind = Literal["text", "number", "switch", "on_off", "many"]
-
-
 __all__ = ["JSON", "Argument", "Option", "Parameter"]
+
+Kind = Literal["text", "number", "switch", "on_off", "many"]
 
 
 class Option(Value):

@@ -6,17 +6,13 @@ What is unusual (help, completion, a mistake) is left to click, which says what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from .parameters import Argument, Option
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Given = tuple[Option, Any]
-
-
 __all__ = ["read_words"]
+
+Given = tuple[Option, Any]
 
 
 class _Unusual(Exception):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from .call_options import JAXLIB, PLAN, plan_arguments
 from .environment import changes_of, planned
 from .output import exit_code, print_json, show
 from .parameters import JSON, Option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from typing import Any
 
 from ..errors import BadSetting, UnknownPreset
 from ..host.marker import pinned
@@ -14,11 +15,6 @@ from .call_options import PLAN, plan_arguments
 from .environment import planned
 from .output import print_json, say, tell
 from .parameters import Argument, Option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 

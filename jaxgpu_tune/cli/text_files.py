@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TypeVar
 
 from ..wording import bad_argument
 from .parameters import Option
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    Result = TypeVar("Result")
-
-
 __all__ = ["AS", "meant_file", "read_as", "read_file"]
+
+Result = TypeVar("Result")
 
 KINDS_OF = {
     "sh": "shell",

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from stat import S_ISFIFO
+from typing import Any
 
 from ..errors import TooLate
 from ..model import Finding, Processes, Report
@@ -13,11 +14,6 @@ from ..planning.merging.assemble import by_variable
 from ..planning.release.target import option_of
 from .marker import touched
 from .phase import MISSING, live_options, option_value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = [
     "announce",

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from ..model import Finding
 from ..planning.settings.from_arguments import CACHE_OPTION
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
 
 __all__ = ["OPTIONS", "cache_folder_findings", "look_anew"]
 

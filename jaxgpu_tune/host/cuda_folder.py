@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from ..model import Finding, Machine
 from ..planning.findings.compiler import from_wheels
 from ..planning.settings.from_arguments import DATA_DIR
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 __all__ = ["cuda_folder_findings", "has_libdevice"]
 

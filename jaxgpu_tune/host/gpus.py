@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from .found import NvmlAnswer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["NvmlAnswer", "find_gpus", "has_device_node"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from ..knowledge.installs import FAULT
 from ..model import Decision, Finding, Report
@@ -15,14 +16,9 @@ from .apply import former_options, in_notebook
 from .marker import MARKER, touched
 from .phase import MISSING, live_options, option_value, users_of_jax
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Planned = dict[str, Any]
-
-
 __all__ = ["Late", "late_finding", "too_late", "without"]
+
+Planned = dict[str, Any]
 
 OR_WARN = "; or pass late='warn' to apply what still can be"
 CHANGED = ("set", "merged", "removed")

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..errors import BadSetting
 from ..knowledge.presets import load_preset_file
 from ..model import Preset
-from ..named import Named
+from ..named import Found, Kind, Named
 from ..planning.composing import compose, is_path
 from ..planning.settings.from_arguments import CACHE_OPTION
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..named import Found, Kind
-    from ..state import Layer
-
+from ..state import Layer
 
 __all__ = ["named_by", "named_by_layers", "preset_files", "preset_of", "written_out"]
 

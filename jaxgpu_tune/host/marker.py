@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..model import Finding
 from ..planning.xla_flags.grammar import FLAGS, scan
-from ..state import FlagsText, Layer, State
+from ..state import FlagsText, Layer, State, Texts
 from ..values import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..state import Texts
-
 
 __all__ = [
     "MARKER",

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..model import Gpu
 from .found import NvmlAnswer
 from .visible import Device, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["ask", "asked", "nvml_library"]
 

@@ -5,26 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..knowledge.families import acts
 from ..knowledge.pool import neighbours
 from ..model import Decision, Machine, Observation
 from ..planning.findings.option_needs import TORCH
 from ..planning.xla_flags.grammar import BLANKS
-from ..state import State
+from ..state import Layer, State
 from .apply import changed_options, former_options
 from .detect import detect_machine, machine_file
 from .looked_up import named_by_layers
 from .marker import MARKER, follow, state_text
 from .packages import entries_of
 from .phase import live_config, phase
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..state import Layer
-
 
 __all__ = ["cuda_folders", "flag_file", "observe", "relevant"]
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..knowledge import options
 from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["options_of_variables"]
 

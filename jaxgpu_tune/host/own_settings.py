@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from ..knowledge.compared import severity_of
+from ..model import Gpu
 from ..planning.xla_flags.grammar import scan, scan_file_text
 from .gpus import find_gpus
 from .observe import flag_file
 from .packages import installed_versions
 from .phase import live_values
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..model import Gpu
-
-    Section = Mapping[str, str]
-
-
 __all__ = ["own_settings"]
+
+Section = Mapping[str, str]
 
 PLAIN = (bool, int, float, str, type(None))
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from ..machine import Phase
 from ..values import EMPTY, Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
 
 __all__ = [
     "MISSING",

@@ -12,16 +12,12 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Question = Mapping[str, Any]
-    """JSON-ready; all that the answer depends on."""
-
+from typing import Any
 
 __all__ = ["Question", "alone", "keep_answer", "kept_answer"]
+
+Question = Mapping[str, Any]
+"""JSON-ready; all that the answer depends on."""
 
 FORM = 1
 MOST = 1 << 20

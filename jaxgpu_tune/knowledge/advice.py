@@ -7,20 +7,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 
 from ..values import EMPTY, Value
 from .tables import read_table, with_tuples
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    Measures = Mapping[str, float | None]
-
-
 __all__ = ["MEASURES", "Advice", "AdviceRule", "advice_for", "advice_rules", "link_gb_per_s"]
+
+Measures = Mapping[str, float | None]
 
 MEASURES: dict[str, str] = {
     "gpus": "GPUs of the whole job that ran something",

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any, Literal
 
 from ..model import Setting
 from ..values import EMPTY, Value
 from ..wording import setting_text
 from .tables import named_setting, read_table
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    Kind = Literal["collectives", "loops", "small-kernels", "convolutions", "products", "host-bound"]
-    Acts = Literal["program", "run"]
-
-
 __all__ = ["KINDS", "Candidate", "Treatment", "autotuning", "candidates", "starts", "treatment"]
+
+Kind = Literal["collectives", "loops", "small-kernels", "convolutions", "products", "host-bound"]
+Acts = Literal["program", "run"]
 
 KINDS: tuple[Kind, ...] = ("collectives", "loops", "small-kernels", "convolutions", "products", "host-bound")
 """The kinds of program that a candidate may serve."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from typing import Any
 
 from ..model import SettingKind, Severity
 from .tables import KEYS, read_table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["severity_of"]
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Literal
 
 from ..values import Value
 from .tables import read_table, with_tuples
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Act = Literal["told", "gpu", "tunes", "hidden", "public", "exact", "profiles"]
-
-
 __all__ = ["ACTS", "Family", "Launcher", "acts", "families", "family_of", "launchers"]
+
+Act = Literal["told", "gpu", "tunes", "hidden", "public", "exact", "profiles"]
 
 ACTS: tuple[Act, ...] = ("told", "gpu", "tunes", "hidden", "public", "exact", "profiles")
 """What a family can do; the head of the table says what each means."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ..values import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
-
 
 __all__ = ["FlagSpec", "Rules"]
 

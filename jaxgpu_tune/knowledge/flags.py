@@ -9,16 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
 from ..wording import nearest
 from .flag_spec import FlagSpec, Rules
 from .tables import lifetimes, read_generated, read_lines, state_at
 from .versions import Resolved, resolve_among
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = [
     "FlagSpec",

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from ..model import SettingKind, Severity
 from ..values import EMPTY, Value
 from ..wording import number_of
 from .tables import named_setting, read_table
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    InForce = Mapping[tuple[SettingKind, str], Any]
-    """The settings in force: (kind, name) -> value, XLA's text for flags, the typed value for options."""
-
-
 __all__ = ["Hazard", "InForce", "Trigger", "hazards"]
+
+InForce = Mapping[tuple[SettingKind, str], Any]
+"""The settings in force: (kind, name) -> value, XLA's text for flags, the typed value for options."""
 
 
 class Trigger(Value):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..model import Setting
 from ..values import Value
 from .tables import read_table
 from .versions import matches, numbers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
 
 __all__ = [
     "FAULT",

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
+from ..model import SettingKind
 from ..values import Value
 from .tables import KINDS, read_table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..model import SettingKind
-
 
 __all__ = ["Note", "all_notes", "note"]
 

@@ -10,20 +10,16 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any, Literal
 
 from ..values import Value
 from ..wording import nearest, setting_text
 from .tables import lifetimes, read_generated, state_at
 from .versions import resolve_among
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    Moment = Literal["import", "backend", "distributed", "any"]
-
-
 __all__ = ["OptionSpec", "closest_option", "env_text", "known", "life", "names", "option", "parse", "releases"]
+
+Moment = Literal["import", "backend", "distributed", "any"]
 
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ..errors import BadSetting, UnknownPreset
 from ..model import Finding, Preset, Setting
 from ..wording import did_you_mean, setting_text
 from .tables import KINDS, is_own, read_lines, read_toml, setting_kind
 from .vocabulary import when_problems
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
-
 
 __all__ = ["all_presets", "load_preset", "load_preset_file", "owner_of", "preset_names"]
 

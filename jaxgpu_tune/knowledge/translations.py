@@ -6,21 +6,15 @@ that is known but absent and that no table covers has no translation: the caller
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from ..model import SettingKind
 from ..values import Value
 from . import flags, options
 from .tables import named_setting, read_table
 from .versions import matches
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Target = tuple[SettingKind, str, Any]
-
 
 __all__ = [
     "Rule",
@@ -33,6 +27,8 @@ __all__ = [
     "translate",
     "translate_option",
 ]
+
+Target = tuple[SettingKind, str, Any]
 
 FILE = "translations.toml"
 

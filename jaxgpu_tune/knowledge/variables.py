@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from typing import Any, Literal
 
 from ..values import Value
 from ..wording import nearest
 from .tables import read_table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, Literal
-
 
 __all__ = [
     "VariableSpec",

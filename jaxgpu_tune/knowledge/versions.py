@@ -7,17 +7,13 @@ Local parts (``+cuda12``, ``+g1a2b3c``) do not count.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import eq, ge, gt, le, lt, ne
 
 from packaging.version import InvalidVersion, Version
 
 from ..values import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 __all__ = ["Resolved", "is_specifier", "matches", "numbers", "resolve_among", "version_key"]
 

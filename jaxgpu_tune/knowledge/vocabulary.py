@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from ..wording import did_you_mean
 from .versions import is_specifier
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    Demand = Literal["range", "bool", "platform"]
-
-
 __all__ = ["CONDITIONS", "when_problems"]
+
+Demand = Literal["range", "bool", "platform"]
 
 
 CONDITIONS: dict[str, Demand] = {

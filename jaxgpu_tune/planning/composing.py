@@ -7,12 +7,8 @@ import os
 from ..errors import BadSetting, UnknownPreset
 from ..knowledge.presets import load_preset, preset_names
 from ..model import Finding, Preset
+from ..named import Files
 from ..values import EMPTY
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..named import Files
-
 
 __all__ = ["compose", "is_path", "is_preset"]
 

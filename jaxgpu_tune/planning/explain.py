@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ..arguments import Arguments
 from ..knowledge import flags as known
@@ -15,20 +17,13 @@ from ..knowledge.real_names import also_called
 from ..knowledge.translations import rules, translate
 from ..knowledge.versions import matches
 from ..model import Explanation, Gpu, Preset, Setting, SettingKind
+from ..named import Files
 from ..values import EMPTY
 from ..wording import nearest, written
 from .base.conditions import Facts, all_met
 from .composing import compose, is_preset
 from .release.target import Target
 from .select import advised
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
-
-    from ..named import Files
-
 
 __all__ = ["closest_name", "containing", "explain", "name_alone", "numbered_gpus"]
 

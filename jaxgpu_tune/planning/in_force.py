@@ -6,6 +6,7 @@ Never from raw text: a flag may come from a preset, need a repair, or be written
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..knowledge.pool import registering_flags
 from ..values import Value
@@ -13,11 +14,6 @@ from ..wording import is_true
 from .base.wish import Wish
 from .settings.from_arguments import PLATFORMS_OPTION
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["InForce", "Settled", "in_force"]
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ..errors import BadSetting, UnknownPreset
-from ..model import Finding, Observation, Setting
+from ..model import Finding, Observation, Setting, SettingKind
 from ..named import Named
 from ..state import Layer
 from ..wording import written
@@ -17,21 +18,14 @@ from .base.secrets import shown_value
 from .base.wish import Stated, Wish
 from .composing import compose
 from .merging.merge import fields_of
+from .release.target import Target
 from .request import NOWHERE, Request, make_request, raise_problems
 from .settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from .settings.pool_variables import FRACTION_NAMES
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..model import SettingKind
-    from .release.target import Target
-
-    Given = dict[str, tuple[Any, Layer]]
-
-
 __all__ = ["earlier", "explicit", "recalled", "variables_asked"]
+
+Given = dict[str, tuple[Any, Layer]]
 
 AUTO = "auto"
 SHARES = ("memory_fraction", "processes_per_gpu")

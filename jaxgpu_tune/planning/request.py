@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from ..arguments import Arguments
 from ..errors import BadSetting, UnknownArgument, UnknownPreset
 from ..model import Finding, Machine, Setting
-from ..named import Named
+from ..named import Files, Named
 from ..values import EMPTY, Value, jsonable
 from ..wording import nearest
 from .base.wish import Problem
@@ -17,13 +18,6 @@ from .in_force import InForce
 from .settings import from_arguments as given_as
 from .settings.from_arguments import bad, booleans, choice
 from .settings.pool_variables import meant_fraction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..named import Files
-
 
 __all__ = [
     "PRESET",

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ...errors import JaxGpuTuneError
 from ...model import Finding, Report
@@ -14,11 +15,6 @@ from ..call_options import PLAN, plan_arguments
 from ..environment import planned
 from ..output import print_json, say
 from ..parameters import Argument, Option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["CACHE", "PLANNED", "PROFILE", "PROGRAM", "plan_of", "refuse", "root_of", "setup_of", "told"]
 

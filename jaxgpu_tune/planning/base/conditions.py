@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from ...knowledge.versions import matches
 from ...knowledge.vocabulary import when_problems
 from ...values import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
 
 __all__ = ["EVALUATORS", "ConditionAnswer", "Facts", "all_met", "evaluate", "when_problems"]
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ...errors import JaxGpuTuneError
 from ...model import Decision, Finding, Origin, Setting, SettingKind, Status
 from ...values import Value
 from ...wording import setting_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..xla_flags.grammar import Token
-
+from ..xla_flags.grammar import Token
 
 __all__ = ["YIELDS", "Outcome", "Problem", "Repaired", "Stated", "Wish", "together", "wish_of"]
 

@@ -12,12 +12,9 @@ from .mapped import HOLE, Site, joined_text, line_of
 from .rewrite import Change, rewrite, tokens_of
 from .variables_set import SetHere, variables_set
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    Check = Callable[[Mapping[str, str]], tuple[Finding, ...]]
-
-
 __all__ = ["LineFault", "file_faults"]
+
+Check = Callable[[Mapping[str, str]], tuple[Finding, ...]]
 
 OF_NAMES = frozenset({"unknown-variable", "variable-without-reader"})
 """What is said of a variable whatever its value is."""

@@ -8,13 +8,10 @@ from ...knowledge.compared import severity_of
 from ...model import Finding, SettingKind, Severity
 from ...values import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    Settings = Mapping[str, Mapping[str, str]]
-    """What one process has: section -> name -> text (``host/own_settings.py``)."""
-
-
 __all__ = ["disagreements", "missing"]
+
+Settings = Mapping[str, Mapping[str, str]]
+"""What one process has: section -> name -> text (``host/own_settings.py``)."""
 
 MOST_NAMED = 8
 MOST_GROUPS = 4

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ...errors import BadSetting
 from ...knowledge.families import acts
 from ...knowledge.versions import matches
-from ...model import Finding, Observation, Setting, Status
+from ...model import Finding, Observation, Setting, SettingKind, Status
 from ...values import Value
 from ...wording import written
+from ..base.conditions import Facts
 from ..base.secrets import shown_value
 from ..base.wish import Outcome, Problem, Wish, together
 from ..in_force import Settled
 from ..merging.merge import RANKS, shown
 from ..settings.from_arguments import CACHE_OPTION, EXPECT_OPTION, GUARD_OPTIONS, PGLE_OPTION
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...model import SettingKind
-    from ..base.conditions import Facts
-
 
 __all__ = ["check_options", "companions", "refused_here"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model import Observation
+from ...model import Finding, Observation
 from ..base.conditions import Facts
 from ..in_force import Settled
 from ..release.target import Target
@@ -13,10 +13,6 @@ from ..settings.from_arguments import DATA_DIR
 from .job_faults import check_layout
 from .option_needs import check_options
 from .plan_hazards import hazard_findings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...model import Finding
 
 __all__ = ["of_settings", "of_surroundings"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ...model import Decision, Finding
 from ..base.wish import Outcome, Repaired, Wish
@@ -10,11 +11,6 @@ from ..release.target import option_of
 from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from ..xla_flags.grammar import FLAGS, quote
 from .merge import KINDS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["by_variable", "carried", "environ_changes", "flags_text", "option_values", "ordered"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ...knowledge import flags as known
 from ...model import Observation
@@ -12,10 +13,6 @@ from ..release.target import Target
 from ..request import Request
 from ..settings import pool_variables
 from ..xla_flags.grammar import Token, quote
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["inherit", "is_judged", "is_looked_at", "read_flags", "unlisted_flags"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Literal
 
 from ...knowledge import flags as known
 from ...knowledge.flag_spec import FlagSpec
@@ -11,14 +12,9 @@ from ...knowledge.versions import matches
 from ...values import Value
 from ...wording import written
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Kind = Literal["appeared", "vanished", "type", "default", "values", "effect", "meaning"]
-
-
 __all__ = ["KINDS", "FlagChange", "flag_changes"]
+
+Kind = Literal["appeared", "vanished", "type", "default", "values", "effect", "meaning"]
 
 KINDS: tuple[Kind, ...] = ("vanished", "meaning", "type", "values", "effect", "default", "appeared")
 """The kinds of change, the most dangerous first."""

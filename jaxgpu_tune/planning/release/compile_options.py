@@ -8,6 +8,7 @@ positive unless it comes as text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ...knowledge import flags as known
 from ...knowledge.compile_surface import ENUM_FIELDS, OTHER_NAMES, PROCESS_WIDE
@@ -18,14 +19,9 @@ from ...model import Decision, Report
 from ..xla_flags.grammar import scan
 from .target import Target
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Options = dict[str, Any]
-
-
 __all__ = ["compile_options", "fields_written"]
+
+Options = dict[str, Any]
 
 LEVEL_OPTIONS = {"jax_optimization_level": "optimization_level", "jax_memory_fitting_level": "memory_fitting_level"}
 EFFORT_OPTIONS = {
