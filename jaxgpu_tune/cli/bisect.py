@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from ..wording import bad_argument, counted
@@ -63,7 +64,7 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     suspects = _suspects(given)
     say(f"{counted(len(suspects.parts), 'suspect')}; looking for: {symptom.sentence}", sys.stderr)
     try:
-        found = bisect_command(suspects, how, symptom, _line)
+        found = bisect_command(suspects, how, symptom, partial(_line, suspects))
     except KeyboardInterrupt:
         say("Interrupted; every finished run is kept, and started again it goes on.", sys.stderr)
         return INTERRUPTED
@@ -74,9 +75,9 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     return 0 if found.guilty and found.confirmed else 1
 
 
-def _line(trial: Trial, said: str) -> None:
+def _line(suspects: Suspects, trial: Trial, said: str) -> None:
     what = trial.failure or ("" if trial.ms is None else f"{trial.ms:.4g} ms")
-    say(f"{said:>16}  {what:>14}  {len(trial.config)} of them: {' '.join(map(str, sorted(trial.config)))}", sys.stderr)
+    say(f"{said:>16}  {what:>14}  {len(trial.config)} of them: {suspects.said(sorted(trial.config))}", sys.stderr)
     sys.stderr.flush()
 
 

@@ -58,8 +58,9 @@ class Variant(Value):
 
     @property
     def value(self) -> float | None:
-        """The median of its runs."""
-        return _median([trial.value for trial in self.trials])
+        """The median of its runs; of the reference without its run against itself, which belongs to no pair."""
+        paired = _median([trial.value for trial in self.trials if trial.round])
+        return paired if paired is not None else _median([trial.value for trial in self.trials])
 
     @property
     def compile_seconds(self) -> float | None:

@@ -13,11 +13,19 @@ from tests.render.comparisons import ALONE, DIED, EQUAL, FAILED, FASTER, REFEREN
 
 def test_a_variant_is_the_median_of_the_runs_that_were_measured() -> None:
     """Of memory a value that a run had, since one between two runs was nobody's."""
-    assert REFERENCE.value == pytest.approx(0.011)
+    assert REFERENCE.value == 0.012
     assert (REFERENCE.compile_seconds, REFERENCE.first_step_s, REFERENCE.peak_bytes) == (10.0, 21.0, 2 * 2**30)
-    odd = REFERENCE._replace(trials=(*REFERENCE.trials, VariantRun("none", 3, "ok", value=0.5)))
-    assert odd.value == 0.012
+    odd = REFERENCE._replace(trials=(*REFERENCE.trials, VariantRun("none", 3, "ok", value=0.014)))
+    assert odd.value == pytest.approx(0.013)
     assert (DIED.value, DIED.compile_seconds, DIED.first_step_s, DIED.peak_bytes) == (None,) * 4
+
+
+def test_the_references_run_against_itself_is_in_no_median_of_pairs() -> None:
+    """With one pair the medians are that pair, so they agree with its sign."""
+    runs = [VariantRun("none", number, "ok", value=value) for number, value in enumerate((0.5, 0.1))]
+    one = REFERENCE._replace(trials=tuple(runs))
+    assert one.value == 0.1
+    assert one._replace(trials=(runs[0], runs[1]._replace(value=None))).value == 0.5
 
 
 @pytest.mark.parametrize(

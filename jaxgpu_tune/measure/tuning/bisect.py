@@ -219,7 +219,7 @@ class _Hunt:
             told = verdicts[frozenset(one)]
             seen = f": {told.sentence}" if told is not None else ""
             together = "alone" if len(one) == 1 else "together, and not without any of them"
-            parts.append(f"{' '.join(map(str, one))} {together}{seen}")
+            parts.append(f"{self.suspects.said(one)} {together}{seen}")
         again = "confirmed by fresh runs" if confirmed else "NOT confirmed by fresh runs: it does not show every time"
         return f"{what[0].upper()}{what[1:]} with {'; and with '.join(parts)} ({again}; {runs})."
 

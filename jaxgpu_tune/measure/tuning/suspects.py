@@ -19,29 +19,38 @@ __all__ = ["Suspects", "of_flags", "of_preset", "of_upgrade"]
 class Suspects(NamedTuple):
     """``parts``: what is suspected, one by one. ``undo``: for a part that is in force by itself, the setting that takes it back.
 
-    ``as_written``: the parts are flags that go into XLA_FLAGS as they stand, whatever this build makes of them.
+    ``texts``: how the parts were written that go into XLA_FLAGS as they stand, whatever this build makes of them.
     """
 
     space: Space
     parts: tuple[Atom, ...]
     undo: Mapping[Atom, Config] = {}
-    as_written: bool = False
+    texts: Mapping[Atom, str] = {}
 
     def environ(self, config: Config) -> dict[str, str]:
         """The complete environment of a process in which these parts, and no others of them, are in force."""
-        if self.as_written:
+        if self.texts:
             kept = dict(self.space.environ(NOTHING))
-            text = " ".join(quote(one.name, one.value) for one in self.parts if one in config)
+            text = " ".join(self.texts[one] for one in self.parts if one in config)
             return {**{name: value for name, value in kept.items() if name != FLAGS}, **({FLAGS: text} if text else {})}
         taken_back = frozenset(one for part in self.parts if part not in config for one in self.undo.get(part, NOTHING))
         return self.space.environ(frozenset(one for one in config if one not in self.undo) | taken_back)
 
+    def said(self, parts: Iterable[Atom]) -> str:
+        """As a person writes them, in one line."""
+        return " ".join(self.texts.get(one, str(one)) for one in parts)
+
 
 def of_flags(space: Space, text: str) -> Suspects:
     """Each flag of a text of XLA flags, as it is written. Raises BadSetting where there is none."""
-    tokens = [token for token in scan(text).tokens if token.name]
-    parts = (Atom("xla_flag", token.name or "", token.meant) for token in tokens)
-    return Suspects(space, _some(tuple(dict.fromkeys(parts)), "no flags are set"), as_written=True)
+    texts = {
+        Atom("xla_flag", token.name, token.meant): f"--{token.name}"
+        if token.value is None
+        else quote(token.name, token.value)
+        for token in scan(text).tokens
+        if token.name
+    }
+    return Suspects(space, _some(tuple(texts), "no flags are set"), texts=texts)
 
 
 def of_preset(space: Space, name: str) -> Suspects:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from .mapped import Site
 
-__all__ = ["IN_THE_COMMAND", "is_command", "is_lost", "keeps", "lost_in"]
+__all__ = ["IN_THE_COMMAND", "SUBSHELL", "is_command", "is_item", "is_lost", "keeps", "lost_in"]
 
 IN_THE_COMMAND = "Set it in the command that starts the program."
 BEFORE = 400
@@ -19,7 +19,16 @@ _RUN = re.compile(
     r"|--(?:wrap|command)[= ]$|[\"']-\w*c[\"']\s*,\s*$"
 )
 """What stands before quotes whose text a shell runs: ``bash -c``, ``ssh host``, ``sbatch --wrap=``, ``["bash", "-c",``."""
+_ITEM = re.compile(
+    r"\b(?:args|command|entrypoint|(?P<kept>(?:before_|after_)?script))['\"]?:[ \t]*(?:#[^\n]*)?"
+    r"(?:\[[^\]]*?|(?:\n[ \t]*[-#][^\n]*)*\n[ \t]*-[ \t]+)$"
+)
+"""What stands before an item of a list of YAML that holds what a container or a job runs; a job's lines share one shell."""
 _KEPT = re.compile(r"(?:^|[\s;&|(])eval\s+$")
+SUBSHELL = re.compile(
+    r"(?<![\w$=<>(])\((?P<body>(?:[^()'\"\\]|'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\([^()]*\)|\\.)*)\)", re.DOTALL
+)
+"""``(cd x; export A=1)``: a shell of its own, unlike ``$(…)``, ``f()`` and ``a=(…)``."""
 _SETS = re.compile(r"(?:^|[\n;&|({])\s*(?:(?:export|declare|typeset|readonly)(?:\s+-\w+)*\s+)?(?:\w+=\S*\s+)*$")
 _QUIET = re.compile(
     r"[\s;&]+|\\\n|#[^\n]*"
@@ -32,12 +41,22 @@ _QUIET = re.compile(
 
 def is_command(text: str, at: int) -> bool:
     """Whether what stands in the quotes at ``at`` is run by a shell."""
-    return _RUN.search(_before(text, at)) is not None
+    return _RUN.search(_before(text, at)) is not None or is_item(text, at)
+
+
+def is_item(text: str, at: int) -> bool:
+    """Whether an item of a list of words to run begins there. Where it sets a variable before a command, only a shell can be meant."""
+    return _item_before(text, at) is not None
+
+
+def _item_before(text: str, at: int) -> re.Match[str] | None:
+    return _ITEM.search(text[max(0, at - BEFORE) : at])
 
 
 def keeps(text: str, at: int) -> bool:
     """Whether the shell that runs it is the one around it, so that what it sets stays."""
-    return _KEPT.search(_before(text, at)) is not None
+    item = _item_before(text, at)
+    return item["kept"] is not None if item else _KEPT.search(_before(text, at)) is not None
 
 
 def _before(text: str, at: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from ..xla_flags.grammar import FLAGS
-from .commands import IN_THE_COMMAND, is_command, is_lost, keeps, lost_in
+from .commands import IN_THE_COMMAND, SUBSHELL, is_command, is_lost, keeps, lost_in
 from .mapped import HOLE, Encoder, Mapped, Placed, Site, as_it_stands
 
 __all__ = ["QUOTES", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
@@ -38,7 +38,8 @@ def shell_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
         return
     for found in re.finditer(_SPACED.format(re.escape(name)), text):
         yield _site(text, found.start("name"), found.end(), ENDS)
-    yield from flag_sites(text) if name == FLAGS else _assigned(text, name)
+    found = flag_sites(text) if name == FLAGS else _assigned(text, name)
+    yield from lost_in(text, found, SUBSHELL, IN_THE_COMMAND)
 
 
 def _assigned(text: str, name: str) -> Iterator[Site]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ..xla_flags.grammar import FLAGS
-from .mapped import Mapped, Placed, Site, as_it_stands, as_json
+from .commands import is_item
+from .mapped import Mapped, Placed, Site, as_it_stands, as_json, line_start
 from .shell import shell_sites
 
 __all__ = ["yaml_sites"]
@@ -29,11 +30,9 @@ def yaml_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
         piece = _scalar(text, start, column)
         taken.append((at, max((end for _, end in piece.spans), default=start)))
         yield Site(at, tuple(piece.parts(_REPLACED, f"{name}=")))
-    item_of = re.compile(_ITEM.format(name))
+    items = {found.start() for found in _items(text, name)}
     for site in shell_sites(text, name):
-        line_start = text.rfind("\n", 0, site.at) + 1
-        item = item_of.match(text, line_start)
-        if not item and not any(start <= site.at <= end for start, end in taken):
+        if line_start(text, site.at) not in items and not any(start <= site.at <= end for start, end in taken):
             yield site
 
 
@@ -47,8 +46,17 @@ def _starts(text: str, name: str) -> Iterator[tuple[int, int, int]]:
         yield found.start(), found.end(), 0
     for found in re.finditer(_MAP.format(name), text):
         yield found.start(), found.end(), len(found["lead"])
-    for found in re.finditer(_ITEM.format(name), text):
+    for found in _items(text, name):
         yield found.start(), found.end() if not found["quote"] else found.end("lead"), found["lead"].index("-")
+
+
+def _items(text: str, name: str) -> Iterator[re.Match[str]]:
+    """Each ``- NAME=value`` that is one setting, and no command that begins with it."""
+    for found in re.finditer(_ITEM.format(name), text):
+        words = text[found.end() : text.find("\n", found.end()) % (len(text) + 1)].split()
+        alone = words and words[0][0] not in "'\"\\" and all(word[0] == "-" for word in words[1:])
+        if alone or not is_item(text, found.start("quote")):
+            yield found
 
 
 def _sibling(text: str, name: re.Match[str]) -> int | None:

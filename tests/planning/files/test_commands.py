@@ -72,6 +72,38 @@ def test_what_python_hands_to_a_shell_is_read_as_a_shell_s(call: str) -> None:
     assert found(f"\n{old}\n", "python") == [(2, "flag-translated")]
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        "command: [bash, -c]\nargs: [{}]\n",
+        "command:\n- bash\n- -c\nargs:\n- {}\n",
+        "args:\n- -c  # so\n- {}\ncommand: [sh]\n",
+        "entrypoint: [{}]\n",
+        "script:\n  - cd x\n  - {}\n",
+    ],
+)
+@pytest.mark.parametrize("export", ["", "export "])
+@pytest.mark.parametrize("command", ["\"{}XLA_FLAGS='{}' {}python t.py\"", "'{}XLA_FLAGS=\"{}\" {}python t.py'"])
+def test_an_item_of_what_a_container_runs_is_read_as_a_shell_s(around: str, export: str, command: str) -> None:
+    """With the shell in another item, before it or behind it, or as the image has it."""
+    old = around.format(command.format(export, "--xla_gpu_graph_level=1 --xla_dump_to=x", "&& " if export else ""))
+    assert [code for _, code in found(old, "yaml")] == ["flag-translated"]
+    assert rewritten(old, "yaml") == old.replace("--xla_gpu_graph_level=1", "--xla_gpu_enable_command_buffer=FUSION")
+
+
+def test_an_item_without_quotes_is_read_as_a_shell_s() -> None:
+    assert found("args:\n- XLA_FLAGS='--xla_gpu_graph_level=1 --xla_dump_to=x' python t.py\n", "yaml") == [
+        (2, "flag-translated")
+    ]
+
+
+def test_an_item_of_flags_alone_is_one_setting() -> None:
+    """As of ``command: [env]``; so is an item of a list of variables."""
+    for key in ("args", "environment"):
+        text = f"{key}:\n- XLA_FLAGS=--xla_gpu_autotune_level=2 --xla_gpu_graph_level=1\n"
+        assert [code for _, code in found(text, "yaml")] == ["flag-translated"]
+
+
 def test_each_quoted_command_has_its_line_and_its_variables() -> None:
     text = "bash -c '\nexport NCCL_DEBUGG=INFO\nXLA_FLAGS=--xla_gpu_graph_level=0 python t.py'\n"
     assert found(text) == [(2, "unknown-variable"), (3, "flag-translated")]
@@ -119,6 +151,9 @@ IN_VAIN = (
     ("makefile", "train:\n\t@export {}\n\tpython t.py\n"),
     ("shell", "bash -c 'export {}'\npython t.py\n"),
     ("shell", 'ssh host "export {}"\n'),
+    ("shell", "(export {})\npython t.py\n"),
+    ("shell", "(cd x && export {} A='(' B=$(pwd))\npython t.py\n"),
+    ("yaml", "command: [bash, -c]\nargs: ['export {}']\n"),
     ("python", "import os\nos.system('export {}')\n"),
     ("python", "import subprocess\nsubprocess.run(f'cd {d}; export {}', shell=True)\n".replace("{d}", "{{d}}")),
 )
@@ -133,6 +168,10 @@ IN_FORCE = (
     ("python", "import os\nos.system('export {}; python t.py')\n"),
     ("python", "import subprocess\nsubprocess.run('export {}')\n"),
     ("shell", "export {}\n"),
+    ("shell", "(export {}; python t.py)\n"),
+    ("shell", "f() { export {}; }\nf\npython t.py\n"),
+    ("yaml", "script:\n- 'export {}'\n- python t.py\n"),
+    ("yaml", "environment:\n- {}\nargs: [train]\n"),
     ("shell", "eval 'export {}'\npython t.py\n"),
 )
 
