@@ -38,8 +38,8 @@ def shell_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
         return
     for found in re.finditer(_SPACED.format(re.escape(name)), text):
         yield _site(text, found.start("name"), found.end(), ENDS)
-    found = flag_sites(text) if name == FLAGS else _assigned(text, name)
-    yield from lost_in(text, found, SUBSHELL, IN_THE_COMMAND)
+    sites = flag_sites(text) if name == FLAGS else _assigned(text, name)
+    yield from lost_in(text, sites, SUBSHELL, IN_THE_COMMAND)
 
 
 def _assigned(text: str, name: str) -> Iterator[Site]:
