@@ -80,3 +80,23 @@ except jaxgpu_tune.TooLate as error:
     tell(["interpolates" in str(error), "harmless" in str(error)])
 """
     assert told(code) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("report", "name", "text"),
+    [
+        ("R22", "XLA_FLAGS", "import os, jax\njax.devices()\nos.environ['XLA_FLAGS'] = '--xla_dump_to=x'\n"),
+        ("R23", "XLA_PYTHON_CLIENT_PREALLOCATE", "import os\nimport jax.numpy as jnp\njnp.ones(1)\nos.environ['XLA_PYTHON_CLIENT_PREALLOCATE'] = 'false'\n"),
+        ("R26", "XLA_FLAGS", "import os\nimport jax.numpy as jnp\ndef f(x=jnp.array(0)): pass\nos.environ['XLA_FLAGS'] = '--xla_dump_to=x'\n"),
+        ("R27", "JAX_PLATFORMS", "import os\nimport jax\nos.environ['JAX_PLATFORMS'] = 'cpu'\n"),
+    ],
+)  # fmt: skip
+def test_R22_R23_R26_R27_a_file_that_sets_it_too_late_is_told(
+    report: str, name: str, text: str, tmp_path: Path
+) -> None:
+    """Before anybody runs it: the setting, and the line that came before it."""
+    from tests.cli.typed import call
+
+    (tmp_path / "train.py").write_text(text)
+    done = call("check", "--file", str(tmp_path / "train.py"))
+    assert done.exit_code == 1 and f"{name} is set after" in " ".join(done.stdout.split()), (report, done.stdout)

@@ -8,7 +8,9 @@ from ...model import Finding, Migration, Severity
 from ...values import Value
 from ..xla_flags.grammar import FLAGS, Token
 from .file_kinds import sites_of
+from .late_settings import late_settings
 from .mapped import HOLE, Site, joined_text, line_of
+from .notebook_cells import notebook_python
 from .rewrite import Change, rewrite, tokens_of
 from .variables_set import SetHere, variables_set
 
@@ -37,7 +39,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     judge = _Judge(check)
     sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
     found = [LineFault(line_of(text, at), finding) for at, finding in judge.all_of(sites, variables)]
-    found += _in_vain(text, sites, variables)
+    found += [*_in_vain(text, sites, variables), *_late(text, kind)]
     told: dict[int, list[str]] = {}
     for fault in found:
         told.setdefault(fault.line, []).append(fault.finding.message)
@@ -125,6 +127,16 @@ def _in_vain(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> It
         if instead:
             message = f"{name} is set in a shell that ends right after it: no program sees it."
             yield LineFault(line_of(text, at), Finding("set-in-vain", "error", message, instead))
+
+
+def _late(text: str, kind: str) -> Iterator[LineFault]:
+    """What Python sets after JAX has read it."""
+    if kind == "python":
+        yield from (LineFault(late.line, late.finding()) for late in late_settings(text))
+    elif kind == "notebook":
+        source, lines = notebook_python(text)
+        for late in late_settings(source):
+            yield LineFault(lines[late.line - 1], late.finding(lambda line: lines[line - 1]))
 
 
 def _unreadable(one: SetHere) -> Finding:

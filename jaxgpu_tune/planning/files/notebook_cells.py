@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -10,11 +11,11 @@ from functools import lru_cache
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
 from .commands import is_lost
-from .mapped import Mapped, Placed, Site, as_it_stands, as_json
+from .mapped import Mapped, Placed, Site, as_it_stands, as_json, line_of
 from .python import python_sites
 from .shell import shell_sites
 
-__all__ = ["code_spans", "notebook_sites"]
+__all__ = ["code_spans", "notebook_python", "notebook_sites"]
 
 PROSE = ("markdown", "raw", "heading")
 """Cells that do not run."""
@@ -23,6 +24,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPE = re.compile(r"(?:\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 _MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<mark>%+|!)(?P<line>.*)$")
 _ENV = r"%(?:set_)?env[ \t]+{}[ =][ \t]*"
+_SETS = re.compile(r"%(?:set_)?env[ \t]+(?P<name>\w+)[ =]")
 _SHELL_CELL = re.compile(r"%%(?:bash|sh|script)\b")
 _DECODER = json.JSONDecoder()
 
@@ -44,6 +46,33 @@ def notebook_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 def code_spans(text: str) -> tuple[tuple[int, int], ...]:
     """From where to where the sources of cells of code stand. Raises ValueError for what is no notebook."""
     return tuple((cell.start, cell.end) for cell in _code(text))
+
+
+def notebook_python(text: str) -> tuple[str, tuple[int, ...]]:
+    """The cells of Python one after the other as one program, and for each of its lines the line of the file. Raises as above."""
+    sources, lines = ["import os, jaxgpu_tune"], [1]
+    for cell in _code(text):
+        source = _MAGIC.sub(_as_python, cell.said.text)
+        if source.strip() and not _SHELL_CELL.match(cell.said.text.lstrip()) and _is_python(source):
+            starts = (0, *(found.end() for found in re.finditer("\n", cell.said.text)))
+            sources.append(source)
+            lines += [line_of(text, cell.said.spans[min(at, len(cell.said.spans) - 1)][0]) for at in starts]
+    return "\n".join(sources), tuple(lines)
+
+
+def _as_python(line: re.Match[str]) -> str:
+    """What sets something, as a statement; of other magics nothing is known."""
+    if found := _SETS.match(line[0].strip()):
+        return f"{line['indent']}os.environ[{found['name']!r}] = None"
+    return f"{line['indent']}{'jaxgpu_tune.configure()' if line[0].lstrip().startswith('%jaxgpu_tune ') else 'pass'}"
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,230 @@
+"""What Python sets after JAX has read it: variables behind the import or the first use of a device, and calls of configure()."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+
+from ...knowledge.options import known
+from ...model import Finding
+from ...values import Value
+from ..xla_flags.grammar import FLAGS
+
+__all__ = ["STARTS", "Late", "late_settings"]
+
+_JAX = "devices local_devices device_count local_device_count default_backend process_index process_count device_put make_mesh"
+_NUMPY = "array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like stack concatenate float32 int32"
+STARTS = frozenset(
+    [
+        *(f"jax.{name}" for name in _JAX.split()),
+        *(f"jax.numpy.{name}" for name in _NUMPY.split()),
+        *("jax.random.key", "jax.random.PRNGKey", "jax.experimental.mesh_utils.create_device_mesh"),
+        "jax.extend.backend.get_backend",
+    ]
+)
+"""Calls that start JAX's backend, wherever they stand first."""
+CONFIGURE = "configure()"
+_OWN = "jaxgpu_tune.configure"
+_NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
+"""What is written there, and runs later."""
+_CHILDREN = frozenset({"subprocess", "multiprocessing", "os.system", "os.execv", "os.execvp", "os.execve", "ray"})
+
+
+class Happened(Value):
+    """What JAX did, and by which line: a call, or the import."""
+
+    line: int
+    what: str
+
+
+class Jax(Value):
+    """How far JAX is at a place of the program, as far as it is certain."""
+
+    imported: Happened | None = None
+    started: Happened | None = None
+
+
+class Late(Value):
+    """One setting that comes too late. ``name``: of the variable, or configure(). ``children``: the program may start others, which see it."""
+
+    line: int
+    name: str
+    cause: Happened
+    children: bool = False
+
+    def finding(self, line_in_file: Callable[[int], int] = int) -> Finding:
+        """What is said of it."""
+        where = f"line {line_in_file(self.cause.line)}"
+        if self.name == CONFIGURE:
+            message = (
+                f"configure() is called after JAX has started ({where}: {self.cause.what}): it would raise TooLate."
+            )
+            return Finding("too-late", "error", message, "Call it before the first use of a device.")
+        if self.cause.what.startswith(("import ", "from ")):
+            message = f"{self.name} is set after `{self.cause.what}` ({where}), which has read it"
+            hint = f"Set it above that line, or write jax.config.update({self.name.lower()!r}, …)."
+        else:
+            message = f"{self.name} is set after JAX has started ({where}: {self.cause.what}), and is not read again"
+            hint = "Set it above that line."
+        if self.children:
+            return Finding("too-late", "warning", f"{message}; only processes that are started later see it.", hint)
+        return Finding("too-late", "error", f"{message}.", hint)
+
+
+def late_settings(source: str) -> tuple[Late, ...]:
+    """In the order of the program. Told is only what is certain: what one branch alone does counts for that branch.
+
+    Raises SyntaxError for what is no Python.
+    """
+    return _Reader(ast.parse(source)).found
+
+
+class _Reader:
+    def __init__(self, tree: ast.Module) -> None:
+        self._names = dict(_imported_names(tree))
+        self._children = bool(
+            _CHILDREN & {part for name in self._names.values() for part in (name, name.split(".")[0])}
+        )
+        self._children |= bool(_CHILDREN & {self._dotted(node) for node in ast.walk(tree)})
+        self._starters: dict[str, str] = {}
+        self._late: dict[tuple[int, str], Late] = {}
+        for _ in range(2):  # what the functions start is known in the second round
+            self._late.clear()
+            self._run(tree.body, Jax())
+        self.found = tuple(self._late[key] for key in sorted(self._late))
+
+    def _run(self, body: Sequence[ast.stmt], jax: Jax) -> Jax:
+        for statement in body:
+            jax = self._step(statement, jax)
+        return jax
+
+    def _step(self, node: ast.stmt, jax: Jax) -> Jax:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            self._define(node, jax)
+            return self._evaluate(
+                [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)], jax
+            )
+        if isinstance(node, ast.ClassDef):
+            return self._run(node.body, self._evaluate([*node.decorator_list, *node.bases], jax))
+        if isinstance(node, ast.If):
+            return self._choice(node, self._evaluate([node.test], jax))
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            before = self._evaluate([node.test if isinstance(node, ast.While) else node.iter], jax)
+            return self._run([*node.body, *node.orelse], before)
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            return self._run(node.body, self._evaluate([item.context_expr for item in node.items], jax))
+        if isinstance(node, ast.Try):
+            for handler in node.handlers:
+                self._run(handler.body, jax)
+            self._run(node.finalbody, Jax())  # it gives back what was there before
+            return self._run([*node.body, *node.orelse], jax)
+        if isinstance(node, ast.Match):
+            for case in node.cases:
+                self._run(case.body, jax)
+            return jax
+        return self._evaluate([node], jax)
+
+    def _choice(self, node: ast.If, jax: Jax) -> Jax:
+        """Behind it only what both branches did; a program that is run goes through ``if __name__ == "__main__"``."""
+        one, other = self._run(node.body, jax), self._run(node.orelse, jax)
+        if any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)):
+            return one
+        return Jax(one.imported if other.imported else jax.imported, one.started if other.started else jax.started)
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, jax: Jax) -> None:
+        """It runs after what stands before it, at the earliest."""
+        after = self._run(node.body, jax)
+        if after.started is not None and jax.started is None and isinstance(node, ast.FunctionDef):
+            self._starters[node.name] = after.started.what
+
+    def _evaluate(self, nodes: Iterable[ast.AST], jax: Jax) -> Jax:
+        for node in chain.from_iterable(map(_what_runs, nodes)):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                jax = _importing(node, jax)
+            what = self._starts(node)
+            if what and jax.started is None:
+                jax = jax._replace(started=Happened(getattr(node, "lineno", 0), what))
+            for name in self._sets(node):
+                self._judge(getattr(node, "lineno", 0), name, jax)
+        return jax
+
+    def _starts(self, node: ast.AST) -> str:
+        """The call as it is written, if it starts the backend by itself or through a function of the program's."""
+        if not isinstance(node, ast.Call):
+            return ""
+        written = ast.unparse(node.func)
+        if written in self._starters:
+            return f"{written}(), which calls {self._starters[written]}"
+        return f"{written}()" if self._dotted(node.func) in STARTS else ""
+
+    def _sets(self, node: ast.AST) -> Iterator[str]:
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (
+                _text(one.slice) for one in targets if isinstance(one, ast.Subscript) and self._is_environ(one.value)
+            )
+        elif isinstance(node, ast.Call):
+            called = self._dotted(node.func)
+            if called == _OWN and not any(one.arg == "late" for one in node.keywords):
+                yield CONFIGURE
+            elif called == "os.environ.update":
+                yield from (one.arg or "" for one in node.keywords)
+                yield from (_text(key) for one in node.args if isinstance(one, ast.Dict) for key in one.keys if key)
+            elif called in ("os.environ.setdefault", "os.environ.__setitem__", "os.putenv") and node.args:
+                yield _text(node.args[0])
+
+    def _is_environ(self, node: ast.expr) -> bool:
+        return self._dotted(node) == "os.environ"
+
+    def _judge(self, line: int, name: str, jax: Jax) -> None:
+        cause = jax.imported if _is_read_at_import(name) else jax.started if _is_read_at_start(name) else None
+        if cause is not None:
+            self._late[line, name] = Late(line, name, cause, self._children)
+
+    def _dotted(self, node: ast.AST) -> str:
+        """``jax.numpy.ones`` for ``jnp.ones``: the name in full; empty for what is none."""
+        if isinstance(node, ast.Name):
+            return self._names.get(node.id, "")
+        if isinstance(node, ast.Attribute):
+            before = self._dotted(node.value)
+            return f"{before}.{node.attr}" if before else ""
+        return ""
+
+
+def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                yield (one.asname, one.name) if one.asname else (one.name.split(".")[0], one.name.split(".")[0])
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+def _importing(node: ast.Import | ast.ImportFrom, jax: Jax) -> Jax:
+    modules = [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    if jax.imported is None and any(name.split(".")[0] == "jax" for name in modules):
+        return jax._replace(imported=Happened(node.lineno, ast.unparse(node)))
+    return jax
+
+
+def _what_runs(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement in the order in which they are evaluated, as far as that matters: what is inside comes first."""
+    if isinstance(node, _NOT_YET):
+        return
+    for part in ast.iter_child_nodes(node):
+        yield from _what_runs(part)
+    yield node
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _is_read_at_import(name: str) -> bool:
+    return name.startswith("JAX_") and known(name.lower())
+
+
+def _is_read_at_start(name: str) -> bool:
+    read = ("XLA_PYTHON_", "XLA_CLIENT_", "CUDA_VISIBLE_", "CUDA_DEVICE_")
+    return name in (CONFIGURE, FLAGS, "TF_FORCE_UNIFIED_MEMORY") or name.startswith(read)

@@ -1,0 +1,142 @@
+"""What Python sets after JAX has read it: told where it is certain, and only there."""
+
+from __future__ import annotations
+
+import json
+from textwrap import dedent
+
+import pytest
+
+from jaxgpu_tune.planning.files.late_settings import STARTS, late_settings
+from tests.child import told
+from tests.planning.files.test_commands import found, notebook
+
+SET = "os.environ['XLA_FLAGS'] = '--xla_gpu_autotune_level=2'"
+ARGUMENTS = {
+    **dict.fromkeys(["device_put", "array", "asarray", "zeros", "ones", "empty", "arange", "eye", "identity"], "1"),
+    **dict.fromkeys(["zeros_like", "ones_like", "float32", "int32", "key", "PRNGKey"], "1"),
+    "make_mesh": "(1,), ('x',)", "full": "1, 1", "linspace": "0, 1", "create_device_mesh": "(1,)",
+    **dict.fromkeys(["stack", "concatenate"], "[np.ones(1)]"),
+}
+
+
+def test_every_call_that_is_said_to_start_jax_does_so() -> None:
+    calls = {name: f"{name}({ARGUMENTS.get(name.split('.')[-1], '')})" for name in sorted(STARTS)}
+    code = f"""
+import numpy as np, jax, jax.experimental.mesh_utils, jax.extend.backend
+from jax._src import xla_bridge
+idle = []
+for name, call in {calls}.items():
+    jax.extend.backend.clear_backends()
+    assert not xla_bridge.backends_are_initialized()
+    eval(call)
+    if not xla_bridge.backends_are_initialized():
+        idle.append(name)
+tell(idle)
+"""
+    assert told(code) == []
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "jax.devices()",
+        "n = len(jax.devices('gpu'))",
+        "x = jnp.ones((2, 2)) + 1",
+        "key = random.PRNGKey(0)",
+        "for d in jax.devices(): print(d)",
+        "with jax.default_device(jax.devices()[0]): pass",
+        "def f(x=jnp.array(0)): pass",
+        "class A:\n    x = jnp.zeros(1)",
+        "def f():\n    return jax.device_count()\nf()",
+        "try:\n    jax.devices()\nexcept RuntimeError:\n    pass",
+        "if a:\n    jax.devices()\nelse:\n    jnp.ones(1)",
+        "x = [jnp.ones(1) for _ in range(2)]",
+    ],
+)
+@pytest.mark.parametrize(
+    ("late", "name"),
+    [
+        (SET, "XLA_FLAGS"),
+        ("os.environ['XLA_FLAGS'] += ' --xla_dump_to=x'", "XLA_FLAGS"),
+        ("environ.setdefault('XLA_PYTHON_CLIENT_MEM_FRACTION', '.5')", "XLA_PYTHON_CLIENT_MEM_FRACTION"),
+        ("os.environ.update({'CUDA_VISIBLE_DEVICES': '0'})", "CUDA_VISIBLE_DEVICES"),
+        ("os.environ.update(XLA_FLAGS='')", "XLA_FLAGS"),
+        ("def main():\n    tuned('fsdp')\nmain()", "configure()"),
+        ("if __name__ == '__main__':\n    jaxgpu_tune.configure()", "configure()"),
+    ],
+)
+def test_what_is_set_after_the_start_is_told(start: str, late: str, name: str) -> None:
+    head = "import os, jax, jaxgpu_tune\nimport jax.numpy as jnp\nfrom jax import random\nfrom os import environ\n"
+    head += "from jaxgpu_tune import configure as tuned\n"
+    assert [one.name for one in late_settings(f"{head}{start}\n{late}\n")] == [name]
+    assert late_settings(f"{head}{late}\n{start}\n") == ()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "f = jax.jit(lambda x: jnp.ones(1))",
+        "def f():\n    return jax.devices()",
+        "if a:\n    jax.devices()",
+        "if a:\n    jax.devices()\nelse:\n    b()",
+        "try:\n    a()\nexcept OSError:\n    jax.devices()",
+        "t = jnp.dtype('float32'), jnp.float32, jnp.pi, jnp.finfo('float32')",
+        "jax.distributed.initialize()",
+        "devices()",
+        "match a:\n    case 1:\n        jax.devices()",
+    ],
+)
+def test_what_may_not_have_started_jax_is_no_start(before: str) -> None:
+    assert late_settings(f"import os, jax\nimport jax.numpy as jnp\n{before}\n{SET}\n") == ()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "env = dict(os.environ)\nenv['XLA_FLAGS'] = ''",
+        "os.environ['MY_OWN'] = ''",
+        "jaxgpu_tune.configure(late='reexec')",
+        "try:\n    pass\nfinally:\n    os.environ['XLA_FLAGS'] = former",
+        "print(os.environ.get('XLA_FLAGS', ''))",
+    ],
+)
+def test_what_sets_nothing_for_this_process_is_not_told(after: str) -> None:
+    assert late_settings(f"import os, jax, jaxgpu_tune\njax.devices()\n{after}\n") == ()
+
+
+def test_variables_of_jax_are_read_at_its_import() -> None:
+    """Those of XLA and CUDA at the start."""
+    text = "import os\nimport jax\nos.environ['JAX_PLATFORMS'] = 'cpu'\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
+    (one,) = late_settings(text)
+    assert (one.line, one.name) == (3, "JAX_PLATFORMS")
+    assert "`import jax` (line 2)" in one.finding().message and "jax_platforms" in one.finding().hint
+
+
+def test_what_later_processes_may_see_is_a_warning() -> None:
+    text = f"import os, jax, subprocess\njax.devices()\n{SET}\n"
+    (one,) = late_settings(text)
+    assert one.finding().severity == "warning" and "processes that are started later" in one.finding().message
+
+
+def test_cells_run_one_after_the_other_and_have_the_lines_of_the_file() -> None:
+    cells = [["import jax\n", "!ls\n", "jax.devices()"], ["x = (\n"], ["%%bash\n", "ls"], ["%env XLA_FLAGS=--xla_dump_to=x\n", "%jaxgpu_tune fsdp"]]  # fmt: skip
+    text = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}, indent=1)
+    lines = text.split("\n")
+    magics = [number for number, line in enumerate(lines, 1) if "%env" in line or "%jaxgpu" in line]
+    assert found(text, "notebook") == [(magics[0], "too-late"), (magics[1], "too-late")]
+    assert found(notebook("import jax", "%env XLA_FLAGS=--xla_dump_to=x", "jax.devices()"), "notebook") == []
+
+
+def test_the_start_is_named_with_its_line() -> None:
+    source = """\
+        import os, jax
+        def count():
+            return jax.device_count()
+        count()
+        os.environ["XLA_FLAGS"] = ""
+        """
+    (one,) = late_settings(dedent(source))
+    assert one.finding().message == (
+        "XLA_FLAGS is set after JAX has started (line 4: count(), which calls jax.device_count()), and is not read again."
+    )
