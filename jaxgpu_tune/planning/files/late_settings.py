@@ -100,43 +100,59 @@ class _Reader:
         return jax
 
     def _step(self, node: ast.stmt, jax: Jax) -> Jax:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self._define(node, jax)
-            return self._evaluate(
-                [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)], jax
-            )
-        if isinstance(node, ast.ClassDef):
-            return self._run(node.body, self._evaluate([*node.decorator_list, *node.bases], jax))
-        if isinstance(node, ast.If):
-            return self._choice(node, self._evaluate([node.test], jax))
-        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            before = self._evaluate([node.test if isinstance(node, ast.While) else node.iter], jax)
-            return self._run([*node.body, *node.orelse], before)
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            return self._run(node.body, self._evaluate([item.context_expr for item in node.items], jax))
-        if isinstance(node, ast.Try):
-            for handler in node.handlers:
-                self._run(handler.body, jax)
-            self._run(node.finalbody, Jax())  # it gives back what was there before
-            return self._run([*node.body, *node.orelse], jax)
-        if isinstance(node, ast.Match):
-            for case in node.cases:
-                self._run(case.body, jax)
-            return jax
-        return self._evaluate([node], jax)
+        """By the method for its kind; what has none is evaluated as a whole."""
+        by_kind: Callable[[ast.stmt, Jax], Jax] | None = getattr(self, f"_in_{type(node).__name__}", None)
+        return by_kind(node, jax) if by_kind else self._evaluate([node], jax)
 
-    def _choice(self, node: ast.If, jax: Jax) -> Jax:
-        """Behind it only what both branches did; a program that is run goes through ``if __name__ == "__main__"``."""
-        one, other = self._run(node.body, jax), self._run(node.orelse, jax)
-        if any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)):
-            return one
-        return Jax(one.imported if other.imported else jax.imported, one.started if other.started else jax.started)
-
-    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, jax: Jax) -> None:
+    def _in_FunctionDef(self, node: ast.FunctionDef, jax: Jax) -> Jax:
         """It runs after what stands before it, at the earliest."""
         after = self._run(node.body, jax)
-        if after.started is not None and jax.started is None and isinstance(node, ast.FunctionDef):
+        if after.started is not None and jax.started is None:
             self._starters[node.name] = after.started.what
+        return self._defining(node, jax)
+
+    def _in_AsyncFunctionDef(self, node: ast.AsyncFunctionDef, jax: Jax) -> Jax:
+        self._run(node.body, jax)
+        return self._defining(node, jax)
+
+    def _defining(self, node: ast.FunctionDef | ast.AsyncFunctionDef, jax: Jax) -> Jax:
+        return self._evaluate([*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)], jax)
+
+    def _in_ClassDef(self, node: ast.ClassDef, jax: Jax) -> Jax:
+        return self._run(node.body, self._evaluate([*node.decorator_list, *node.bases], jax))
+
+    def _in_If(self, node: ast.If, jax: Jax) -> Jax:
+        """Behind it only what both branches did; a program that is run goes through ``if __name__ == "__main__"``."""
+        before = self._evaluate([node.test], jax)
+        one, other = self._run(node.body, before), self._run(node.orelse, before)
+        if any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)):
+            return one
+        imported = one.imported if other.imported else before.imported
+        return Jax(imported, one.started if other.started else before.started)
+
+    def _in_For(self, node: ast.For | ast.AsyncFor, jax: Jax) -> Jax:
+        return self._run([*node.body, *node.orelse], self._evaluate([node.iter], jax))
+
+    _in_AsyncFor = _in_For
+
+    def _in_While(self, node: ast.While, jax: Jax) -> Jax:
+        return self._run([*node.body, *node.orelse], self._evaluate([node.test], jax))
+
+    def _in_With(self, node: ast.With | ast.AsyncWith, jax: Jax) -> Jax:
+        return self._run(node.body, self._evaluate([item.context_expr for item in node.items], jax))
+
+    _in_AsyncWith = _in_With
+
+    def _in_Try(self, node: ast.Try, jax: Jax) -> Jax:
+        for handler in node.handlers:
+            self._run(handler.body, jax)
+        self._run(node.finalbody, Jax())  # it gives back what was there before
+        return self._run([*node.body, *node.orelse], jax)
+
+    def _in_Match(self, node: ast.Match, jax: Jax) -> Jax:
+        for case in node.cases:
+            self._run(case.body, jax)
+        return jax
 
     def _evaluate(self, nodes: Iterable[ast.AST], jax: Jax) -> Jax:
         for node in chain.from_iterable(map(_what_runs, nodes)):

@@ -15,7 +15,10 @@ SET = "os.environ['XLA_FLAGS'] = '--xla_gpu_autotune_level=2'"
 ARGUMENTS = {
     **dict.fromkeys(["device_put", "array", "asarray", "zeros", "ones", "empty", "arange", "eye", "identity"], "1"),
     **dict.fromkeys(["zeros_like", "ones_like", "float32", "int32", "key", "PRNGKey"], "1"),
-    "make_mesh": "(1,), ('x',)", "full": "1, 1", "linspace": "0, 1", "create_device_mesh": "(1,)",
+    "make_mesh": "(1,), ('x',)",
+    "full": "1, 1",
+    "linspace": "0, 1",
+    "create_device_mesh": "(1,)",
     **dict.fromkeys(["stack", "concatenate"], "[np.ones(1)]"),
 }
 
