@@ -101,27 +101,27 @@ class _Reader:
 
     def _step(self, node: ast.stmt, jax: Jax) -> Jax:
         """By the method for its kind; what has none is evaluated as a whole."""
-        by_kind: Callable[[ast.stmt, Jax], Jax] | None = getattr(self, f"_in_{type(node).__name__}", None)
+        by_kind: Callable[[ast.stmt, Jax], Jax] | None = getattr(self, f"_in_{type(node).__name__.lower()}", None)
         return by_kind(node, jax) if by_kind else self._evaluate([node], jax)
 
-    def _in_FunctionDef(self, node: ast.FunctionDef, jax: Jax) -> Jax:
+    def _in_functiondef(self, node: ast.FunctionDef, jax: Jax) -> Jax:
         """It runs after what stands before it, at the earliest."""
         after = self._run(node.body, jax)
         if after.started is not None and jax.started is None:
             self._starters[node.name] = after.started.what
         return self._defining(node, jax)
 
-    def _in_AsyncFunctionDef(self, node: ast.AsyncFunctionDef, jax: Jax) -> Jax:
+    def _in_asyncfunctiondef(self, node: ast.AsyncFunctionDef, jax: Jax) -> Jax:
         self._run(node.body, jax)
         return self._defining(node, jax)
 
     def _defining(self, node: ast.FunctionDef | ast.AsyncFunctionDef, jax: Jax) -> Jax:
         return self._evaluate([*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)], jax)
 
-    def _in_ClassDef(self, node: ast.ClassDef, jax: Jax) -> Jax:
+    def _in_classdef(self, node: ast.ClassDef, jax: Jax) -> Jax:
         return self._run(node.body, self._evaluate([*node.decorator_list, *node.bases], jax))
 
-    def _in_If(self, node: ast.If, jax: Jax) -> Jax:
+    def _in_if(self, node: ast.If, jax: Jax) -> Jax:
         """Behind it only what both branches did; a program that is run goes through ``if __name__ == "__main__"``."""
         before = self._evaluate([node.test], jax)
         one, other = self._run(node.body, before), self._run(node.orelse, before)
@@ -130,26 +130,26 @@ class _Reader:
         imported = one.imported if other.imported else before.imported
         return Jax(imported, one.started if other.started else before.started)
 
-    def _in_For(self, node: ast.For | ast.AsyncFor, jax: Jax) -> Jax:
+    def _in_for(self, node: ast.For | ast.AsyncFor, jax: Jax) -> Jax:
         return self._run([*node.body, *node.orelse], self._evaluate([node.iter], jax))
 
-    _in_AsyncFor = _in_For
+    _in_asyncfor = _in_for
 
-    def _in_While(self, node: ast.While, jax: Jax) -> Jax:
+    def _in_while(self, node: ast.While, jax: Jax) -> Jax:
         return self._run([*node.body, *node.orelse], self._evaluate([node.test], jax))
 
-    def _in_With(self, node: ast.With | ast.AsyncWith, jax: Jax) -> Jax:
+    def _in_with(self, node: ast.With | ast.AsyncWith, jax: Jax) -> Jax:
         return self._run(node.body, self._evaluate([item.context_expr for item in node.items], jax))
 
-    _in_AsyncWith = _in_With
+    _in_asyncwith = _in_with
 
-    def _in_Try(self, node: ast.Try, jax: Jax) -> Jax:
+    def _in_try(self, node: ast.Try, jax: Jax) -> Jax:
         for handler in node.handlers:
             self._run(handler.body, jax)
         self._run(node.finalbody, Jax())  # it gives back what was there before
         return self._run([*node.body, *node.orelse], jax)
 
-    def _in_Match(self, node: ast.Match, jax: Jax) -> Jax:
+    def _in_match(self, node: ast.Match, jax: Jax) -> Jax:
         for case in node.cases:
             self._run(case.body, jax)
         return jax
