@@ -11,7 +11,7 @@ from ...model import Finding
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
 
-__all__ = ["STARTS", "Late", "late_settings"]
+__all__ = ["STARTS", "SetLate", "late_settings"]
 
 _JAX = "devices local_devices device_count local_device_count default_backend process_index process_count device_put make_mesh"
 _NUMPY = "array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like stack concatenate float32 int32"
@@ -45,7 +45,7 @@ class Jax(Value):
     started: Happened | None = None
 
 
-class Late(Value):
+class SetLate(Value):
     """One setting that comes too late. ``name``: of the variable, or configure(). ``children``: the program may start others, which see it."""
 
     line: int
@@ -72,7 +72,7 @@ class Late(Value):
         return Finding("too-late", "error", f"{message}.", hint)
 
 
-def late_settings(source: str) -> tuple[Late, ...]:
+def late_settings(source: str) -> tuple[SetLate, ...]:
     """In the order of the program. Told is only what is certain: what one branch alone does counts for that branch.
 
     Raises SyntaxError for what is no Python.
@@ -88,7 +88,7 @@ class _Reader:
         )
         self._children |= bool(_CHILDREN & {self._dotted(node) for node in ast.walk(tree)})
         self._starters: dict[str, str] = {}
-        self._late: dict[tuple[int, str], Late] = {}
+        self._late: dict[tuple[int, str], SetLate] = {}
         for _ in range(2):  # what the functions start is known in the second round
             self._late.clear()
             self._run(tree.body, Jax())
@@ -196,7 +196,7 @@ class _Reader:
     def _judge(self, line: int, name: str, jax: Jax) -> None:
         cause = jax.imported if _is_read_at_import(name) else jax.started if _is_read_at_start(name) else None
         if cause is not None:
-            self._late[line, name] = Late(line, name, cause, self._children)
+            self._late[line, name] = SetLate(line, name, cause, self._children)
 
     def _dotted(self, node: ast.AST) -> str:
         """``jax.numpy.ones`` for ``jnp.ones``: the name in full; empty for what is none."""
