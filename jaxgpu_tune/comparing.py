@@ -9,7 +9,7 @@ from typing import Any
 from .api import compiler_options, detect, plan
 from .arms import CLEAN, NONE, NOTHING, empty_variant
 from .errors import BadSetting
-from .measure.calling import Caller
+from .measure.calling import Caller, copied
 from .measure.checks import STEP, check_arguments, is_above_zero
 from .measure.clock import percentile as nearest_rank
 from .measure.comparison import Comparison, Variant, VariantRun
@@ -43,7 +43,7 @@ class Built:
             self.peak_bytes = max(filter(None, map(_memory, compiled)), default=None)
             given = [_dynamic(args, one.args_info[0]) for args, one in zip(shapes, lowered, strict=True)]
             self.callers = [Caller(one, args) for one, args in zip(compiled, given, strict=True)]
-            self.result = [_copied(one(*_copied(args))) for one, args in zip(compiled, given, strict=True)]
+            self.result = [copied(one(*copied(args))) for one, args in zip(compiled, given, strict=True)]
             self.run(WARM)
         except (
             RuntimeError,
@@ -246,12 +246,6 @@ def _dynamic(args: Sequence[Any], wanted: Sequence[Any]) -> tuple[Any, ...]:
             left.pop(0)
             kept.append(one)
     return tuple(kept)
-
-
-def _copied(tree: Any) -> Any:
-    import jax
-
-    return jax.tree.map(lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf, tree)
 
 
 def _memory(compiled: Any) -> int | None:

@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -18,7 +18,7 @@ from .errors import JaxGpuTuneError
 from .host.distributed import Store
 from .host.phase import Joined
 from .measure.observer.program_kind import kinds_of
-from .measure.search.trials import NOTHING, SAME, Config, Move, Step, Trial, toggled
+from .measure.search.trials import NOTHING, SAME, Config, Step, Trial, toggled
 from .measure.tuning.drive import Runner
 from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
 from .measure.tuning.space import LeftOut, Space
@@ -79,13 +79,10 @@ class CallRuns(Runner):
 
     def _in_one_process(self, space: Space) -> Space:
         """Without what acts on the whole process, and what may hang: nobody could end it here."""
-        configs = [*(one.config for one in space.starts), *(one.config for one in space.moves)]
-        bad = {config: why for config in configs if config and (why := self._why_not(space, config))}
-        told = tuple(LeftOut(space.name(config), why) for config, why in bad.items())
-        moves = tuple(one for one in space.moves if one.config not in bad)
-        starts = tuple(one for one in space.starts if one.config not in bad)
-        together = () if self.ends else _risky_pairs(space, moves)
-        return space._replace(starts=starts, moves=moves, left_out=(*space.left_out, *told, *together))
+        bad = {config: why for config in space.configs if config and (why := self._why_not(space, config))}
+        left = space.without(bad)
+        together = () if self.ends else _risky_pairs(left)
+        return left._replace(left_out=(*left.left_out, *together))
 
     def _why_not(self, space: Space, config: Config) -> str:
         options = self._options(space, config)
@@ -192,9 +189,9 @@ class CallRuns(Runner):
         return [one for one in found if one is not None]
 
 
-def _risky_pairs(space: Space, moves: Iterable[Move]) -> Iterator[LeftOut]:
+def _risky_pairs(space: Space) -> Iterator[LeftOut]:
     """What may hang together, though not alone."""
-    for one, other in combinations(moves, 2):
+    for one, other in combinations(space.moves, 2):
         pair = toggled(one.config, other)
         if space.risk(pair) == "dies":
             yield LeftOut(" with ".join(space.name(move.config) for move in (one, other)), MAY_HANG)

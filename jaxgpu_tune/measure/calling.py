@@ -19,7 +19,7 @@ from .timeline import timeline_of
 from .trace.reduction import reduce_trace
 from .trace.trace_file import read_trace, trace_files
 
-__all__ = ["Caller", "profile"]
+__all__ = ["Caller", "copied", "profile"]
 
 BLOCKS = 10
 WARM = 3
@@ -81,11 +81,9 @@ class Caller:
     """Calls a function again and again with arguments of its own; what a call takes over is replaced by what it gave back."""
 
     def __init__(self, step: Callable[..., Any], args: Sequence[Any]) -> None:
-        import jax
-
         self.step = step
         self.name = getattr(step, "__name__", type(step).__name__)
-        self.args = [jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, one) for one in args]
+        self.args = copied(list(args))
 
     def run(self, calls: int) -> float:
         """Seconds a call, of so many that are waited for once, at the end."""
@@ -146,6 +144,13 @@ def _shape(tree: Any) -> Any:
 
     leaves, structure = jax.tree.flatten(tree)
     return structure, [(getattr(leaf, "shape", None), getattr(leaf, "dtype", None)) for leaf in leaves]
+
+
+def copied(tree: Any) -> Any:
+    """With arrays of its own."""
+    import jax
+
+    return jax.tree.map(lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf, tree)
 
 
 def _blocks(caller: Caller, seconds: float) -> Iterable[float]:

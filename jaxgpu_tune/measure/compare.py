@@ -41,7 +41,6 @@ FIRST_TIMEOUT, SHORTEST_TIMEOUT, TIMES_OTHERS = 3600.0, 60.0, 5.0
 """Seconds: how long the first run may take if nobody says, and how long others get by what runs took so far."""
 SHORTEST_STALL, STALL_STEPS = 60.0, 50.0
 """A run hangs if nothing moves for so many seconds, and for as long as so many steps take."""
-GPU_LOOK = 1.0
 LOSS_TOLERANCE = 0.01
 
 
@@ -70,7 +69,6 @@ class _Course:
         self.findings: list[Finding] = [finding for arm in arms for finding in arm.findings]
         self.gpus = GpuState(arms[0].environ)
         self.begun = time.monotonic()
-        self._looked = 0.0
 
     def run(self) -> Comparison:
         """All rounds."""
@@ -164,10 +162,7 @@ class _Course:
         return trial
 
     def _seen(self, processes: tuple[Process, ...]) -> None:
-        now = time.monotonic()
-        if now - self._looked > GPU_LOOK:
-            self._looked = now
-            self.gpus.look()
+        self.gpus.look()
         self.listener.sees(processes)
 
     def _caches(self) -> dict[str, str]:

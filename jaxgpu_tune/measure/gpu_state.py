@@ -26,6 +26,8 @@ SLOWED = {
 }
 """NVML's nvmlClocksEventReasons that no program causes by itself; reaching the power cap (0x4) is usual."""
 PATIENCE, LOOK = 5.0, 0.05
+EVERY = 1.0
+"""Seconds between two looks at what slows the GPUs."""
 LITTLE = 64 * 2**20
 """Bytes by which free memory may differ from what was free at first."""
 
@@ -37,6 +39,7 @@ class GpuState:
         self._nvml = nvml or nvml_library()
         self._handles = dict(self._open(environ)) if self._nvml else {}
         self._reasons: dict[int, int] = {}
+        self._looked = float("-inf")
         self._free = self._memory()
 
     def wait_for_memory(self, patience: float = PATIENCE) -> None:
@@ -63,7 +66,10 @@ class GpuState:
         )
 
     def look(self) -> None:
-        """To be asked now and then while a program runs."""
+        """To be asked while a program runs, as often as one likes."""
+        if (now := time.monotonic()) - self._looked < EVERY:
+            return
+        self._looked = now
         for index, handle in self._handles.items():
             self._reasons[index] = self._reasons.get(index, 0) | self._slowed(handle)
 

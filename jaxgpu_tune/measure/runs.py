@@ -81,14 +81,13 @@ class RunOutcome(Value):
     "compile-error", "out-of-memory", "nan", "hang" (a limit was reached), "died". ``cause``: a sentence, empty if ok.
     ``exit_code``: the command's own, negative for a signal; ``seconds``: from start to end; ``complete``: all that was asked was seen;
     ``processes``: one for each Python that reported; ``silent``: why no step was seen, or empty; ``metric`` and ``losses``: numbers found in the
-    captured output, in order; ``output``: its file (None: not captured); ``folder``: all that the run left; ``files``: the program's own folder, {run}.
+    captured output, in order; ``output``: its file (None: not captured); ``folder``: all that the run left.
     """
 
     status: Status
     cause: str
     command: tuple[str, ...]
     folder: str
-    files: str
     exit_code: int | None = None
     seconds: float = 0.0
     complete: bool = False
@@ -156,7 +155,7 @@ def run_watched(
     except OSError as error:
         words = filled(command, place)
         cause = f"{words[0]}: {error.strerror}"
-        return RunOutcome("not-started", cause, words, str(place), str(place / "files"))
+        return RunOutcome("not-started", cause, words, str(place))
     return watch(started, asked, limits, seen, begun)
 
 
@@ -178,7 +177,7 @@ def left_behind(command: Sequence[str], folder: str | os.PathLike[str]) -> RunOu
     """What a run left that Ctrl-C ended, its traces included."""
     place = Path(folder).absolute()
     return RunOutcome(
-        *("died", "it was interrupted", tuple(command), str(place), str(place / "files")),
+        *("died", "it was interrupted", tuple(command), str(place)),
         exit_code=INTERRUPTED,
         processes=read_processes(place / "observed"),
     )
@@ -270,7 +269,7 @@ def _outcome(
         cause += f"; the pattern of the metric was found {counted(len(metric), 'time')} in its output, and {ENOUGH_NUMBERS} are needed"
     done = [one for one in leading(processes) if one.period is not None]
     return RunOutcome(
-        *(status, cause, words, str(place), str(place / "files"), child.returncode, seconds),
+        *(status, cause, words, str(place), child.returncode, seconds),
         complete=bool(done) and all(one.state == DONE for one in done),
         processes=processes,
         silent=silence(words, processes, failed=status in ("refused", "died")),

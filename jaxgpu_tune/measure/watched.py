@@ -44,7 +44,6 @@ class Process(Value):
     folder: str
     state: str = "no jax"
     argv: tuple[str, ...] = ()
-    python: str = ""
     jax: str | None = None
     rank: int | None = None
     processes: int | None = None
@@ -56,10 +55,8 @@ class Process(Value):
     jax_s: float | None = None
     first_step_s: float | None = None
     compilations: tuple[Compilation, ...] = ()
-    functions: tuple[dict[str, Any], ...] = ()
     devices: tuple[dict[str, Any], ...] = ()
     trace: str | None = None
-    trace_begin_s: float | None = None
     why_not_traced: str = ""
     host_trace: str | None = None
     work: Mapping[str, float] = EMPTY
@@ -124,7 +121,7 @@ def _troubles(folder: str) -> str:
 def _process(folder: str, told: dict[str, Any]) -> Process:
     trace, period = told.pop("trace", {}), told.pop("period", None)
     plain = {name: told[name] for name in Process._fields if name in told and told[name] is not None}
-    for name in ("argv", "functions", "devices", "kinds", "window_s"):
+    for name in ("argv", "devices", "kinds", "window_s"):
         plain[name] = tuple(told.get(name) or ())
     return Process(
         **{
@@ -134,7 +131,6 @@ def _process(folder: str, told: dict[str, Any]) -> Process:
             "compilations": tuple(Compilation(*one) for one in told.get("compiles") or ()),
             "period": None if period is None else Period(**{**period, "values": tuple(period["values"])}),
             "trace": trace.get("path"),
-            "trace_begin_s": trace.get("begin_s"),
             "why_not_traced": trace.get("why_not", ""),
             "seconds": told.get("now_s", 0.0),
         }

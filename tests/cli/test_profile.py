@@ -154,7 +154,7 @@ def test_what_cannot_be_profiled_is_told(words: tuple[str, ...], status: int, to
 )
 def test_the_exit_code_is_the_programs(status: Any, exit_code: int, step: float | None, told: int) -> None:
     """As a shell tells it; one that we ended once it was measured has ended well, and one without a step has not."""
-    assert _status(Profile(step_ms=step), RunOutcome(status, "", ("a",), "", "", exit_code)) == told
+    assert _status(Profile(step_ms=step), RunOutcome(status, "", ("a",), "", exit_code)) == told
 
 
 @pytest.mark.parametrize(("option", "least"), [("steps", 3), ("seconds", 1), ("timeout", 1)])

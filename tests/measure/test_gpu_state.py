@@ -41,13 +41,14 @@ def test_a_busy_gpu_is_told_before_anything_runs() -> None:
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_a_throttled_gpu_is_told_whenever_it_was_seen(old: bool) -> None:
-    """A reason that is over again counts; the power cap is no fault."""
+def test_a_throttled_gpu_is_told_whenever_it_was_seen(old: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reason that is over again counts; the power cap is no fault. It is looked only now and then."""
     nvml = Nvml((0, 0), (0x40, 0x04), old=old)
     state = GpuState({}, nvml)
-    state.look()
-    nvml.reasons = (0, 0)
-    state.look()
+    for reasons, every in (((0x40, 0x04), 0.0), ((0, 0), 0.0), ((0x80, 0x80), 3600.0)):
+        nvml.reasons = reasons
+        monkeypatch.setattr(gpu_state, "EVERY", every)
+        state.look()
     assert ["too warm" in finding.message for finding in state.findings()] == [True]
 
 

@@ -20,9 +20,7 @@ MINE = Protocol()
 def outcome(clock: str = "calls", period: Period | None = EACH, **more: Any) -> RunOutcome:
     """A run of one process."""
     processes = (Process(1, "", clock=clock, function="step" if clock == "calls" else "", period=period),)
-    return RunOutcome(
-        **{"status": "ok", "cause": "", "command": (), "folder": "", "files": "", "processes": processes, **more}
-    )
+    return RunOutcome(**{"status": "ok", "cause": "", "command": (), "folder": "", "processes": processes, **more})
 
 
 @pytest.mark.parametrize(

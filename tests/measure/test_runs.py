@@ -41,7 +41,7 @@ def leader(outcome: RunOutcome) -> Process:
 
 def truth(outcome: RunOutcome) -> float:
     """Seconds a step in the loop itself, from the first to the last wait within the window that was measured."""
-    waits = json.loads((Path(outcome.files) / "truth.json").read_text())
+    waits = json.loads((Path(outcome.folder) / "files" / "truth.json").read_text())
     begin, end = leader(outcome).window_s
     inside = [(step, at) for step, at in waits if begin <= at <= end]
     return float((inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0]))
@@ -100,7 +100,7 @@ def test_run_directory_and_metric(tmp_path: Path) -> None:
     code = "import os, sys; print(os.environ['JAXGPU_TUNE_RUN_DIR'] == sys.argv[1], os.listdir(sys.argv[1]), 'ips=3.5 ips=4')"
     outcome = watched(tmp_path, sys.executable, "-c", code, "{run}", metric=r"ips=([\d.]+)")
     assert Path(outcome.output or "").read_text().startswith("True [] ")
-    assert outcome.metric == (3.5, 4.0) and outcome.command[-1] == outcome.files
+    assert outcome.metric == (3.5, 4.0) and outcome.command[-1] == str(Path(outcome.folder) / "files")
 
 
 @pytest.mark.slow

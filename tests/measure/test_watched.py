@@ -47,7 +47,7 @@ def test_a_whole_report_is_read_field_by_field(tmp_path: Path) -> None:
             ["step", 3.0, 1.0, True],
         ],
         devices=[{"id": 0, "peak_bytes": 5}, {"id": 1, "peak_bytes": 9}, {"id": 2}],
-        trace={"path": "/t", "begin_s": 3.0, "why_not": "late"},
+        trace={"path": "/t", "why_not": "late"},
         kinds=["loop"],
         jax=None,
         now_s=12.0,
@@ -61,7 +61,7 @@ def test_a_whole_report_is_read_field_by_field(tmp_path: Path) -> None:
     assert one.compilations[0] == Compilation("step", 1.0, 2.5, False)
     assert (len(one.compiled), one.compile_seconds, one.recompiled) == (2, 3.0, (one.compilations[1],))
     assert one.peak_bytes == 9
-    assert (one.trace, one.trace_begin_s, one.why_not_traced) == ("/t", 3.0, "late")
+    assert (one.trace, one.why_not_traced) == ("/t", "late")
     assert (one.troubles, one.seconds) == ("trouble", 12.0)
 
 

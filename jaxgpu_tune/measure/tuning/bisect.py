@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...values import jsonable
 from ...wording import counted
-from ..runs import Asked, Limits, RunOutcome, run_watched
+from ..runs import Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, verdict
@@ -147,10 +147,9 @@ class _Hunt:
         number = len(self.journal.trials) + 1
         folder = self.how.folder / f"{number:03}"
         shutil.rmtree(folder, ignore_errors=True)
-        asked = Asked(seconds=self.how.seconds, whole=self.how.whole, metric=self.how.metric)
         environ = caches(self.how.folder, config) | self.suspects.environ(config)
         limits = Limits(self._limit())
-        outcome = run_watched(self.how.command, folder=folder, environ=environ, asked=asked, limits=limits)
+        outcome = run_watched(self.how.command, folder=folder, environ=environ, asked=self.how.asked, limits=limits)
         trial = self._trial(config, purpose, outcome)
         trial = trial._replace(seconds=round(time.monotonic() - begun, 3))
         self.journal.add(trial)

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from ...knowledge.candidates import autotuning
 from ..compare import CACHES
+from ..runs import Asked
 from ..search.trials import Config
 from .slots import Slot
 
@@ -37,6 +38,11 @@ class How(NamedTuple):
     early: bool = True
     whole: bool = False
     slots: tuple[Slot, ...] = ()
+
+    @property
+    def asked(self) -> Asked:
+        """What is to be seen of a run."""
+        return Asked(seconds=self.seconds, whole=self.whole, metric=self.metric)
 
 
 def caches(folder: Path, config: Config) -> dict[str, str]:

@@ -94,6 +94,20 @@ class Space(NamedTuple):
         asked = {(one.kind, one.name): one.value for one in config}
         return tuple(h for h in self.hazards if h.triggered_by(inherited | asked) and not h.triggered_by(inherited))
 
+    def without(self, bad: Mapping[Config, str]) -> Space:
+        """Without these sets of settings, each left out for its reason."""
+        told = (LeftOut(self.name(config), why) for config, why in bad.items())
+        return self._replace(
+            starts=tuple(one for one in self.starts if one.config not in bad),
+            moves=tuple(one for one in self.moves if one.config not in bad),
+            left_out=(*self.left_out, *told),
+        )
+
+    @property
+    def configs(self) -> tuple[Config, ...]:
+        """What it begins with and what it tries, each once."""
+        return tuple(dict.fromkeys([*(one.config for one in self.starts), *(one.config for one in self.moves)]))
+
     def name(self, config: Config) -> str:
         """What a set of settings is called: its own name, or its settings."""
         return self.names.get(config) or " ".join(map(str, sorted(config)))
@@ -130,8 +144,9 @@ def space_of(
     space = Space(
         *(request, observation, clean, tuple(starts), tuple(moves), names, tuple(left_out)),
         *(_hazards(request, observation), usable, frozenset(kinds)),
-    )
-    return _without_wrong_numbers(space.for_kinds(()))
+    ).for_kinds(())
+    wrong = {config: space.struck(config)[0].message for config in space.configs if space.risk(config) == "out"}
+    return space.without(wrong)
 
 
 def _starts(clean: Iterable[Start], configs: Mapping[str, Config]) -> list[Start]:
@@ -155,19 +170,6 @@ def _fits(candidate: Candidate | None, kinds: frozenset[str]) -> bool:
 
 def _is_large(candidate: Candidate | None, kinds: frozenset[str]) -> bool:
     return candidate is not None and bool(kinds & set(candidate.large))
-
-
-def _without_wrong_numbers(space: Space) -> Space:
-    """What may change numbers is out before anything is run."""
-    configs = [*(one.config for one in space.starts), *(one.config for one in space.moves)]
-    out = [(config, space.name(config)) for config in configs if space.risk(config) == "out"]
-    told = tuple(LeftOut(name, space.struck(config)[0].message) for config, name in dict.fromkeys(out))
-    bad = {config for config, _ in out}
-    return space._replace(
-        starts=tuple(one for one in space.starts if one.config not in bad),
-        moves=tuple(one for one in space.moves if one.config not in bad),
-        left_out=(*space.left_out, *told),
-    )
 
 
 def _report(request: Request, observation: Observation, name: str, settings: Iterable[Setting]) -> Report:

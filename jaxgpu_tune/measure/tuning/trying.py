@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import time
 from functools import partial
 from pathlib import Path
 
 from ...model import Finding
-from ..compare import GPU_LOOK
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
 from ..search.trials import SAME, Config, Step, Trial
@@ -37,6 +35,11 @@ class _SameError(Exception):
         self.program = program
 
 
+def _stop_if_known(step: Step, processes: tuple[Process, ...]) -> None:
+    if (program := program_fingerprint(processes)) and program in step.known:
+        raise _SameError(program)
+
+
 class CommandRuns:
     """Runs each step of a search as a command of its own."""
 
@@ -45,9 +48,7 @@ class CommandRuns:
         self.references: list[tuple[float, ...]] = []
         self._gpus = GpuState(space.observation.environ)
         self._busy = self._gpus.busy()
-        self._looked = 0.0
         self._early = Early()
-        self._known: frozenset[str] = frozenset()
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs; ``ahead``: what comes next, probably."""
@@ -60,14 +61,13 @@ class CommandRuns:
             return self.trial(step, outcome)
         if ahead is not None and self.how.early:
             self._early.prepare(number + 1, ahead.config, self._started)
-        self._known = step.known
         try:
-            outcome = watch(started, asked, Limits(limit), self._look)
+            outcome = watch(started, asked, Limits(limit), partial(self._look, step))
         except _SameError as same:
             return Trial(step.config, step.purpose, None, SAME, program=same.program)
         if outcome.status == "died" and self._early.may_be_why(number):
             self._early.drop()
-            outcome = watch(self._started(step.config, number), asked, Limits(limit), self._look)
+            outcome = watch(self._started(step.config, number), asked, Limits(limit), partial(self._look, step))
             if outcome.status != "died":
                 self._early.give_up()
         self._early.learn(number, outcome)
@@ -83,11 +83,6 @@ class CommandRuns:
         """What came of it, beside others that run now; called in a thread of its own."""
         shutil.rmtree(self._folder(number), ignore_errors=True)
         environ = {**self._environ(step.config), **slot.environ}
-
-        def look(processes: tuple[Process, ...]) -> None:
-            if (program := program_fingerprint(processes)) and program in step.known:
-                raise _SameError(program)
-
         try:
             with on_its_cores(slot):
                 outcome = run_watched(
@@ -96,7 +91,7 @@ class CommandRuns:
                     environ=environ,
                     asked=self._asked(),
                     limits=Limits(limit),
-                    seen=look,
+                    seen=partial(_stop_if_known, step),
                 )
         except _SameError as same:
             return Trial(step.config, step.purpose, None, SAME, program=same.program)
@@ -107,7 +102,7 @@ class CommandRuns:
         self._early.drop()
 
     def _asked(self) -> Asked:
-        return Asked(seconds=self.how.seconds, whole=self.how.whole, metric=self.how.metric, program=True)
+        return self.how.asked._replace(program=True)
 
     def _folder(self, number: int) -> Path:
         return self.how.folder / f"{number:03}"
@@ -122,14 +117,10 @@ class CommandRuns:
         """What made the machine's times less sure: a GPU that was busy before, or slowed down meanwhile."""
         return (*self._busy, *self._gpus.findings())
 
-    def _look(self, processes: tuple[Process, ...]) -> None:
-        if (program := program_fingerprint(processes)) and program in self._known:
-            raise _SameError(program)
+    def _look(self, step: Step, processes: tuple[Process, ...]) -> None:
+        _stop_if_known(step, processes)
         self._early.quiet(processes)
-        now = time.monotonic()
-        if now - self._looked >= GPU_LOOK:
-            self._looked = now
-            self._gpus.look()
+        self._gpus.look()
 
     def trial(self, step: Step, outcome: RunOutcome) -> Trial:
         """The outcome as the search takes it."""

@@ -54,7 +54,7 @@ def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:
 def test_what_shows_a_symptom(tmp_path: Path) -> None:
     """Each by its own sign, and by no other: how it ended, its numbers, its exit code, its output, or its time."""
     (tmp_path / "output.txt").write_text("step 3: loss 7.5\n")
-    well = RunOutcome("ok", "", ("x",), "", "", exit_code=0, output=str(tmp_path / "output.txt"), losses=(1.0, 2.0))
+    well = RunOutcome("ok", "", ("x",), "", exit_code=0, output=str(tmp_path / "output.txt"), losses=(1.0, 2.0))
     died = well._replace(status="died", exit_code=3, output=None)
     signs = {
         Symptom("fails"): [died, well._replace(status="hang")],

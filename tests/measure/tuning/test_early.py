@@ -21,7 +21,7 @@ def tried(early: Early, folder: Path, *seen: Process) -> bool:
         return start(("sleep", "60"), folder, os.environ, {}, hold=hold)
 
     if seen:
-        early.learn(1, RunOutcome("ok", "", ("x",), "", "", processes=seen))
+        early.learn(1, RunOutcome("ok", "", ("x",), "", processes=seen))
     early.prepare(2, NOTHING, begin)
     early.drop()
     return begun == [2]
@@ -44,7 +44,7 @@ def test_a_death_is_held_against_the_one_beside_it_until_one_went_well_like_that
     def begin(_config: Config, number: int, hold: bool) -> StartedRun:
         return start(("sleep", "60"), tmp_path / str(number), os.environ, {}, hold=hold)
 
-    early, fine = Early(), RunOutcome("ok", "", ("x",), "", "", processes=(Process(1, "", jax="0.11.2"),))
+    early, fine = Early(), RunOutcome("ok", "", ("x",), "", processes=(Process(1, "", jax="0.11.2"),))
     died = fine._replace(status="died")
     assert not early.may_be_why(1), "it ran alone"
     early.learn(1, fine)

@@ -56,9 +56,7 @@ def ran(seconds: float, *, function: str = "step", **more: Any) -> Process:
 
 def outcome(*processes: Process, **more: Any) -> RunOutcome:
     """Of these."""
-    return RunOutcome(
-        **{"status": "ok", "cause": "", "command": (), "folder": "", "files": "", **more}, processes=processes
-    )
+    return RunOutcome(**{"status": "ok", "cause": "", "command": (), "folder": "", **more}, processes=processes)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def outcome(seconds: float | None = 0.005, **more: Any) -> RunOutcome:
     """Of a program that measured itself."""
     period = None if seconds is None else Period(seconds, 4, 4, 0, 0.0, 0.01, (seconds,))
     one = Process(1, "", clock="calls", function="step", period=period, jax="0.11.2", program="abcd")
-    told = {"status": "ok", "cause": "", "command": ("x",), "folder": "", "files": "", "processes": (one,), **more}
+    told = {"status": "ok", "cause": "", "command": ("x",), "folder": "", "processes": (one,), **more}
     return RunOutcome(**told)
 
 
