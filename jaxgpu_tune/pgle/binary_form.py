@@ -6,13 +6,14 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from ..proof.wire import varint
+from ..proof.wire import entries
 from .cost_profile import Cost, CostProfile, Latency
 
 __all__ = ["parse_binary", "print_binary"]
 
 COSTS, LATENCIES = 1, 2
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED64, _BYTES, _FIXED32 = 1, 2, 5
+FIXED = {_FIXED64: "<d", _FIXED32: "<f"}
 
 
 def parse_binary(data: bytes) -> CostProfile:
@@ -54,27 +55,18 @@ def _message(value: bytes, at: int, kinds: tuple[type, ...]) -> dict[int, Any]:
 
 def _fields(data: bytes, offset: int = 0) -> Iterator[tuple[int, Any, int]]:
     """(field number, value, position after it in the file). Raises ValueError where the bytes break off."""
-    at = 0
+    end = 0
     try:
-        while at < len(data):
-            tag, at = varint(data, at)
-            value: Any
-            if tag & 7 == _VARINT:
-                value, at = varint(data, at)
-            elif tag & 7 == _FIXED64:
-                value, at = struct.unpack_from("<d", data, at)[0], at + 8
-            elif tag & 7 == _FIXED32:
-                value, at = struct.unpack_from("<f", data, at)[0], at + 4
-            elif tag & 7 == _BYTES:
-                size, at = varint(data, at)
-                value, at = data[at : at + size], at + size
-                if size:
-                    data[at - 1]  # there, or IndexError
-            else:
-                raise ValueError(f"byte {offset + at}: no field of a message")
-            yield tag >> 3, value, offset + at
-    except (IndexError, struct.error):
-        raise ValueError(f"byte {offset + len(data)}: the bytes break off") from None
+        for number, kind, value, end in entries(data):
+            if end > len(data):
+                break
+            plain = struct.unpack(FIXED[kind], value)[0] if isinstance(value, bytes) and kind in FIXED else value
+            yield number, plain, offset + end
+    except IndexError:
+        end = len(data) + 1
+    if end != len(data):
+        why = "no field of a message" if end < len(data) else "the bytes break off"
+        raise ValueError(f"byte {offset + min(end, len(data))}: {why}")
 
 
 def _text(value: object, at: int) -> str:

@@ -6,6 +6,7 @@ Traces, exports and profiles, of several ranks and runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from .nsys import is_export, read_export
 from .profile_files import any_form, bad_profile
 from .program import Program
 from .samples import Sample, by_module, costs_of_samples, main_module
-from .xplane import is_trace, read_xplane
+from .xplane import Seen, is_trace, read_xplane
 
 __all__ = ["Converted", "convert", "of_one_run"]
 
@@ -36,11 +37,6 @@ class Converted(NamedTuple):
     runs: int
     match: Match | None
     findings: tuple[Finding, ...] = ()
-
-
-class _Run(NamedTuple):
-    samples: list[Sample]
-    programs: dict[str, Program]
 
 
 def convert(
@@ -62,15 +58,12 @@ def of_one_run(traces: Sequence[str | Path], percent: float = 50, module: str | 
 
     Raises BadSetting for a trace that cannot serve.
     """
-    run = _Run([], {})
-    for trace in map(Path, traces):
-        seen = read_xplane(trace)
-        run = _Run([*run.samples, *seen.samples], {**run.programs, **seen.programs})
+    run = reduce(Seen.with_more, map(read_xplane, map(Path, traces)), Seen())
     return converted([], [run], percent, module, None)
 
 
 def converted(
-    profiles: Sequence[CostProfile], runs: Sequence[_Run], percent: float, module: str | None, program: Program | None
+    profiles: Sequence[CostProfile], runs: Sequence[Seen], percent: float, module: str | None, program: Program | None
 ) -> Converted:
     """One profile of what was read."""
     name = module or (program.name if program else "") or _main(runs)
@@ -98,9 +91,9 @@ def _of_program(profile: CostProfile, known: Program | None) -> CostProfile:
     return profile._replace(costs=costs).sorted()
 
 
-def _read(sources: Sequence[str | Path]) -> tuple[list[CostProfile], list[_Run]]:
+def _read(sources: Sequence[str | Path]) -> tuple[list[CostProfile], list[Seen]]:
     profiles: list[CostProfile] = []
-    folders: dict[Path, _Run] = {}
+    folders: dict[Path, Seen] = {}
     problems: list[Finding] = []
     for source in map(Path, sources):
         problems += _read_one(source, profiles, folders)
@@ -111,7 +104,7 @@ def _read(sources: Sequence[str | Path]) -> tuple[list[CostProfile], list[_Run]]
     return profiles, list(folders.values())
 
 
-def _read_one(source: Path, profiles: list[CostProfile], folders: dict[Path, _Run]) -> tuple[Finding, ...]:
+def _read_one(source: Path, profiles: list[CostProfile], folders: dict[Path, Seen]) -> tuple[Finding, ...]:
     """What is wrong with it."""
     try:
         for file in _files(source):
@@ -121,15 +114,12 @@ def _read_one(source: Path, profiles: list[CostProfile], folders: dict[Path, _Ru
     return ()
 
 
-def _add(file: Path, profiles: list[CostProfile], folders: dict[Path, _Run]) -> None:
-    run = folders.get(file.parent, _Run([], {}))
-    if is_trace(file):
-        seen = read_xplane(file)
-        folders[file.parent] = _Run([*run.samples, *seen.samples], {**run.programs, **seen.programs})
-    elif is_export(file):
-        folders[file.parent] = run._replace(samples=[*run.samples, *read_export(file)])
-    else:
+def _add(file: Path, profiles: list[CostProfile], folders: dict[Path, Seen]) -> None:
+    if not (is_trace(file) or is_export(file)):
         profiles.append(any_form(file))
+        return
+    seen = read_xplane(file) if is_trace(file) else Seen(tuple(read_export(file)))
+    folders[file.parent] = folders.get(file.parent, Seen()).with_more(seen)
 
 
 def _files(source: Path) -> Iterator[Path]:
@@ -148,11 +138,11 @@ def _files(source: Path) -> Iterator[Path]:
     yield from found
 
 
-def _main(runs: Iterable[_Run]) -> str:
+def _main(runs: Iterable[Seen]) -> str:
     return main_module(sample for run in runs for sample in run.samples)
 
 
-def _of_module(run: _Run, name: str) -> list[Sample]:
+def _of_module(run: Seen, name: str) -> list[Sample]:
     found = by_module(run.samples)
     if name in found:
         return found[name]
@@ -160,7 +150,7 @@ def _of_module(run: _Run, name: str) -> list[Sample]:
     raise bad_profile(f"No kernel of the program {name!r} was seen.", f"Seen were, the longest first: {listed}.")
 
 
-def _findings(whole: CostProfile, name: str, known: Program | None, runs: Sequence[_Run]) -> Iterator[Finding]:
+def _findings(whole: CostProfile, name: str, known: Program | None, runs: Sequence[Seen]) -> Iterator[Finding]:
     graphs = sorted(cost.name for cost in whole.costs if cost.name.startswith("command_buffer"))
     if graphs:
         message = f"Kernels ran inside {len(graphs)} CUDA graphs ({graphs[0]}, …), which hide whose they were."

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..model import Finding
-from ..pgle.cost_profile import communications
-from .cost_profile import CostProfile, is_communication
+from .cost_profile import CostProfile, communications, is_communication
 from .program import Program
 
 __all__ = [
@@ -15,6 +14,7 @@ __all__ = [
     "Match",
     "ProfileDifference",
     "Summary",
+    "collectives_missing",
     "match_findings",
     "matched",
     "profile_difference",
@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 LITTLE = 0.5
+"""Of a program of which less was found than this share, the profile is of something else."""
 
 
 class Summary(NamedTuple):
@@ -121,10 +122,15 @@ def match_findings(match: Match, profile: CostProfile, program: Program) -> Iter
             "pgle-little-match", "warning", message, "Record it again with this very program and its settings."
         )
     if match.collectives:
-        listed = ", ".join(match.collectives[:8]) + (", …" if len(match.collectives) > 8 else "")
-        message = f"It lacks {len(match.collectives)} collectives: {listed}. XLA guesses what they take."
         hint = "Convert it with --program: a collective that nothing overlaps has another name after scheduling."
-        yield Finding("pgle-collectives-missing", "warning", message, hint)
+        yield collectives_missing("It", match.collectives, "", hint)
+
+
+def collectives_missing(profile: str, names: tuple[str, ...], of_what: str, hint: str) -> Finding:
+    """That a profile has no cost of these collectives."""
+    listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    message = f"{profile} lacks {len(names)} collectives{of_what}: {listed}. XLA guesses what they take."
+    return Finding("pgle-collectives-missing", "warning", message, hint)
 
 
 def profile_difference(before: CostProfile, after: CostProfile) -> ProfileDifference:

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..model import Finding
-from ..pgle.cost_profile import communications
+from .cost_profile import communications
+from .inspection import LITTLE, collectives_missing
 
 __all__ = ["Use", "cache_findings", "findings_of", "main_use", "recording_findings", "uses_in"]
 
@@ -23,8 +24,6 @@ MISSING = re.compile(r"^Missing (\d+) instructions from the profile")
 FAILED = re.compile(
     r"^(Tried but failed to parse PGLE proto.*|PGLE profile file does not exist.*|Unable to parse fdo_profile.*)"
 )
-LITTLE = 0.5
-"""Of a program of which less was found than this share, the profile is of something else."""
 
 
 class Use(NamedTuple):
@@ -121,12 +120,8 @@ def _matched(use: Use) -> Iterable[Finding]:
     else:
         yield Finding("pgle-used", "note", message)
     if use.collectives:
-        listed = ", ".join(use.collectives[:8]) + (", …" if len(use.collectives) > 8 else "")
-        message = (
-            f"The profile lacks {len(use.collectives)} collectives of {name}: {listed}. XLA guesses what they take."
-        )
         hint = "A profile taken by other tools names them as they are after scheduling: `jaxgpu-tune pgle convert --program`."
-        yield Finding("pgle-collectives-missing", "warning", message, hint)
+        yield collectives_missing("The profile", use.collectives, f" of {name}", hint)
 
 
 EMPTY = "PGLE collected an empty trace"

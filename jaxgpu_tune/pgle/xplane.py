@@ -7,6 +7,7 @@ program that is to be compiled.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ..measure.trace.hlo import HLO_MODULE
 from ..measure.trace.trace_file import ENDINGS, programs_in, read_trace, trace_bytes
 from ..measure.trace.xspace import planes_of
 from ..proof.wire import Message
+from ..values import EMPTY
 from .profile_files import bad_profile
 from .program import Program, program_of_proto
 from .samples import Sample
@@ -23,10 +25,14 @@ __all__ = ["Seen", "is_trace", "read_xplane"]
 
 
 class Seen(NamedTuple):
-    """Of one file: the kernels, and the programs by name; several of one name: the last."""
+    """Of a file, or of all of a run: the kernels, and the programs by name; several of one name: the last."""
 
-    samples: list[Sample]
-    programs: dict[str, Program]
+    samples: tuple[Sample, ...] = ()
+    programs: Mapping[str, Program] = EMPTY
+
+    def with_more(self, other: Seen) -> Seen:
+        """What was seen in either, as of two ranks of one run."""
+        return Seen((*self.samples, *other.samples), {**self.programs, **other.programs})
 
 
 def is_trace(path: Path) -> bool:
@@ -46,7 +52,7 @@ def read_xplane(path: Path) -> Seen:
     if not samples:
         raise bad_profile(f"{path}: {_why_nothing(events, trace.gpus())}", _hint(events, trace.gpus()))
     programs = [program_of_proto(Message(one).raw(HLO_MODULE)) for one in programs_in(planes_of(data))]
-    return Seen(samples, {program.name: program for program in programs})
+    return Seen(tuple(samples), {program.name: program for program in programs})
 
 
 def _sample(event: Event, path: Path) -> Sample | None:

@@ -33,10 +33,10 @@ def test_kernels_of_instructions_are_samples_and_programs_have_their_names(tmp_p
     path = tmp_path / name
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     found = read_xplane(path)
-    assert found.samples == [
+    assert found.samples == (
         Sample("jit_step", "fusion.1", f"{path}:/device:GPU:0", "kernel", 10_000, 8_000, 7),
         Sample("jit_step", "all-gather.4", f"{path}:/device:GPU:1", "nccl", 3_000, 4_000, None),
-    ]
+    )
     assert list(found.programs) == ["jit_step"]
     assert found.programs["jit_step"].scheduled_names == {"f": "g"}
 
