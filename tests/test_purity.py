@@ -10,7 +10,7 @@ import pytest
 
 PLANNING = Path(__file__).resolve().parent.parent / "jaxgpu_tune" / "planning"
 
-_TEXTS = {"ast", "collections", "difflib", "json", "re", "shlex", "unicodedata"}
+_TEXTS = {"ast", "bisect", "collections", "difflib", "json", "re", "shlex", "unicodedata"}
 PURE = {"__future__", "functools", "itertools", "types", "typing", "typing_extensions", *_TEXTS}
 """What of the standard library planning may import: it only computes."""
 PURE_OF_OS = {

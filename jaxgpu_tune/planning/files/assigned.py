@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from ..xla_flags.grammar import FLAGS
-from .mapped import Mapped, Site, as_it_stands, as_json
+from .mapped import Mapped, Site, as_it_stands, as_json, json_characters
 from .shell import shell_sites
 
 __all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]
@@ -19,7 +18,6 @@ _NAMED = rf"(?:\"{{0}}\"|'{{0}}'|(?<![\w'\"]){{0}}\b)[ \t]*[:=,][ \t]*(?!{_VALUE
 _PAIR = rf"\bname['\"]?[ \t]*[:=][ \t]*(?:\"{{0}}\"|'{{0}}'),\s*{_VALUE}"
 """Kubernetes' and Amazon ECS's lists of name and value."""
 _WHOLE = r"(?P<text>\"{0}=(?:[^\"\\\n]|\\.)*\"|'{0}=[^'\n]*')"
-_CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]")
 _PUT_IN = re.compile(r"\$\{[^}]*\}|\$\w+")
 
 
@@ -47,9 +45,7 @@ def text_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 def _read(text: str, start: int, end: int) -> Mapped:
     if text[start] == "'":
         return as_it_stands(text[start + 1 : end - 1], start + 1, _literal)
-    found = list(_CHARACTER.finditer(text, start + 1, end - 1))
-    said = [json.loads(f'"{one[0]}"') if one[0][0] == "\\" and one[0] != "\\'" else one[0][-1] for one in found]
-    return Mapped.of(zip(said, (one.span() for one in found), strict=True), as_json)
+    return Mapped.of(json_characters(text, start + 1, end - 1), as_json)
 
 
 def _literal(new: str) -> str | None:

@@ -9,7 +9,7 @@ from ...values import Value
 from ..xla_flags.grammar import FLAGS, Token
 from .file_kinds import sites_of
 from .late_settings import late_settings
-from .mapped import HOLE, Site, joined_text, line_of
+from .mapped import HOLE, Site, in_file, joined_text, line_of
 from .notebook_cells import notebook_python
 from .rewrite import Change, rewrite, tokens_of
 from .variables_set import SetHere, variables_set
@@ -72,11 +72,11 @@ class _Judge:
         whole, places = joined_text(site.pieces)
         seen = set()
         for token in tokens_of(whole):
-            starts = [piece.spans[at][0] for piece, at in places[token.start : token.end] if piece.spans[at][0] >= 0]
-            if starts and token.text.startswith("-") and HOLE not in token.text:
+            spans = in_file(places[token.start : token.end])
+            if spans and token.text.startswith("-") and HOLE not in token.text:
                 for finding in self._of({FLAGS: token.text}):
                     seen.add(finding.code)
-                    yield starts[0], finding
+                    yield spans[0][0], finding
         if whole and HOLE not in whole and not site.unsure:
             yield from ((site.at, finding) for finding in self._of({FLAGS: whole}) if finding.code not in seen)
 

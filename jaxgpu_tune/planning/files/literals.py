@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .mapped import Mapped, Placed
+from .mapped import Mapped, Placed, bracket_end
 
 __all__ = ["literals"]
 
@@ -42,7 +42,7 @@ def _read(text: str, opening: re.Match[str]) -> tuple[list[Placed], int]:
         elif "f" in prefix and text[at : at + 2] in ("{{", "}}"):
             end = at + 2
         elif "f" in prefix and said == "{":
-            end, said = _expression_end(text, at), ""
+            end, said = bracket_end(text, at, "{[(", "}])"), ""
         # a raw escape is several characters, each at its own place
         if len(said) == end - at > 1:
             found += [(character, (at + i, at + i + 1)) for i, character in enumerate(said)]
@@ -59,15 +59,6 @@ def _unescaped(escape: str) -> str:
         return str(ast.literal_eval(f'"{escape}"')) if escape != '\\"' else '"'
     except (SyntaxError, ValueError):
         return escape
-
-
-def _expression_end(text: str, at: int) -> int:
-    depth = 0
-    for i in range(at, len(text)):
-        depth += (text[i] in "{[(") - (text[i] in "}])")
-        if depth == 0:
-            return i + 1
-    return len(text)
 
 
 def _pieces(characters: list[Placed], opening: re.Match[str], source: Mapped) -> Iterator[Mapped]:

@@ -18,10 +18,14 @@ __all__ = [
     "Mapped",
     "Placed",
     "Site",
+    "Span",
     "Spans",
     "as_it_stands",
     "as_json",
+    "bracket_end",
+    "in_file",
     "joined_text",
+    "json_characters",
     "line_of",
     "line_start",
 ]
@@ -34,6 +38,7 @@ Placed = tuple[str, Span]
 """A character, and its (start, end) in the file."""
 Encoder = Callable[[str], "str | None"]
 NOWHERE: Span = (-1, -1)
+_JSON_CHARACTER = re.compile(r"(?:\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 
 
 class Mapped(Value):
@@ -141,10 +146,32 @@ def as_json(new: str) -> str:
     return json.dumps(new, ensure_ascii=False)[1:-1]
 
 
+def json_characters(text: str, start: int, end: int) -> Iterator[Placed]:
+    """What stands between the quotes of JSON, and of Lua, which escapes single quotes too. Raises ValueError for no escape of JSON's."""
+    for found in _JSON_CHARACTER.finditer(text, start, end):
+        is_escape = found[0][0] == "\\" and found[0] != "\\'"
+        yield json.loads(f'"{found[0]}"') if is_escape else found[0][-1], found.span()
+
+
+def bracket_end(text: str, at: int, opening: str, closing: str) -> int:
+    """Where the bracket at ``at`` is closed, or the text ends."""
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] in opening) - (text[i] in closing)
+        if depth == 0:
+            return i + 1
+    return len(text)
+
+
 def joined_text(pieces: Iterable[Mapped]) -> tuple[str, list[tuple[Mapped, int]]]:
     """The whole text, and for each of its characters the piece and the place in it."""
     parts = tuple(pieces)
     return "".join(part.text for part in parts), [(part, at) for part in parts for at in range(len(part.text))]
+
+
+def in_file(places: Iterable[tuple[Mapped, int]]) -> list[Span]:
+    """Where those of some characters stand that stand in the file: what is put in when the program runs does not."""
+    return [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]
 
 
 def line_of(text: str, at: int) -> int:

@@ -10,10 +10,9 @@ from functools import lru_cache
 
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
-from .commands import is_lost
-from .mapped import Mapped, Placed, Site, as_it_stands, as_json, line_of
+from .mapped import Mapped, Site, as_it_stands, as_json, json_characters, line_of
 from .python import python_sites
-from .shell import shell_sites
+from .shell import command_sites
 
 __all__ = ["code_spans", "notebook_python", "notebook_sites"]
 
@@ -21,7 +20,6 @@ PROSE = ("markdown", "raw", "heading")
 """Cells that do not run."""
 _BETWEEN = re.compile(r"[ \t\n\r,:]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_ESCAPE = re.compile(r"(?:\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 _MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<mark>%+|!)(?P<line>.*)$")
 _ENV = r"%(?:set_)?env[ \t]+{}[ =][ \t]*"
 _SETS = re.compile(r"%(?:set_)?env[ \t]+(?P<name>\w+)[ =]")
@@ -89,7 +87,7 @@ def _code_of(text: str, at: int) -> Iterator[Cell]:
     if kind not in PROSE and "source" in members:
         start, end = members["source"]
         strings = _STRING.finditer(text, start, end)
-        characters = [one for string in strings for one in _characters(text, string.start() + 1, string.end() - 1)]
+        characters = [one for string in strings for one in json_characters(text, string.start() + 1, string.end() - 1)]
         yield Cell(Mapped.of(characters, as_json), start, end)
 
 
@@ -122,41 +120,22 @@ def _next(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _characters(text: str, start: int, end: int) -> Iterator[Placed]:
-    for found in _ESCAPE.finditer(text, start, end):
-        said = json.loads(f'"{found[0]}"') if found[0][0] == "\\" else found[0]
-        yield said, found.span()
-
-
 def _cell_sites(source: str, name: str) -> Iterator[Site]:
     if name not in source:
         return
+    # the kernel does not see what a shell beside it sets
+    instead = f"Write %env {name}=…, which sets it for the notebook, in a cell before JAX is used."
     if _SHELL_CELL.match(source.lstrip()):
-        yield from (_in_shell(site, source, name) for site in shell_sites(source, name))
+        yield from command_sites(as_it_stands(source), name, instead)
         return
     for line in _MAGIC.finditer(source):
         if found := re.compile(_ENV.format(name)).match(source, line.start("mark")):
             yield Site(found.start(), (as_it_stands(source[found.end() : line.end()], found.end()),))
         elif line["mark"] == "!":
-            inner = (_in_shell(site, line["line"], name) for site in shell_sites(line["line"], name))
-            yield from (_shifted(site, line.start("line")) for site in inner)
+            yield from command_sites(as_it_stands(line["line"], line.start("line")), name, instead)
     try:
         yield from python_sites(
             _MAGIC.sub(lambda line: f"{line['indent']}pass".ljust(len(line[0]))[: len(line[0])], source), name
         )
     except (SyntaxError, ValueError):
         yield Site(source.index(name), unsure="the cell cannot be read as Python")
-
-
-def _in_shell(site: Site, shell: str, name: str) -> Site:
-    """The kernel does not see what a shell beside it sets."""
-    instead = f"Write %env {name}=…, which sets it for the notebook, in a cell before JAX is used."
-    return site._replace(lost=instead) if is_lost(shell, site.at) else site
-
-
-def _shifted(site: Site, by: int) -> Site:
-    moved = tuple(
-        piece._replace(spans=tuple((s + by, e + by) if s >= 0 else (s, e) for s, e in piece.spans))
-        for piece in site.pieces
-    )
-    return site._replace(at=site.at + by, pieces=moved)

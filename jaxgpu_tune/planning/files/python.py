@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 
 from ..xla_flags.grammar import FLAGS
-from .commands import is_lost
 from .literals import literals
 from .mapped import Mapped, Site, as_it_stands
-from .shell import shell_sites
+from .shell import command_sites
 
 __all__ = ["python_sites"]
 
@@ -66,10 +65,7 @@ class _Finder:
         instead = f"Set os.environ[{self._name!r}] in the program itself, before JAX is used."
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Call) and node.args and _runs_shell(node) and _is_text(node.args[0]):
-                inner = self._whole(node.args[0])
-                for site in shell_sites(inner.text, self._name):
-                    lost = instead if is_lost(inner.text, site.at) else ""
-                    yield site.within(inner)._replace(lost=site.lost or lost)
+                yield from command_sites(self._whole(node.args[0]), self._name, instead)
 
     def _whole(self, node: ast.expr) -> Mapped:
         """A text with the places of all its characters, empty where they cannot be told. Only of one literal it can be said how to write there."""
@@ -136,9 +132,8 @@ class _Finder:
 
 def _runs_shell(call: ast.Call) -> bool:
     """Whether the first argument is a command of the shell's."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     asked = any(one.arg == "shell" and getattr(one.value, "value", False) is True for one in call.keywords)
-    return asked or name in SHELLS
+    return asked or _called(call) in SHELLS
 
 
 def _put_behind_what_is_there(node: ast.AST) -> None:
@@ -154,30 +149,35 @@ class _Unclear(Exception):
 
 def _values(node: ast.AST, name: str) -> Iterator[ast.expr]:
     """The expressions that a node sets the variable to."""
-    if isinstance(node, ast.Assign):
-        yield from (node.value for target in node.targets if _is_variable(target, name))
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-        yield from [node.value] if _is_variable(node.target, name) else []
-    elif isinstance(node, ast.Dict):
+    yield from _given_to(node, lambda target: _is_variable(target, name))
+    if isinstance(node, ast.Dict):
         yield from (value for key, value in zip(node.keys, node.values, strict=True) if key and _is_name(key, name))
     elif isinstance(node, ast.Call):
         yield from (word.value for word in node.keywords if word.arg == name)
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        sets = called not in READERS if name == FLAGS else called in SETTERS
+        sets = _called(node) not in READERS if name == FLAGS else _called(node) in SETTERS
         if len(node.args) > 1 and _is_name(node.args[0], name) and sets:
             yield node.args[1]
 
 
 def _assigned(node: ast.AST, names: set[str]) -> Iterator[ast.expr]:
     """The values of variables of those names, and what is appended to them."""
+    yield from _given_to(node, lambda target: isinstance(target, ast.Name) and target.id in names)
+    of = _receiver(node, ("append", "extend", "insert"))
+    if isinstance(node, ast.Call) and isinstance(of, ast.Name) and of.id in names:
+        yield from node.args[-1:]
+
+
+def _given_to(node: ast.AST, is_meant: Callable[[ast.expr], bool]) -> Iterator[ast.expr]:
+    """The value of an assignment of any form, once for each of its targets that is meant."""
     if isinstance(node, ast.Assign):
-        yield from (node.value for target in node.targets if isinstance(target, ast.Name) and target.id in names)
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-        yield from [node.value] if isinstance(node.target, ast.Name) and node.target.id in names else []
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        of = node.func.value
-        if isinstance(of, ast.Name) and of.id in names and node.func.attr in ("append", "extend", "insert"):
-            yield from node.args[-1:]
+        yield from (node.value for target in node.targets if is_meant(target))
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None and is_meant(node.target):
+        yield node.value
+
+
+def _called(call: ast.Call) -> str:
+    """The last part of the name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _put_into_text(expression: ast.expr) -> set[str]:
@@ -213,15 +213,14 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and any(map(_is_list, (node.left, node.right))):
         yield from _parts(node.left)
         yield from _parts(node.right)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join" and node.args:
+    elif isinstance(node, ast.Call) and _receiver(node, ("join",)) and node.args:
         yield from _parts(node.args[0])
     else:
         yield node
 
 
 def _is_list(node: ast.expr) -> bool:
-    joins = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join"
-    return joins or isinstance(node, (ast.List, ast.Tuple))
+    return _receiver(node, ("join",)) is not None or isinstance(node, (ast.List, ast.Tuple))
 
 
 def _is_variable(target: ast.expr, name: str) -> bool:
@@ -247,7 +246,7 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _receiver(node: ast.expr, methods: tuple[str, ...]) -> ast.expr | None:
+def _receiver(node: ast.AST, methods: tuple[str, ...]) -> ast.expr | None:
     """What one of the methods is called on: ``x`` of ``x.strip()``."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
         return node.func.value

@@ -13,7 +13,7 @@ from ...wording import nearest, setting_text, written
 from ..findings.conditional import would_be
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
 from .file_kinds import parts_that_run, sites_of
-from .mapped import HOLE, Edit, Mapped, Site, Spans, joined_text, line_of, line_start
+from .mapped import HOLE, Edit, Mapped, Site, Span, Spans, in_file, joined_text, line_of, line_start
 
 __all__ = ["Change", "Rewritten", "rewrite", "tokens_of"]
 
@@ -93,21 +93,24 @@ class _Work:
         if site.unsure:
             self._leave_place(site)
         for token in tokens_of(whole):
-            if token.text.startswith("-"):
-                if whole[: token.start].endswith(HOLE):
-                    self._glued(token, places[token.start : token.end])
-                self._token(token, places[token.start : token.end], len(site.pieces))
-            elif site.pieces:
-                self._stray(token, places[token.start : token.end])
+            there = places[token.start : token.end]
+            spans = in_file(there)
+            if not spans:
+                continue
+            if not token.text.startswith("-"):
+                self._stray(token, spans[0][0])
+                continue
+            if whole[: token.start].endswith(HOLE):
+                self._glued(token, spans[0][0])
+            self._token(token, there, spans, len(site.pieces))
 
     def pass_over(self, site: Site) -> None:
         """Flags that are none of ours."""
         self._seen.update(span for piece in site.pieces for span in piece.spans)
 
-    def _glued(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
+    def _glued(self, token: Token, start: int) -> None:
         """A flag right behind what is known only when the program runs, and may not end with a blank."""
-        start = next((piece.spans[at][0] for piece, at in places if piece.spans[at][0] >= 0), -1)
-        if start >= 0 and self._text[:start].rstrip("}")[-1:] not in BLANKS and (start, -2) not in self._seen:
+        if self._text[:start].rstrip("}")[-1:] not in BLANKS and (start, -2) not in self._seen:
             self._seen.add((start, -2))
             why = "no blank parts it from what stands before it: where that does not end with one, XLA reads both as one word"
             new, _, sure = self._new(token.text)
@@ -115,15 +118,11 @@ class _Work:
             if stays:
                 self._leave(start, stays.replace(HOLE, "…"), why)
 
-    def _stray(self, token: Token, places: list[tuple[Mapped, int]]) -> None:
-        spans = [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]
-        if spans and HOLE not in token.text and WORD.fullmatch(token.text) and (spans[0][0], -1) not in self._seen:
-            self._seen.add((spans[0][0], -1))
-            self._leave(
-                spans[0][0],
-                token.text,
-                "it is no flag: XLA stops reading there, and drops every flag behind it in silence",
-            )
+    def _stray(self, token: Token, start: int) -> None:
+        if HOLE not in token.text and WORD.fullmatch(token.text) and (start, -1) not in self._seen:
+            self._seen.add((start, -1))
+            why = "it is no flag: XLA stops reading there, and drops every flag behind it in silence"
+            self._leave(start, token.text, why)
 
     def compile_options(self) -> None:
         """Flags as keys of ``compiler_options={…}``: named where the release has them no more, or in other words."""
@@ -182,10 +181,7 @@ class _Work:
             self._seen.add((site.at, site.at + len(line)))
             self._leave(site.at, line.strip(), site.unsure)
 
-    def _token(self, token: Token, places: list[tuple[Mapped, int]], parts: int) -> None:
-        spans = [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]
-        if not spans:
-            return
+    def _token(self, token: Token, places: list[tuple[Mapped, int]], spans: list[Span], parts: int) -> None:
         start, end = min(s for s, _ in spans), max(e for _, e in spans)
         if (start, end) in self._seen:
             return

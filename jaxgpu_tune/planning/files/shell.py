@@ -8,9 +8,9 @@ from shlex import quote
 
 from ..xla_flags.grammar import FLAGS
 from .commands import IN_THE_COMMAND, SUBSHELL, is_command, is_lost, keeps, lost_in
-from .mapped import HOLE, Encoder, Mapped, Placed, Site, as_it_stands
+from .mapped import HOLE, Encoder, Mapped, Placed, Site, as_it_stands, bracket_end
 
-__all__ = ["QUOTES", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
+__all__ = ["QUOTES", "command_sites", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
 
 QUOTES = ("'", '"')
 DOCUMENT = "a here-document"
@@ -58,10 +58,15 @@ def _assigned(text: str, name: str) -> Iterator[Site]:
 def _in_command(text: str, quote_at: int, name: str) -> Iterator[Site]:
     """What a command in quotes sets: it is a text of the shell's for itself."""
     inner, names = unquoted(text, quote_at)
-    stays = keeps(text, quote_at)
-    for site in shell_sites(inner.text, name):
-        lost = IN_THE_COMMAND if not stays and is_lost(inner.text, site.at) else ""
-        yield site.within(inner)._replace(names=(*site.names, *names), lost=site.lost or lost)
+    for site in command_sites(inner, name, "" if keeps(text, quote_at) else IN_THE_COMMAND):
+        yield site._replace(names=(*site.names, *names))
+
+
+def command_sites(command: Mapped, name: str, instead: str) -> Iterator[Site]:
+    """What a text sets that a shell of its own runs; ``instead``: what to write where that ends before any program."""
+    for site in shell_sites(command.text, name):
+        lost = instead if is_lost(command.text, site.at) else ""
+        yield site.within(command)._replace(lost=site.lost or lost)
 
 
 def _one_member(site: Site) -> Site:
@@ -274,20 +279,11 @@ def _put_in(text: str, at: int) -> tuple[int, str]:
     if variable := _VARIABLE.match(text, at):
         return variable.end(), variable[2] or variable[1].strip("{}")
     if text.startswith("$(", at):
-        return _bracket_end(text, at + 1), ""
+        return bracket_end(text, at + 1, "(", ")"), ""
     if text[at] == "`":
         end = text.find("`", at + 1)
         return (len(text) if end < 0 else end + 1), ""
     return at + 1, ""
-
-
-def _bracket_end(text: str, at: int) -> int:
-    depth = 0
-    for i in range(at, len(text)):
-        depth += (text[i] == "(") - (text[i] == ")")
-        if depth == 0:
-            return i + 1
-    return len(text)
 
 
 def _in_double_quotes(said: str) -> str:
