@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.grammar import Scan, Token, quote, scan, scan_file_text
 from jaxgpu_tune.planning.xla_flags.repair import repair
+from jaxgpu_tune.planning.xla_flags.spelling import Vocabulary
 from tests.flag_texts import Build
 from tests.oracle import Answer, Oracle
 
@@ -88,7 +89,7 @@ def repairs(oracle: Oracle, build: Build, texts: Sequence[str], folder: Path) ->
 
 def read_as_meant(text: str, build: Build) -> Repaired:
     """``repair`` for what this build knows."""
-    return repair(text, known=build.known.__contains__, closest=build.closest, boolean=build.boolean)
+    return repair(text, Vocabulary(build.known.__contains__, build.closest, build.boolean))
 
 
 def _plainly(flag: Token) -> str:

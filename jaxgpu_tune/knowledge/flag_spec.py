@@ -6,7 +6,10 @@ from typing import Literal
 
 from ..values import Value
 
-__all__ = ["FlagSpec", "Rules"]
+__all__ = ["ENDS_PROCESS", "FlagSpec", "Rules"]
+
+ENDS_PROCESS = "XLA would end the process"
+"""What a parser does at worst with a text that it refuses, as half a sentence."""
 
 
 class FlagSpec(Value):

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .flag_spec import ENDS_PROCESS, FlagSpec, Rules
 
-    from .flag_spec import FlagSpec, Rules
-
-
-__all__ = ["ENDS", "meaning_of", "on_top", "outcome_by_rules", "refusal"]
-
-ENDS = "XLA would end the process"
+__all__ = ["meaning_of", "on_top", "outcome_by_rules", "refusal"]
 
 _BLANKS = " \t\n\v\f\r"
 _INT = r"[+-]?[0-9]+"
@@ -65,7 +59,7 @@ def outcome_by_rules(spec: FlagSpec, text: str, rules: Rules) -> str:
     """What a parser with these rules does with a ``text`` that counts as refused, as half a sentence."""
     if spec.form in _BITS and rules.int_wraps and re.fullmatch(_INT, text.strip(_BLANKS)):
         return f"XLA would take it for {_wrapped(int(text), _BITS[spec.form])}"
-    return ENDS if rules.bad_value_fatal else "XLA would log it and keep the default"
+    return ENDS_PROCESS if rules.bad_value_fatal else "XLA would log it and keep the default"
 
 
 def _wrapped(number: int, bits: int) -> int:

@@ -8,12 +8,10 @@ from __future__ import annotations
 from functools import cache
 
 from ..values import Value
-from ..wording import size_text
+from ..wording import MIB, size_text
 from .tables import read_measured
 
 __all__ = ["MemoryCost", "memory_costs"]
-
-MIB = 1 << 20
 
 
 class MemoryCost(Value):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ..values import Value
+from ..wording import GIB
 from .tables import read_table, with_tuples
 from .versions import matches
 
@@ -24,8 +25,6 @@ __all__ = [
     "reads_new_fraction",
     "registering_flags",
 ]
-
-GIB = 2**30
 
 
 class Neighbour(Value):

@@ -81,9 +81,8 @@ def _argument(name: str) -> str:
 
 def containing(word: str, target: Target) -> list[str]:
     """The arguments, the flags of this build, the options of jax and the variables whose name holds a word; short names first, the variables last."""
-    release = target.releases[0] if target.releases else known.releases()[-1]
-    names = [f"--{name}" for name in known.flags(release) if word.lower() in name]
-    names += [name for name in options.names(target.jax_release or release) if word.lower() in name]
+    names = [f"--{name}" for name in known.flags(target.release) if word.lower() in name]
+    names += [name for name in options.names(target.jax_release or target.release) if word.lower() in name]
     names += [name for name in ARGUMENTS if word.lower() in name]
     read = [name for known_names in variables.spellings().values() for name in known_names if word.upper() in name]
     return [*sorted(names, key=len), *sorted(read, key=lambda name: (len(name), name))]
@@ -151,12 +150,11 @@ def numbered_gpus(gpus: Iterable[Gpu]) -> Iterator[str]:
 
 def closest_name(name: str, target: Target) -> str | None:
     """The flag, option, variable, preset or argument that was probably meant."""
-    release = target.releases[0] if target.releases else known.releases()[-1]
     plain = name.strip()
-    flag = known.closest_flag(plain, release) if plain.startswith(("-", "xla_")) else None
+    flag = known.closest_flag(plain, target.release) if plain.startswith(("-", "xla_")) else None
     option = options.closest_option(plain, target.jax_release) if plain.lower().startswith("jax_") else None
     other = also_called(plain) or nearest(plain.lower(), preset_names()) or nearest(plain.lower(), ARGUMENTS, ALIKE)
-    return flag or option or variables.misspelt(plain) or other or known.closest_flag(plain, release)
+    return flag or option or variables.misspelt(plain) or other or known.closest_flag(plain, target.release)
 
 
 def _reader(name: str) -> str:

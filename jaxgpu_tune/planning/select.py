@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..knowledge.families import acts
 from ..model import Decision, Finding, Gpu, Machine, Origin, Preset, Setting
 from ..values import Value
+from ..wording import MIB
 from .base.conditions import ConditionAnswer, Facts, all_met, evaluate
 from .findings.plan_hazards import withheld
 from .request import Request
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 FLAGS_FOR_GPUS = "xla_gpu_"
-MIB = 2**20
 REMEDIES = {
     "compute_capability": "Pass unmeasured=True (--unmeasured) to set it all the same; `jaxgpu-tune compare` tells whether it pays on your program.",
     "devices": "If the job uses another number of GPUs than are visible here, say so: devices=N, or CUDA_VISIBLE_DEVICES.",

@@ -81,26 +81,6 @@ def compute_capability(demand: str, facts: Facts) -> ConditionAnswer:
     return _verdict("compute_capability", demand, not wrong, f"Compute capability {found[0]}")
 
 
-def devices(demand: str, facts: Facts) -> ConditionAnswer:
-    """Judge whether the number of GPUs of the whole job lies in the range."""
-    return _counted("devices", demand, facts.devices, "GPU", " in this job")
-
-
-def local_gpus(demand: str, facts: Facts) -> ConditionAnswer:
-    """Judge whether the number of GPUs of this process lies in the range."""
-    return _counted("local_gpus", demand, facts.local_gpus, "GPU", " in this process")
-
-
-def processes(demand: str, facts: Facts) -> ConditionAnswer:
-    """Judge whether the number of processes of the job lies in the range."""
-    return _counted("processes", demand, facts.processes, "process", " in this job")
-
-
-def hosts(demand: str, facts: Facts) -> ConditionAnswer:
-    """Judge whether the number of hosts of the job lies in the range."""
-    return _counted("hosts", demand, facts.hosts, "host", " in this job")
-
-
 def nvlink(demand: bool, facts: Facts) -> ConditionAnswer:
     """Judge whether all GPUs of this process reach each other by NVLink, or (false) not all do."""
     if facts.nvlink is None:
@@ -118,24 +98,31 @@ def platform(demand: str, facts: Facts) -> ConditionAnswer:
     return _verdict("platform", demand, facts.platform == demand, f"The platform {facts.platform}")
 
 
+def _counted(name: str, noun: str, where: str) -> Callable[[str, Facts], ConditionAnswer]:
+    """What judges whether the number of something, which is the fact of the condition's name, lies in the range."""
+    several = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+
+    def judge(demand: str, facts: Facts) -> ConditionAnswer:
+        count = getattr(facts, name)
+        value = None if count is None else str(count)
+        subject = f"{count} {noun if count == 1 else several}{where}"
+        return _in_range(name, demand, value, f"the number of {several}{where}", subject, several=count != 1)
+
+    return judge
+
+
 EVALUATORS: dict[str, Callable[[Any, Facts], ConditionAnswer]] = {
-    function.__name__: function
-    for function in (jaxlib, nccl, compute_capability, devices, local_gpus, processes, hosts, nvlink, platform)
+    "jaxlib": jaxlib,
+    "nccl": nccl,
+    "compute_capability": compute_capability,
+    "devices": _counted("devices", "GPU", " in this job"),
+    "local_gpus": _counted("local_gpus", "GPU", " in this process"),
+    "processes": _counted("processes", "process", " in this job"),
+    "hosts": _counted("hosts", "host", " in this job"),
+    "nvlink": nvlink,
+    "platform": platform,
 }
 """The implementation of each condition of ``knowledge/vocabulary.py``."""
-
-
-def _counted(name: str, demand: str, count: int | None, noun: str, where: str) -> ConditionAnswer:
-    several = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    subject = f"{count} {noun if count == 1 else several}{where}"
-    return _in_range(
-        name,
-        demand,
-        None if count is None else str(count),
-        f"the number of {several}{where}",
-        subject,
-        several=count != 1,
-    )
 
 
 def _in_range(

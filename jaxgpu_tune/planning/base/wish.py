@@ -19,11 +19,10 @@ YIELDS = "preset-yields"
 
 
 class Repaired(Value):
-    """The flags in their order as they were meant, the findings, and why the text as it stands ends the process whatever the build (or None)."""
+    """The flags in their order as they were meant, and the findings."""
 
     flags: tuple[Token, ...] = ()
     findings: tuple[Finding, ...] = ()
-    fatal: str | None = None
 
 
 class Wish(Value):

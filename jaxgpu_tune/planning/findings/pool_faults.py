@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import pool as known
 from ...model import Finding, Machine
 from ...values import Value
-from ...wording import is_true, number_of, size_text
+from ...wording import MIB, is_true, number_of, size_text
 from ..base.conditions import Facts
 from ..in_force import Settled
 from ..settings.from_arguments import CUDA_GRAPHS_FLAG
@@ -24,7 +24,6 @@ from .unified import check_unified
 
 __all__ = ["Pool", "check_pool", "pool_in"]
 
-MIB = 2**20
 MOST = 2**60
 POOL_STEP_MIB = 512
 """XLA advises sizes of the second pool that are multiples of it."""

@@ -87,15 +87,14 @@ def read_flags(observation: Observation, target: Target) -> Repaired:
     if not text:
         return Repaired()
     from ..xla_flags.repair import repair
+    from ..xla_flags.spelling import Vocabulary
 
-    release = target.releases[0] if target.releases else known.releases()[-1]
-    return repair(
-        text,
+    words = Vocabulary(
         known=lambda name: target.flag(name) is not None or known.known(name),
-        closest=lambda name: known.closest_flag(name, release),
-        flag_file=observation.flag_file,
+        closest=lambda name: known.closest_flag(name, target.release),
         boolean=lambda name: _is_bool(name, target),
     )
+    return repair(text, words, observation.flag_file)
 
 
 def unlisted_flags(request: Request, observation: Observation, target: Target) -> Iterator[tuple[str, str]]:

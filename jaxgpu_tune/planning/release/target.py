@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...knowledge import flags as known
-from ...knowledge.flags import FlagSpec
+from ...knowledge.flag_spec import ENDS_PROCESS, FlagSpec
 from ...knowledge.versions import Resolved
 from ...model import Finding, Machine
 from ...values import Value
@@ -21,7 +21,6 @@ __all__ = ["Target", "option_of", "target_of"]
 PLUGIN = "-pjrt"
 AT_LEAST_ONE = ("xla_force_host_platform_device_count",)
 """Flags whose parser takes numbers with which no backend starts."""
-ENDS_PROCESS = "XLA would end the process"
 
 
 class Target(Value):
@@ -42,6 +41,11 @@ class Target(Value):
     def label(self) -> str:
         """How the build is called in messages."""
         return f"jaxlib {self.jaxlib}" if self.jaxlib else "an unknown jaxlib"
+
+    @property
+    def release(self) -> str:
+        """The first of them, or the newest that is known where there are none: to look up names that are told, not emitted."""
+        return self.releases[0] if self.releases else known.releases()[-1]
 
     def flag(self, name: str) -> FlagSpec | None:
         """The flag as the first release has it, if every one has it."""

@@ -6,11 +6,11 @@ Undamaged flags keep the text that the user wrote. What is ambiguous is left out
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ...model import Finding
 from ..base.wish import Repaired
-from .grammar import Scan, Token, scan
+from .grammar import Token, scan
 from .spelling import Misspelling, Vocabulary
 
 TYPE_CHECKING = False
@@ -24,31 +24,22 @@ __all__ = ["repair"]
 _PLAIN = r"--[a-z0-9_]+=(?!.*(?:--|,-|,$))[A-Za-z0-9_./:+,%=-]*"
 
 
-def repair(
-    text: str,
-    *,
-    known: Callable[[str], bool],
-    closest: Callable[[str], str | None],
-    flag_file: str | None = None,
-    boolean: Callable[[str], bool | None] | None = None,
-) -> Repaired:
+def repair(text: str, words: Vocabulary, flag_file: str | None = None) -> Repaired:
     """Read ``text``, the value of XLA_FLAGS, as it was meant.
 
-    ``known``: whether the installed build has the flag or a translation knows it. ``closest``: the nearest
-    name. ``flag_file``: what the file holds that ``scan(text).file`` names; None if there is none. ``boolean``: whether
-    a known flag is a bool (None: cannot be told); with it, ``--flag word`` and a bare ``--flag`` are judged by type.
+    ``words``: what the installed build, or a translation, knows. ``flag_file``: what the file holds that
+    ``scan(text).file`` names; None if there is none.
     """
     if not text:
         return Repaired()
-    words = Vocabulary(known, closest, boolean) if boolean else Vocabulary(known, closest)
     read = scan(text)
     if read.fatal:
-        return Repaired(findings=(_BLANK,), fatal=read.fatal)
+        return Repaired(findings=(_BLANK,))
     if read.file is None and not read.lost and all(_sound(token, words) for token in read.tokens):
         return Repaired(read.tokens)
     if read.file is None:
         return _from(_reader(text, words), words)
-    return _inlined(text, flag_file, words) if flag_file is not None else _no_file(text, read, words)
+    return _inlined(text, flag_file, words) if flag_file is not None else _no_file(text, words)
 
 
 def _sound(token: Token, words: Vocabulary) -> bool:
@@ -68,13 +59,12 @@ def _inlined(file: str, content: str, words: Vocabulary) -> Repaired:
     return Repaired(out.flags, (Finding("flag-file-inlined", "note", message), *out.findings))
 
 
-def _no_file(text: str, read: Scan, words: Vocabulary) -> Repaired:
-    fatal = f"XLA takes {read.file!r} for the name of a file, as it does not begin with '-', and cannot open it."
+def _no_file(text: str, words: Vocabulary) -> Repaired:
     reader = _reader(text, words)
     if any(words.is_xla(str(flag.name)) for flag in reader.flags):
-        return _from(reader, words)._replace(fatal=fatal)
+        return _from(reader, words)
     message = f"XLA_FLAGS is {text!r}, which XLA takes for the name of a file of flags, but there is no such file; it is left out."
-    return Repaired(findings=(Finding("flag-file-missing", "error", message, _FILE_HINT),), fatal=fatal)
+    return Repaired(findings=(Finding("flag-file-missing", "error", message, _FILE_HINT),))
 
 
 def _from(reader: Reader, words: Vocabulary) -> Repaired:

@@ -23,10 +23,6 @@ INVISIBLE = "\xad\u200b\u200c\u200d\u2060\ufeff"
 _PLAIN = {ord(dash): "_" for dash in DASHES} | {ord(nothing): None for nothing in INVISIBLE}
 
 
-def _type_unknown(_name: str) -> bool | None:
-    return None
-
-
 class Misspelling(Value):
     """One thing that was wrong: ``given`` as it stands in the text, ``used`` in its place ("": left out)."""
 
@@ -41,7 +37,7 @@ class Vocabulary(Value):
 
     known: Callable[[str], bool]
     closest: Callable[[str], str | None]
-    boolean: Callable[[str], bool | None] = _type_unknown
+    boolean: Callable[[str], bool | None]
 
     def is_xla(self, name: str) -> bool:
         """Whether the name is a known flag's, or looks like one of XLA's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxgpu_tune.planning.base.wish import Repaired
 from jaxgpu_tune.planning.xla_flags.repair import repair
+from jaxgpu_tune.planning.xla_flags.spelling import Vocabulary
 from tests.flag_texts import BOOLS, GOOD
 
 LHS, DUMP = "xla_gpu_enable_latency_hiding_scheduler", "xla_dump_hlo_as_text"
@@ -11,13 +12,8 @@ LEVEL, TO, PASSES = "xla_gpu_autotune_level", "xla_dump_to", "xla_disable_hlo_pa
 
 
 def read(given_text: str, flag_file: str | None = None) -> Repaired:
-    return repair(
-        given_text,
-        known=GOOD.__contains__,
-        closest=lambda name: LHS if "latency" in name else None,
-        flag_file=flag_file,
-        boolean=BOOLS.__contains__,
-    )
+    words = Vocabulary(GOOD.__contains__, lambda name: LHS if "latency" in name else None, BOOLS.__contains__)
+    return repair(given_text, words, flag_file)
 
 
 def texts(result: Repaired) -> list[str]:

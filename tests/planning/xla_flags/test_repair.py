@@ -34,22 +34,22 @@ RANDOMS = st.randoms(use_true_random=False)
 class TestFile:
     def test_is_inlined(self) -> None:
         result = read("flags.txt", f"--{LHS}=true\n# note\n--{TO}='a b'\n")
-        assert texts(result) == [f"--{LHS}=true", f"--{TO}='a b'"] and result.fatal is None
+        assert texts(result) == [f"--{LHS}=true", f"--{TO}='a b'"]
         assert codes(result) == ["flag-file-inlined", "comment"] and "'flags.txt'" in result.findings[0].message
 
     def test_missing_is_an_error(self) -> None:
         result = read("flags.txt")
         assert codes(result) == ["flag-file-missing"] and result.findings[0].severity == "error"
-        assert result.flags == () and result.fatal and "'flags.txt'" in result.fatal
+        assert result.flags == () and "'flags.txt'" in result.findings[0].message
 
     def test_a_file_name_before_flags_is_a_stray_word(self) -> None:
         result = read(f"flags.txt --{LHS}")
-        assert (texts(result), codes(result)) == ([f"--{LHS}"], ["stray-word"]) and result.fatal
+        assert (texts(result), codes(result)) == ([f"--{LHS}"], ["stray-word"])
 
     @pytest.mark.parametrize("blanks", [" ", "\n\t"])
     def test_blanks_alone_are_no_flags(self, blanks: str) -> None:
         result = read(blanks)
-        assert (result.flags, codes(result)) == ((), ["blank-xla-flags"]) and result.fatal
+        assert (result.flags, codes(result)) == ((), ["blank-xla-flags"])
 
     def test_nothing_is_nothing(self) -> None:
         assert read("") == Repaired()

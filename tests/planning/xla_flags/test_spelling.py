@@ -91,4 +91,3 @@ def test_a_value_within_the_name_is_found_where_no_other_follows(
 
 def test_what_looks_like_xlas() -> None:
     assert WORDS.is_xla("xla_gpu_autotune_level") and WORDS.is_xla("XLA-new") and not WORDS.is_xla("tf_xla_flag")
-    assert Vocabulary(lambda name: False, lambda name: None).boolean("xla_a") is None
