@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..measure.protocol import Listener
 from ..measure.watched import Process, leading
 from ..render.comparison import value_text
+from ..render.text import findings_lines, terminal_width
 from ..render.waiting import bar, is_watched
 from ..wording import rough_time
+from .output import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from ..measure.comparison import VariantRun
+    from ..model import Finding
 
 
 __all__ = ["listener"]
@@ -23,12 +27,19 @@ __all__ = ["listener"]
 
 @contextmanager
 def listener() -> Iterator[Listener]:
-    """What is told of the runs: one line that moves, and a line for each run that is over."""
+    """What is told of the runs: one line that moves, and a line for each run that is over; doubts also where nobody watches."""
     if not is_watched():
-        yield Listener()
+        yield _Quiet()
         return
     with bar() as line:
         yield _Shown(line, line.add_task("starting"))
+
+
+class _Quiet(Listener):
+    def doubts(self, finding: Finding) -> None:
+        """On stderr."""
+        say("\n".join(findings_lines([finding], terminal_width())), sys.stderr)
+        sys.stderr.flush()
 
 
 class _Shown(Listener):
@@ -46,6 +57,10 @@ class _Shown(Listener):
         """And what its processes are at."""
         at = next((f": {one.state}, {one.steps} steps" for one in leading(processes)), ": starting")
         self._bar.update(self._task, description=self._run + at)
+
+    def doubts(self, finding: Finding) -> None:
+        """Above the line that moves."""
+        self._bar.console.print("\n".join(findings_lines([finding], terminal_width())), highlight=False, markup=False)
 
     def ends(self, trial: VariantRun) -> None:
         """A line stays for each run."""

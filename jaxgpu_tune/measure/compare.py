@@ -14,13 +14,13 @@ from statistics import median
 
 from ..model import Finding
 from .comparison import Comparison, Variant, VariantRun
-from .doubts import UNSURE, other_losses, setting_refused, unsure, whole_run, written_outside
+from .doubts import UNSURE, other_losses, setting_refused, unmatched, unsure, whole_run, written_outside
 from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
 from .runs import Asked, Limits, RunOutcome, run_watched
 from .statistics import Verdict, futile, order, ratios, verdict
-from .watched import Process
+from .watched import DONE, Process, leading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ FIRST_TIMEOUT, SHORTEST_TIMEOUT, TIMES_OTHERS = 3600.0, 60.0, 5.0
 """Seconds: how long the first run may take if nobody says, and how long others get by what runs took so far."""
 SHORTEST_STALL, STALL_STEPS = 60.0, 50.0
 """A run hangs if nothing moves for so many seconds, and for as long as so many steps take."""
+MANY_LINES = 100
+"""So many lines may be printed before it is told that none of them holds the metric."""
 LOSS_TOLERANCE = 0.01
 
 
@@ -66,6 +68,7 @@ class _Course:
         self.trials: list[VariantRun] = []
         self.clock: Clock = ""
         self.function = ""
+        self._unmatched = protocol.metric or ""
         self.findings: list[Finding] = [finding for arm in arms for finding in arm.findings]
         self.gpus = GpuState(arms[0].environ)
         self.begun = time.monotonic()
@@ -147,7 +150,7 @@ class _Course:
         begin = time.time()
         outcome = run_watched(
             one.command,
-            folder=self.folder / f"{len(self.trials):03d}-{_plain(one.name)}",
+            folder=self._place(one.name),
             environ={**one.environ, **self._caches()},
             asked=self._asked(),
             limits=self._limits(),
@@ -164,6 +167,22 @@ class _Course:
     def _seen(self, processes: tuple[Process, ...]) -> None:
         self.gpus.look()
         self.listener.sees(processes)
+        if self._unmatched:
+            self._look_for_metric(any(one.state == DONE for one in leading(processes)))
+
+    def _look_for_metric(self, measured: bool) -> None:
+        """Once the steps are measured, or many lines printed, a pattern that found nothing is told: the run may last for hours yet."""
+        output = self._place(self.arms[0].name) / "output.txt"
+        lines = output.read_text(errors="replace").splitlines() if output.exists() else []
+        doubt, enough = unmatched(self._unmatched, lines), measured or len(lines) >= MANY_LINES
+        if doubt and enough:
+            self.listener.doubts(doubt)
+        if enough or not doubt:
+            self._unmatched = ""
+
+    def _place(self, name: str) -> Path:
+        """Where the run that is next leaves its files."""
+        return self.folder / f"{len(self.trials):03d}-{_plain(name)}"
 
     def _caches(self) -> dict[str, str]:
         warm = {"JAX_COMPILATION_CACHE_DIR": str(self.folder.absolute() / "cache")}

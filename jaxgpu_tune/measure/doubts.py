@@ -9,9 +9,19 @@ from pathlib import Path
 
 from ..model import Finding
 from ..wording import counted
+from .endings import numbers_in
 from .runs import RunOutcome
 
-__all__ = ["REFUSED", "UNSURE", "other_losses", "setting_refused", "unsure", "whole_run", "written_outside"]
+__all__ = [
+    "REFUSED",
+    "UNSURE",
+    "other_losses",
+    "setting_refused",
+    "unmatched",
+    "unsure",
+    "whole_run",
+    "written_outside",
+]
 
 REFUSED = "`jaxgpu-tune check` tells what is wrong with XLA_FLAGS, and what to write instead."
 UNSURE = 0.02
@@ -61,6 +71,21 @@ def whole_run(outcome: RunOutcome) -> list[Finding]:
         "Mark the steps with jaxgpu_tune.step(), or give --metric with a pattern for a number that the program prints."
     )
     return [Finding("whole-run", "warning", message, hint)]
+
+
+def unmatched(pattern: str, lines: list[str]) -> Finding | None:
+    """That nothing that a run has printed so far holds the metric."""
+    if numbers_in(pattern, "\n".join(lines)):
+        return None
+    told = (
+        f"in the {counted(len(lines), 'line')} printed so far; the last one is {lines[-1]!r}"
+        if lines
+        else "so far: nothing was printed"
+    )
+    message = f"--metric {pattern!r} finds no number {told}."
+    return Finding(
+        "metric-not-found", "warning", message, "If it should match by now, press Ctrl-C and mend the pattern."
+    )
 
 
 def unsure(some: int, of: int) -> Finding:

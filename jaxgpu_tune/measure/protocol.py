@@ -54,5 +54,8 @@ class Listener:
     def sees(self, processes: tuple[Process, ...]) -> None:
         """What the processes of the run reported so far; some ten times a second."""
 
+    def doubts(self, finding: Finding) -> None:
+        """What makes a run doubtful while it still goes on."""
+
     def ends(self, trial: VariantRun) -> None:
         """A run is over."""

@@ -75,7 +75,9 @@ def _argument(name: str) -> str:
     """What the docstring of the arguments says of one."""
     told = re.search(rf"(?m)^ +{name}: (.+(?:\n {{12,}}.+)*)", Arguments.__doc__ or "")
     return (
-        " ".join(told[1].split()) if told else "The name of a preset, several joined by +, or the path of a TOML file."
+        " ".join(told[1].replace("``", "").split())
+        if told
+        else "The name of a preset, several joined by +, or the path of a TOML file."
     )
 
 

@@ -117,7 +117,7 @@ def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: lis
         f"Preset {request.preset!r}, which {request.who} asks for, takes the place of {former!r}, "
         f"which {earlier(layer)} asked for."
     )
-    hint = f"To have both say {former}+{os.path.basename(request.preset)}; to keep the first name none here."
+    hint = f"For both, write {former}+{os.path.basename(request.preset)}; to keep {former} alone, name no preset here."
     notes.append(Finding("preset-displaced", "warning", message, hint))
     return request.preset
 

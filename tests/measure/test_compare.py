@@ -17,6 +17,7 @@ from jaxgpu_tune.measure.compare import compare_programs
 from jaxgpu_tune.measure.comparison import Comparison, VariantRun
 from jaxgpu_tune.measure.protocol import Arm, Listener, Protocol
 from jaxgpu_tune.measure.saving import comparison_preset
+from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 from tests.child import clean_environ
 
@@ -183,6 +184,30 @@ def test_a_run_that_prints_no_metric_is_not_measured(compared: Callable[..., Com
     """And it says which pattern found nothing."""
     found = compared(arm("a"), arm("b", script="echo hello"))
     assert found.variants[1].status == "not-measured" and METRIC in found.variants[1].cause.replace("\\\\", "\\")
+
+
+def test_a_pattern_that_finds_nothing_is_told_while_the_run_goes_on(compared: Callable[..., Comparison]) -> None:
+    """Once, after many lines; Ctrl-C then ends the run. One that finds something is not told, however late the next lines are."""
+    doubts: list[str] = []
+
+    class Impatient(Listener):
+        def doubts(self, finding: Finding) -> None:
+            doubts.append(finding.message)
+            raise KeyboardInterrupt
+
+    chatty = "i=0; while [ $i -lt 120 ]; do echo step $i; i=$((i+1)); done; exec sleep 60"
+    found = compared(arm("a", script=chatty), arm("b"), listener=Impatient())
+    assert found.ended == "interrupted" and len(doubts) == 1
+    assert (
+        METRIC in doubts[0].replace("\\\\", "\\")
+        and "120 lines printed so far; the last one is 'step 119'" in doubts[0]
+    )
+    assert (
+        compared(
+            arm("a", script="echo took 1; " + chatty.replace("60", "0.3")), arm("b"), pairs=1, listener=Impatient()
+        ).ended
+        != "interrupted"
+    )
 
 
 def test_the_winner_as_a_preset(compared: Callable[..., Comparison], tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def _list(spec: VariableSpec, value: str) -> Checked:
     wrong = [member for part in lists for member in part.split(",") if member and member.lower() not in known]
     if wrong:
         shown = ", ".join(map(repr, wrong))
-        problem = f"{spec.name}={value!r}: NCCL knows no {shown} and fails its first communicator."
+        problem = f"{spec.name}={value!r}: NCCL knows no {shown}, and then the first communication between GPUs fails."
         joined = "joined by commas, with ^ before the list: all but these"
         return Checked(value, problem, f"Allowed: {', '.join(spec.values)}, {joined}.")
     note = f"{spec.name}={value!r}: NCCL knows no name with a blank; {close!r} is used."
