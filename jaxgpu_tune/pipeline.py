@@ -207,7 +207,7 @@ def composed(request: Request) -> tuple[Request, Preset]:
 def _misfits(request: Request, observation: Observation) -> Iterable[Finding]:
     """What of the installed packages, the driver and the GPUs does not fit together, whatever is set."""
     machine = observation.machine
-    return (*misfits(machine, request.platform or ""), *shadowed(machine, observation.cuda_folders))
+    return (*misfits(machine, for_cpu=request.platform == "cpu"), *shadowed(machine, observation.cuda_folders))
 
 
 def _avoided(faults: tuple[InstallFault, ...], found: Settled, target: Target, machine: Machine) -> Iterable[Finding]:

@@ -11,6 +11,7 @@ from .model import Finding
 __all__ = [
     "SEVERITIES",
     "by_severity",
+    "capital",
     "counted",
     "did_you_mean",
     "is_true",
@@ -36,6 +37,11 @@ def bad_argument(message: str, hint: str = "") -> BadSetting:
 def by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Errors first, then warnings and notes; each kind in its own order."""
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def capital(text: str) -> str:
+    """With a capital letter, as a sentence begins; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def counted(number: int, one: str, more: str = "") -> str:

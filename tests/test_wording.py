@@ -10,6 +10,7 @@ from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 from jaxgpu_tune.wording import (
     by_severity,
+    capital,
     counted,
     did_you_mean,
     is_true,
@@ -69,6 +70,10 @@ def test_the_nearest_name_is_near() -> None:
 
 def test_a_time_is_as_exact_as_people_need_it() -> None:
     assert [rough_time(seconds) for seconds in (-1, 3.2, 99, 120)] == ["0 s", "3 s", "99 s", "2 min"]
+
+
+def test_a_sentence_begins_with_a_capital_and_keeps_its_names() -> None:
+    assert [capital(text) for text in ("the XLA flag", "NCCL", "")] == ["The XLA flag", "NCCL", ""]
 
 
 def test_one_is_not_counted_as_many() -> None:

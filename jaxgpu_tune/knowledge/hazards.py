@@ -12,7 +12,7 @@ from typing import Any
 from ..model import SettingKind, Severity
 from ..values import EMPTY, Value
 from ..wording import number_of
-from .tables import named_setting, read_table
+from .tables import named_setting, one_or_more, read_table
 
 __all__ = ["Hazard", "InForce", "Trigger", "hazards"]
 
@@ -75,11 +75,10 @@ def _hazard(table: Mapping[str, Any]) -> Hazard:
 
 def _trigger(entry: Mapping[str, Any]) -> Trigger:
     kind, names = named_setting(entry, "hazards.toml")
-    values = entry.get("value")
     return Trigger(
         kind=kind,
-        names=tuple(names) if isinstance(names, list) else (names,),
-        values=None if values is None else tuple(values) if isinstance(values, list) else (values,),
+        names=one_or_more(names),
+        values=one_or_more(entry["value"]) if "value" in entry else None,
         contains=entry.get("contains"),
         at_least=entry.get("at_least"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..arguments import Arguments
 from ..values import Value
+from ..wording import capital
 from . import flags, options, variables
 from .families import family_of
 from .tables import read_table
@@ -91,7 +92,7 @@ def _variable(name: str) -> RealName | None:
     if program:
         return RealName(f"a variable that is read by {program}", "Set it in the environment.")
     if family and not name.startswith(tuple(variables.spellings())):
-        return RealName(f"a variable of {family.owner}", f"{family.reader[0].upper()}{family.reader[1:]}.")
+        return RealName(f"a variable of {family.owner}", f"{capital(family.reader)}.")
     if not variables.is_spelt(name):
         return None
     what = f"a variable of {family.owner}" if family else "a variable of NVIDIA's containers"

@@ -23,6 +23,7 @@ __all__ = [
     "is_own",
     "lifetimes",
     "named_setting",
+    "one_or_more",
     "read_generated",
     "read_lines",
     "read_measured",
@@ -118,6 +119,11 @@ def _incomplete(name: str, lacking: str) -> JaxGpuTuneError:
 def with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
     """The table with its lists as tuples, as a frozen value holds them."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+
+
+def one_or_more(value: Any) -> tuple[Any, ...]:
+    """What a key says that takes one thing or a list of them."""
+    return tuple(value) if isinstance(value, list) else (value,)
 
 
 def setting_kind(table: Mapping[str, Any]) -> tuple[SettingKind, Any] | None:

@@ -13,7 +13,7 @@ from typing import Any
 from ..model import SettingKind
 from ..values import Value
 from . import flags, options
-from .tables import named_setting, read_table
+from .tables import named_setting, one_or_more, read_table
 from .versions import matches
 
 __all__ = [
@@ -219,7 +219,6 @@ def _load() -> tuple[dict[tuple[str, str], tuple[Rule, ...]], tuple[Rule, ...], 
 
 def _read(table: Mapping[str, Any]) -> tuple[Rule, ...]:
     kind, names = named_setting(table, FILE)
-    values = table.get("value")
     return tuple(
         Rule(
             kind=kind,
@@ -227,13 +226,13 @@ def _read(table: Mapping[str, Any]) -> tuple[Rule, ...]:
             targets=tuple(_target(entry) for entry in table.get("to", ())),
             intent=table["intent"],
             lossless=table.get("lossless", True),
-            values=None if values is None else tuple(values) if isinstance(values, list) else (values,),
+            values=one_or_more(table["value"]) if "value" in table else None,
             at_least=table.get("at_least"),
             below=table.get("below"),
             each={member: _target(entry) for member, entry in table["each"].items()} if "each" in table else None,
             releases=table.get("in", ""),
         )
-        for name in (names if isinstance(names, list) else [names])
+        for name in one_or_more(names)
     )
 
 

@@ -165,4 +165,4 @@ def _faults(request: Request, machine: Machine, facts: Facts) -> tuple[InstallFa
         return ()
     from .findings.faults import faults_here
 
-    return faults_here(machine, facts, request.platform or "")
+    return faults_here(machine, facts, for_cpu=request.platform == "cpu")

@@ -8,6 +8,7 @@ from typing import Any
 from ...knowledge.versions import matches
 from ...knowledge.vocabulary import when_problems
 from ...values import Value
+from ...wording import capital
 
 __all__ = ["EVALUATORS", "ConditionAnswer", "Facts", "all_met", "evaluate", "when_problems"]
 
@@ -142,4 +143,4 @@ def _verdict(name: str, demand: str, met: bool, subject: str, several: bool = Fa
 
 
 def _unknown(name: str, demand: str, what: str) -> ConditionAnswer:
-    return ConditionAnswer(name, None, f"{what[0].upper()}{what[1:]} is unknown, so {name} {demand} counts as not met.")
+    return ConditionAnswer(name, None, f"{capital(what)} is unknown, so {name} {demand} counts as not met.")

@@ -11,7 +11,7 @@ from ...values import Value
 from ...wording import setting_text
 from ..xla_flags.grammar import Token
 
-__all__ = ["YIELDS", "Outcome", "Problem", "Repaired", "Stated", "Wish", "together", "wish_of"]
+__all__ = ["YIELDS", "Outcome", "Problem", "Repaired", "Stated", "Wish", "together", "wish_of", "wrong_argument"]
 
 
 YIELDS = "preset-yields"
@@ -58,6 +58,10 @@ class Wish(Value):
         """The decision about it."""
         return Decision(self.kind, self.name, value, status, reason, self.source, self.origin)
 
+    def left_out(self, status: Status, reason: str, *told: Finding) -> Outcome:
+        """What comes of it where it is left out: the decision, and what is told of that."""
+        return Outcome((), (self.decided(None, status, reason),), told)
+
 
 def wish_of(setting: Setting, origin: Origin) -> Wish:
     """The wish for a setting as a preset or an argument states it."""
@@ -86,6 +90,11 @@ class Outcome(Value):
     decisions: tuple[Decision, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+
+def wrong_argument(error: type[JaxGpuTuneError], code: str, message: str, hint: str = "") -> Outcome:
+    """What comes of an argument that is wrong: the call raises."""
+    return Outcome(problems=(Problem(Finding(code, "error", message, hint), error),))
 
 
 def together(outcomes: Iterable[Outcome]) -> Outcome:

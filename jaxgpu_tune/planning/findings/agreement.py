@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...knowledge.compared import severity_of
 from ...model import Finding, SettingKind, Severity
 from ...values import Value
+from ...wording import capital
 
 __all__ = ["disagreements", "missing"]
 
@@ -74,7 +75,7 @@ def missing(ranks: Iterable[int], seconds: float) -> Iterator[Finding]:
     if named:
         message = f"{_who(named, {})} did not come to check_processes() within {seconds:g} s."
         hint = "Look at what it printed: it ended, waits elsewhere, or does not call check_processes() as often as the others."
-        yield Finding("process-missing", "error", message[0].upper() + message[1:], hint)
+        yield Finding("process-missing", "error", capital(message), hint)
 
 
 def _differences(found: Mapping[int, Settings]) -> Iterator[Difference]:
@@ -119,7 +120,7 @@ def _finding(group: list[Difference], hosts: Mapping[int, str]) -> Finding:
     more = f"; and {len(group) - MOST_NAMED} more" if len(group) > MOST_NAMED else ""
     others = f"the other {len(first.usual)} processes" if len(first.usual) > 1 else _who(first.usual, hosts)
     message = f"{_who(first.odd, hosts)} and {others} differ in {section.what}: {'; '.join(rows)}{more}."
-    return Finding(section.code, first.severity, message[0].upper() + message[1:], section.hint)
+    return Finding(section.code, first.severity, capital(message), section.hint)
 
 
 def _who(ranks: tuple[int, ...], hosts: Mapping[int, str]) -> str:

@@ -67,7 +67,7 @@ def diagnose(
     found = [
         *_start(started, bool(machine.gpus)),
         *_gpus(machine, environ, around, wants_cpu),
-        *misfits(machine, "cpu" if wants_cpu else ""),
+        *misfits(machine, for_cpu=wants_cpu),
         *check_gpus(pool_in(environ, machine.jaxlib), machine),
         *installed_neighbours(pool_in(environ, machine.jaxlib), machine),
         *_around(machine, around),

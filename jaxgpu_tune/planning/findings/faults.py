@@ -11,18 +11,14 @@ from ..base.conditions import Facts, all_met
 from ..in_force import Settled
 from ..release.target import Target, same
 from ..xla_flags.grammar import quote
-from .unfit_installs import PLUGIN
+from .unfit_installs import cudas
 
 __all__ = ["check_faults", "faults_here"]
 
 
-def faults_here(machine: Machine, facts: Facts, platforms: str) -> tuple[InstallFault, ...]:
-    """The faults whose conditions hold; none where JAX runs on the CPU, since all of them are the GPU's.
-
-    ``platforms``: what JAX_PLATFORMS says.
-    """
-    plugins = machine.plugins
-    if platforms.strip().lower() == "cpu" or (plugins is not None and not _cudas(machine)):
+def faults_here(machine: Machine, facts: Facts, *, for_cpu: bool) -> tuple[InstallFault, ...]:
+    """The faults whose conditions hold; none where JAX is told to run on the CPU, since all of them are the GPU's."""
+    if for_cpu or (machine.plugins is not None and not cudas(machine)):
         return ()
     return tuple(fault for fault in install_faults() if all_met(fault.when, facts))
 
@@ -54,11 +50,6 @@ def _in_force(setting: Setting, values: Mapping[str, str], target: Target) -> bo
 def _wheel(library: str, machine: Machine) -> str:
     """The name of the installed wheel of one of NVIDIA's libraries; of several, the one for the plugin's CUDA."""
     installed = [name for name in machine.libraries or {} if re.fullmatch(rf"{library}(-cu\d+)?", name)]
-    wanted = [f"{library}-cu{cuda}" for cuda in _cudas(machine) or [str(newest_cuda_served(machine.cuda_driver))]]
+    wanted = [f"{library}-cu{cuda}" for cuda in cudas(machine)[::-1] or [newest_cuda_served(machine.cuda_driver)]]
     fitting = [name for name in wanted if name in installed]
     return (fitting or installed or wanted)[0]
-
-
-def _cudas(machine: Machine) -> list[str]:
-    """The CUDAs of the plugins that are installed, the newest first."""
-    return sorted({found[1] for name in machine.plugins or {} if (found := re.fullmatch(PLUGIN, name))}, reverse=True)

@@ -9,12 +9,12 @@ from typing import Any
 from ...errors import BadSetting
 from ...knowledge.families import acts
 from ...knowledge.versions import matches
-from ...model import Finding, Observation, Setting, SettingKind, Status
+from ...model import Finding, Observation, Setting, SettingKind
 from ...values import Value
 from ...wording import written
 from ..base.conditions import Facts
 from ..base.secrets import shown_value
-from ..base.wish import Outcome, Problem, Wish, together
+from ..base.wish import Outcome, Wish, together, wrong_argument
 from ..in_force import Settled
 from ..merging.merge import RANKS, shown
 from ..settings.from_arguments import CACHE_OPTION, EXPECT_OPTION, GUARD_OPTIONS, PGLE_OPTION
@@ -112,7 +112,7 @@ def _refused(wish: Wish, code: str, reason: str, hint: str) -> Outcome:
     if wish.origin == "existing":
         return Outcome((wish,), (), (Finding(code, "warning", f"{stated} is set already: {reason}.", hint),))
     told = Finding(code, "warning", f"{stated} is not set: {reason}.", hint)
-    return Outcome((), (wish.decided(None, "unmet", reason),), (told,))
+    return wish.left_out("unmet", reason, told)
 
 
 def _why_no_more(wishes: tuple[Wish, ...], prefer: str, observation: Observation) -> str:
@@ -128,15 +128,14 @@ def _why_no_more(wishes: tuple[Wish, ...], prefer: str, observation: Observation
 
 def _too_much(wish: Wish, why: str) -> Outcome:
     message = f"{shown(wish)} ({wish.source}): {UNIFIED} with a fraction above 1 asks for more memory than the GPU has, and {why}."
-    finding = Finding("bad-variable", "error", message, f"Leave out {UNIFIED}, and the fraction above 1.")
-    return Outcome(problems=(Problem(finding, BadSetting),))
+    return wrong_argument(BadSetting, "bad-variable", message, f"Leave out {UNIFIED}, and the fraction above 1.")
 
 
 def _missed(wish: Wish) -> Outcome:
     reason = "torch.cuda has started CUDA in this process, which has read its variables"
     message = f"{wish.name}={wish.value} is not set: {reason}."
     told = Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
-    return Outcome((), (wish.decided(None, "late", reason),), (told,))
+    return wish.left_out("late", reason, told)
 
 
 def _no_texts(value: Any) -> list[str]:
@@ -151,8 +150,7 @@ def _unusable(wish: Wish, names: list[str]) -> Outcome:
     reason = f"the CUDA client takes no text for {', '.join(names)} and would not start"
     hint = "Use memory_fraction=, preallocate= and their like, or the variables XLA_PYTHON_CLIENT_…"
     told = Finding("client-options", "error", f"{wish.name} is left out: {reason}.", hint)
-    status: Status = "dropped" if wish.origin == "existing" else "unmet"
-    return Outcome((), (wish.decided(None, status, reason),), (told,))
+    return wish.left_out("dropped" if wish.origin == "existing" else "unmet", reason, told)
 
 
 def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:

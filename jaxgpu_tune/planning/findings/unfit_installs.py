@@ -9,10 +9,9 @@ from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
 
-__all__ = ["misfits", "older_gpus", "shadowed", "shared_flags"]
+__all__ = ["cudas", "misfits", "older_gpus", "shadowed", "shared_flags"]
 
 PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
-"""NVIDIA's wheel that brings ptxas and libdevice, by the CUDA of the plugin."""
 ROCM = "jax-rocm"
 CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
 """From which jaxlib on a plugin without a GPU leaves JAX to the CPU (jax-ml/jax#22703)."""
@@ -25,19 +24,24 @@ OTHER_XLA = {
 """Distributions that hold an XLA of their own, and the module of each."""
 
 
-def misfits(machine: Machine, platforms: str = "") -> Iterator[Finding]:
+def cudas(machine: Machine) -> list[int]:
+    """The CUDAs of the plugins that are installed, the oldest first."""
+    return sorted({int(found[1]) for name in machine.plugins or {} if (found := re.fullmatch(PLUGIN, name))})
+
+
+def misfits(machine: Machine, *, for_cpu: bool = False) -> Iterator[Finding]:
     """The findings about versions: jax with jaxlib, and where there are GPUs the plugins, NVIDIA's wheels and the driver.
 
-    ``platforms``: what JAX_PLATFORMS says; where it leaves the GPUs out, what they need does not matter.
+    ``for_cpu``: JAX is told to leave the GPUs out, so that what they need does not matter.
     """
     yield from _jax(machine)
     plugins = machine.plugins
     if machine.jaxlib is None or plugins is None or "+cuda" in machine.jaxlib:
         return
     yield from _rocm(plugins)
-    versions = sorted({int(found[1]) for name in plugins if (found := re.fullmatch(PLUGIN, name))})
-    if platforms.strip().lower() == "cpu":
+    if for_cpu:
         return
+    versions = cudas(machine)
     if not machine.gpus:
         yield from _unused_without_gpu(machine, versions)
         return

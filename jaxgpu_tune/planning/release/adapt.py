@@ -133,7 +133,7 @@ def _variable(wish: Wish, target: Target) -> Outcome:
     checked = variable_checks.check_variable(wish.name, wish.value, target.jaxlib, target.unified_memory)
     if checked.problem and wish.origin in ("existing", "request"):
         finding = Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)
-        return Outcome((), (wish.decided(None, "dropped", checked.problem),), (*told, finding))
+        return wish.left_out("dropped", checked.problem, *told, finding)
     if checked.problem:
         hint = f"Correct it in {wish.source}. {checked.hint}".rstrip() if wish.is_offered else checked.hint
         wrong = Problem(Finding("bad-variable", "error", checked.problem, hint), BadSetting)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...errors import BadFlagValue, BadSetting, UnknownFlag
 from ...knowledge import flags as known
-from ...model import Finding, Severity, Status
-from ...wording import likeness
-from ..base.wish import Outcome, Problem, Wish
+from ...model import Finding, Severity
+from ...wording import capital, likeness
+from ..base.wish import Outcome, Wish, wrong_argument
 from .target import Target
 
 TYPE_CHECKING = False
@@ -17,26 +17,24 @@ if TYPE_CHECKING:
 __all__ = ["no_such_flag", "no_such_option", "refused", "undefined", "unreadable"]
 
 
-def _left_out(wish: Wish, reason: str, finding: Finding | None) -> Outcome:
+def _left_out(wish: Wish, reason: str, *told: Finding) -> Outcome:
     """What is set already is dropped; of what is wished nothing is there."""
-    status: Status = "dropped" if wish.origin == "existing" else "absent"
-    return Outcome((), (wish.decided(None, status, reason),), () if finding is None else (finding,))
+    return wish.left_out("dropped" if wish.origin == "existing" else "absent", reason, *told)
 
 
 def no_such_flag(wish: Wish, target: Target) -> Outcome:
     name = wish.name
     if not target.releases:
         reason = "no jaxlib is known, so nothing can be known to be accepted"
-        return Outcome((), (wish.decided(None, "absent", reason),))
+        return wish.left_out("absent", reason)
     why = _why_absent(name, target)
     if wish.origin == "argument" and not known.known(name):
-        finding = Finding("unknown-flag", "error", f"--{name}: {why}.", _closest_hint(name, target))
-        return Outcome(problems=(Problem(finding, UnknownFlag),))
-    told = None
-    if not wish.is_offered or not known.known(name):
-        message = f"--{name}{_of_file(wish)} is left out: {why}; XLA would end the process."
-        told = Finding("unknown-flag", "warning", message, _closest_hint(name, target))
-    return _left_out(wish, f"{why}; it would end the process", told)
+        return wrong_argument(UnknownFlag, "unknown-flag", f"--{name}: {why}.", _closest_hint(name, target))
+    reason = f"{why}; it would end the process"
+    if wish.is_offered and known.known(name):
+        return _left_out(wish, reason)
+    message = f"--{name}{_of_file(wish)} is left out: {why}; XLA would end the process."
+    return _left_out(wish, reason, Finding("unknown-flag", "warning", message, _closest_hint(name, target)))
 
 
 def _of_file(wish: Wish) -> str:
@@ -70,7 +68,7 @@ def _closest_hint(name: str, target: Target) -> str:
     near = known.closest_flag(name, target.releases[0])
     ever = known.closest_ever(name)
     if ever and target.flag(ever) is None and likeness(name, ever) > likeness(name, near or ""):
-        return f"Did you mean --{ever}? {_why_absent(ever, target)[0].upper()}{_why_absent(ever, target)[1:]}: see `jaxgpu-tune explain {ever}`."
+        return f"Did you mean --{ever}? {capital(_why_absent(ever, target))}: see `jaxgpu-tune explain {ever}`."
     return f"Did you mean --{near}?" if near and near != name else ""
 
 
@@ -78,19 +76,17 @@ def undefined(wish: Wish, target: Target) -> Outcome:
     """What a release reads through a stale pointer: jaxlib 0.4.35 ends at jax.devices() with the flag alone in XLA_FLAGS."""
     why = f"{target.label} writes the value of --{wish.name} to a place in memory that is chance, which can end the process (seen on 0.4.35)"
     if wish.origin == "argument":
-        finding = Finding("bad-flag-value", "error", f"{why}.", "Update jaxlib, or leave the flag out.")
-        return Outcome(problems=(Problem(finding, BadFlagValue),))
+        return wrong_argument(BadFlagValue, "bad-flag-value", f"{why}.", "Update jaxlib, or leave the flag out.")
     message = f"--{wish.name}={wish.value} is left out: {why}."
     hint = "Take the flag out, or update jaxlib to 0.9.1 or newer."
-    told = Finding("undefined-unrolling", "warning", message, hint)
-    return Outcome((), (wish.decided(None, "dropped", why),), (told,))
+    return wish.left_out("dropped", why, Finding("undefined-unrolling", "warning", message, hint))
 
 
 def refused(wish: Wish, refusal: str, target: Target) -> Outcome:
     if wish.origin == "argument":
-        return Outcome(problems=(Problem(Finding("bad-flag-value", "error", refusal), BadFlagValue),))
+        return wrong_argument(BadFlagValue, "bad-flag-value", refusal)
     if wish.is_offered and target.is_taken_elsewhere(wish.name, str(wish.value)):
-        return _left_out(wish, refusal, None)
+        return _left_out(wish, refusal)
     inherited = wish.origin == "existing"
     severity: Severity = "error" if inherited else "warning"
     hint = "Correct it where XLA_FLAGS is set." if inherited else f"Correct it in {wish.source}."
@@ -101,9 +97,8 @@ def refused(wish: Wish, refusal: str, target: Target) -> Outcome:
 
 def unreadable(wish: Wish, spec: OptionSpec, wrong: ValueError) -> Outcome:
     if wish.origin == "argument":
-        return Outcome(problems=(Problem(Finding("bad-option-value", "error", str(wrong)), BadSetting),))
-    finding = Finding("bad-option-value", "error", _taken_out(wish, spec, wrong))
-    return Outcome((), (wish.decided(None, "dropped", str(wrong)),), (finding,))
+        return wrong_argument(BadSetting, "bad-option-value", str(wrong))
+    return wish.left_out("dropped", str(wrong), Finding("bad-option-value", "error", _taken_out(wish, spec, wrong)))
 
 
 def _taken_out(wish: Wish, spec: OptionSpec, wrong: ValueError) -> str:
@@ -124,8 +119,8 @@ def no_such_option(wish: Wish, target: Target) -> Outcome:
         hint = _told_as_it_is(name) or (f"Did you mean {near}?" if near else "")
         message = f"{name}{_of_file(wish)}: {reason}, nor has any other release."
         if wish.origin == "argument":
-            return Outcome(problems=(Problem(Finding("unknown-option", "error", message, hint), BadSetting),))
+            return wrong_argument(BadSetting, "unknown-option", message, hint)
         told = (Finding("unknown-option", "warning", message, hint),)
     if wish.origin in ("argument", "request") and release:
         told = (*told, Finding("option-absent", "warning", f"{name} is left out: {reason}."))
-    return Outcome((), (wish.decided(None, "absent", reason),), told)
+    return wish.left_out("absent", reason, *told)
