@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 from typing import Any
 
 from ..knowledge.advice import advice_for
+from ..planning.xla_flags.grammar import scan
 from .measures import OF_GRAPHS, mean, measures_of
 from .profile import SKEW, Profile, Rank, Watched
 from .trace.reduction import PARTS, GpuStep
@@ -32,14 +32,14 @@ def profile_of(watched: Sequence[Watched], command: Sequence[str] = (), *, unnam
     measures = measures_of(told, gpus, len(every))
     if unnamed_s is not None:
         measures |= dict.fromkeys(OF_GRAPHS)
-    parts = {name: fmean(gpu.parts[name] for gpu in gpus) for name in PARTS} if gpus else {}
+    parts = _mean_parts(gpus)
     return Profile(
         command=tuple(command),
         step_ms=None if told.step_s is None else 1e3 * told.step_s,
         traced_ms=mean(gpu.step_ms for gpu in gpus) if gpus else None,
         parts=parts,
         ranges={name: (min(g.parts[name] for g in every), max(g.parts[name] for g in every)) for name in parts},
-        advice=advice_for(measures, _flag_names(told.xla_flags)),
+        advice=advice_for(measures, frozenset(token.name for token in scan(told.xla_flags).tokens if token.name)),
         ranks=ranks,
         slow_rank=slow,
         skew_ms=skew,
@@ -72,15 +72,13 @@ def _rank(one: Watched, number: int) -> Rank:
     rank, step_ms = number if one.rank is None else one.rank, None if one.step_s is None else 1e3 * one.step_s
     if not gpus:
         return Rank(rank, step_ms)
-    parts = {name: fmean(gpu.parts[name] for gpu in gpus) for name in PARTS}
-    traced = fmean(gpu.step_ms for gpu in gpus)
     return Rank(
         rank=rank,
         step_ms=step_ms,
-        traced_ms=traced,
-        own_ms=traced - parts["exposed_communication"] - parts["idle_peer"],
-        waiting_ms=fmean(gpu.waiting_ms for gpu in gpus),
-        parts=parts,
+        traced_ms=mean(gpu.step_ms for gpu in gpus),
+        own_ms=mean(gpu.own_ms for gpu in gpus),
+        waiting_ms=mean(gpu.waiting_ms for gpu in gpus),
+        parts=_mean_parts(gpus),
     )
 
 
@@ -94,8 +92,8 @@ def _slow(ranks: Sequence[Rank]) -> tuple[int | None, float | None]:
     return (slow if skew > SKEW * traced else None), skew
 
 
-def _flag_names(xla_flags: str) -> frozenset[str]:
-    return frozenset(word.lstrip("-").partition("=")[0] for word in xla_flags.split())
+def _mean_parts(gpus: Sequence[GpuStep]) -> dict[str, float]:
+    return {name: mean(gpu.parts[name] for gpu in gpus) for name in PARTS} if gpus else {}
 
 
 def _notes(told: Watched, gpus: Sequence[GpuStep]) -> Iterable[str]:

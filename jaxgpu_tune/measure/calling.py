@@ -13,7 +13,8 @@ from ..errors import BadSetting, JaxGpuTuneError
 from ..model import Finding
 from .assembly import profile_of
 from .checks import STEP, check_arguments, is_above_zero
-from .observer.tracing import idle
+from .observer.facts import device_facts
+from .observer.tracing import idle, profile_options
 from .profile import HostTimes, Profile, Watched
 from .timeline import timeline_of
 from .trace.reduction import reduce_trace
@@ -168,13 +169,12 @@ def _error(times: Sequence[float], middle: float) -> float:
 def _here() -> dict[str, Any]:
     import jax
 
-    device = jax.local_devices()[0]
-    memory = device.memory_stats() or {}
+    device = device_facts()[0]
     return {
-        "device": device.device_kind,
+        "device": device["kind"],
         "jax": jax.__version__,
-        "peak_bytes": memory.get("peak_bytes_in_use"),
-        "limit_bytes": memory.get("bytes_limit"),
+        "peak_bytes": device["peak_bytes"],
+        "limit_bytes": device["limit_bytes"],
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
     }
 
@@ -206,9 +206,4 @@ def _options() -> dict[str, Any]:
     """Without Python's own calls, which would be most of the trace; older releases take no options."""
     import jax
 
-    make = getattr(jax.profiler, "ProfileOptions", None)
-    if make is None:
-        return {}
-    options = make()
-    options.python_tracer_level, options.host_tracer_level = 0, 2
-    return {"profiler_options": options}
+    return {"profiler_options": profile_options(jax.profiler)} if hasattr(jax.profiler, "ProfileOptions") else {}

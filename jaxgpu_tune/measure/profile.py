@@ -120,9 +120,7 @@ class Profile(Value):
     @property
     def slow_gpu(self) -> str | None:
         """Of the GPUs of this process the one that the others wait for; None: they differ little."""
-        own = sorted(
-            (gpu.step_ms - gpu.parts["exposed_communication"] - gpu.parts["idle_peer"], gpu.gpu) for gpu in self.gpus
-        )
+        own = sorted((gpu.own_ms, gpu.gpu) for gpu in self.gpus)
         return own[-1][1] if len(own) > 1 and own[-1][0] - own[0][0] > SKEW * (self.traced_ms or 0.0) else None
 
     def to_dict(self) -> dict[str, Any]:

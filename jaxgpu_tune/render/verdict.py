@@ -9,39 +9,29 @@ from ..knowledge.presets import load_preset, owner_of
 from ..model import Decision, Machine, Report
 from ..planning.base.wish import YIELDS
 from ..planning.request import is_off
+from ..wording import counted
 from .parts import by_owner, label
 
 __all__ = ["headline", "off", "worth"]
 
-DONE = {
-    "set": "{} set",
-    "merged": "{} merged with yours",
-    "translated": "{} of yours translated",
-    "dropped": "{} of yours dropped",
-    "removed": "{} removed",
+COUNTED = {
+    "set": "{} {}set",
+    "merged": "{} {}merged with yours",
+    "translated": "{} of yours {}translated",
+    "dropped": "{} of yours {}dropped",
+    "removed": "{} {}removed",
     "late": "{} too late",
 }
-"""How the headline counts what became of settings, in its order."""
-WOULD = {
-    "set": "{} would be set",
-    "merged": "{} would be merged with yours",
-    "translated": "{} of yours would be translated",
-    "dropped": "{} of yours would be dropped",
-    "removed": "{} would be removed",
-    "late": "{} too late",
-}
-"""The same under JAXGPU_TUNE=off."""
+"""How the headline counts what became of settings, or would have under JAXGPU_TUNE=off, in its order."""
 MOST = 3
 """Workloads that are named; the others are told by the preset's page."""
 
 
 def headline(report: Report) -> str:
     """Such as ``fsdp: applied; 6 settings set, 2 of yours translated``."""
-    counted: list[str] = [d.status for owned in by_owner(report).values() for d in owned]
-    counts = {status: counted.count(status) for status in DONE}
-    parts = [
-        words.format(count) for status, words in (WOULD if off(report) else DONE).items() if (count := counts[status])
-    ]
+    became: list[str] = [d.status for owned in by_owner(report).values() for d in owned]
+    would = "would be " if off(report) else ""
+    parts = [words.format(count, would) for status, words in COUNTED.items() if (count := became.count(status))]
     if not parts or _preset_is_unmet(report):
         parts.append(_nothing(report, alone=not parts))
     if kept := sum(finding.code == YIELDS for finding in report.findings):
@@ -136,7 +126,7 @@ def _listed(gains: Iterable[Gain]) -> str:
 def _factor(gain: Gain) -> str:
     if gain.verdict == "no-difference":
         return ": no difference shown"
-    few = f" ({gain.pairs} {'pair' if gain.pairs == 1 else 'pairs'})" if gain.verdict == "undecided" else ""
+    few = f" ({counted(gain.pairs, 'pair')})" if gain.verdict == "undecided" else ""
     return f" {gain.speed:.2f} x{few}"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["OPTIONS", "end_now", "idle", "in_main_thread", "record", "session_of_the_program"]
+__all__ = ["OPTIONS", "end_now", "idle", "in_main_thread", "profile_options", "record", "session_of_the_program"]
 
 OPTIONS = {"host_tracer_level": 2, "python_tracer_level": 0}
 PATIENCE = 20.0
@@ -98,7 +98,7 @@ class _Recording:
     def begin(self) -> None:
         idle()
         self._module.ProfilerSession = self._make_theirs
-        self._session.append(self._make(_options(self._module, self._options)))
+        self._session.append(self._make(profile_options(self._module, **self._options)))
 
     def end(self) -> None:
         with self._lock:
@@ -136,7 +136,8 @@ def record(seconds: float, options: dict[str, Any]) -> tuple[bytes, bool]:
     return ours.content[0], cut
 
 
-def _options(module: Any, wanted: dict[str, Any]) -> Any:
+def profile_options(module: Any, **wanted: Any) -> Any:
+    """Without Python's own calls, which would be most of a trace, unless they are wanted."""
     made = module.ProfileOptions()
     for name, value in {**OPTIONS, **wanted}.items():
         setattr(made, name, value)

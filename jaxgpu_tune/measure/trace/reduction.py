@@ -72,6 +72,11 @@ class GpuStep(NamedTuple):
     kernels: tuple[Kernel, ...]
     edges: tuple[float, ...]
 
+    @property
+    def own_ms(self) -> float:
+        """Its own work: all but exposed communication and waiting for peers."""
+        return self.step_ms - self.parts["exposed_communication"] - self.parts["idle_peer"]
+
 
 class Reduction(NamedTuple):
     """All GPUs that ran something, and for each jitted function how often the host called it and every how many milliseconds.

@@ -16,6 +16,7 @@ from ..runs import Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, verdict
+from .costs import SLOWEST, hangs_after
 from .how import How, caches
 from .journal import NAME, Journal, config_json, own_folder, trial_json
 from .readout import detail_of, milliseconds, numbers_shown
@@ -30,7 +31,7 @@ CONFIRMING_PAIRS = 3
 AGAIN = 3
 """A time that is near the limit is measured so often, and its median counts."""
 NEAR = 0.5
-SLOWEST, SPARE, LONGEST = 3.0, 20.0, 1800.0
+LONGEST = 1800.0
 
 
 class Symptom(NamedTuple):
@@ -156,9 +157,7 @@ class _Hunt:
         self.tell(trial, "shows it" if trial.detail["shows"] else "does not show it")
 
     def _limit(self) -> float:
-        took = [trial.seconds for trial in self.journal.trials if trial.ms is not None]
-        by_others = SLOWEST * max(took) + SPARE if took else LONGEST
-        return min(self.how.timeout or LONGEST, by_others)
+        return min(self.how.timeout or LONGEST, hangs_after(self.journal.trials, SLOWEST) or LONGEST)
 
     def _trial(self, config: Config, purpose: Purpose, outcome: RunOutcome) -> Trial:
         numbers = numbers_shown(outcome, self.how)

@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 from ..search.trials import Config, Trial
 
-__all__ = ["Costs", "costs_of"]
+__all__ = ["RISKY", "SLOWEST", "Costs", "costs_of", "hangs_after"]
 
 RECENT = 7
 LOADING = 1.2
 """How much longer than without its compilation a first run is, the next one takes: it reads from the cache what it does not compile."""
 SLACK = 1.03
 SHORTEST = 1e-3
+SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
+"""A run hangs after so many times the longest run so far and so many seconds; what is known to hang some programs, sooner."""
 
 
 class Costs(NamedTuple):
@@ -43,6 +45,12 @@ def costs_of(trials: Iterable[Trial]) -> Costs | None:
     if not first:
         return None
     return Costs(_usual(first), _usual(again or without))
+
+
+def hangs_after(trials: Iterable[Trial], limit: tuple[float, float]) -> float | None:
+    """Seconds, by what the others took; None before any ended well."""
+    took = [trial.seconds for trial in trials if trial.ms is not None]
+    return limit[0] * max(took) + limit[1] if took else None
 
 
 def _usual(seconds: Sequence[float]) -> float:

@@ -12,16 +12,13 @@ from ...model import Finding
 from ..doubts import REFUSED
 from ..search.search import Search
 from ..search.trials import Config, Risk, Step, Trial
-from .costs import costs_of
+from .costs import RISKY, SLOWEST, costs_of, hangs_after
 from .journal import Journal
 from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
 from .trying import WRONG
 
 __all__ = ["Runner", "Standing", "drive", "resumed"]
-
-SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
-"""A run hangs after so many times the longest run so far and so many seconds; what is known to hang some programs, sooner."""
 
 LONGER = 1.06
 """So many times the usual is kept free for a run that compiles, which may be much longer than all runs of the proof."""
@@ -231,7 +228,7 @@ class _Course:
 
     def _limit(self, config: Config) -> float | None:
         """Seconds after which a run hangs: by what the others took, less for what is known to hang."""
-        after = _hangs_after(self.search.trials, RISKY if self.search.risk(config) == "dies" else SLOWEST)
+        after = hangs_after(self.search.trials, RISKY if self.search.risk(config) == "dies" else SLOWEST)
         if after is None:
             return self.timeout or max(self.left, 60.0)
         return min(self.timeout or float("inf"), after)
@@ -245,7 +242,7 @@ def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | No
     new = max(costs.new * LONGER, costs.again)
     checked = sum(trial.purpose == "check" for trial in search.trials)
     compiling = 0.0 if keeps else max(2 - checked, 0) * (new - costs.again)
-    hang = _hangs_after(search.trials, RISKY) or 0.0
+    hang = hangs_after(search.trials, RISKY) or 0.0
     return search.ask((left - compiling) / costs.again, new / costs.again, hang / costs.again, width)
 
 
@@ -253,12 +250,6 @@ def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
     """What comes after a step, if that takes the time that is expected of it."""
     costs = costs_of(search.trials)
     return None if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
-
-
-def _hangs_after(trials: Sequence[Trial], limit: tuple[float, float]) -> float | None:
-    """Seconds, by what the others took; None before any ended well."""
-    took = [trial.seconds for trial in trials if trial.ms is not None]
-    return limit[0] * max(took) + limit[1] if took else None
 
 
 def _fails(trial: Trial) -> Finding:
