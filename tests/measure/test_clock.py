@@ -53,7 +53,12 @@ def test_period_is_the_steps_however_often_it_synchronises(step: float, every: i
 
 
 @settings(deadline=None)
-@given(st.sampled_from([3, 5, 10, 25, 100]), st.integers(1, 32), st.sampled_from([0.005, 0.03]), st.integers(0, 99))
+@given(
+    st.sampled_from([3, 5, 10, 25, 100]),
+    st.integers(1, 32) | st.just(1000),
+    st.sampled_from([0.005, 0.03]),
+    st.integers(0, 99),
+)
 def test_period_is_the_steps_however_few_calls_the_device_takes_ahead(
     every: int, queue: int, noise: float, offset: int
 ) -> None:
