@@ -10,7 +10,7 @@ from pathlib import Path
 from ..wording import bad_argument, counted
 from .measuring import METRIC, SECONDS, WHOLE, check_regex, how_of, share
 from .output import INTERRUPTED, print_json, say, show
-from .parameters import JSON, Argument, Option
+from .parameters import COMMAND, JSON, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ PARAMETERS = (
     Option("numbers", "--numbers", "text", "The numbers that --nan looks at (default: each loss).", "REGEX"),
     Option("timeout", "--timeout", "text", "A run that takes longer hangs.", "5m"),
     JSON,
-    Argument("program", "-- COMMAND...", many=True),
+    COMMAND,
 )
 EXAMPLES = (
     ("jaxgpu-tune bisect -- python train.py", "which of the flags in XLA_FLAGS make it fail"),

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..wording import bad_argument
+from .output import OLDER
 from .parameters import Argument, Option
 
-__all__ = ["JAXLIB", "PLAN", "mapping", "plan_arguments"]
+__all__ = ["JAXLIB", "LAYER_BYTES", "PLAN", "mapping", "plan_arguments"]
 
 SETTINGS = {"flags": ("flag",), "env": ("env", "variable"), "jax_config": ("config",)}
 """Arguments that are mappings, each filled by ``--flag NAME=VALUE`` and ``--no-flag NAME``; an older spelling comes last."""
@@ -18,12 +19,12 @@ _WHAT = {
     "config": "Set a jax.config option",
     "variable": "Older spelling of --env",
 }
-_KIND = {"variable": "env"}
 JSON_VALUES = ("config", "try-config")
 """Options whose values are read as JSON where they can be."""
 _PAIRED = frozenset(name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}"))
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
+LAYER_BYTES = Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES")
 PLAN: tuple[Option | Argument, ...] = (
     Argument("preset", "[PRESET]", default="auto", completes="preset"),
     *(
@@ -31,7 +32,7 @@ PLAN: tuple[Option | Argument, ...] = (
         for name, what in _WHAT.items()
         for option in (
             Option(
-                name, f"--{name}", "many", f"{what}; may be repeated.", "NAME=VALUE", completes=_KIND.get(name, name)
+                name, f"--{name}", "many", f"{what}; may be repeated.", "NAME=VALUE", completes=OLDER.get(name, name)
             ),
             Option(
                 f"no_{name}",
@@ -39,7 +40,7 @@ PLAN: tuple[Option | Argument, ...] = (
                 "many",
                 f"{what.replace('Set', 'Remove')}; may be repeated.",
                 "NAME",
-                completes=_KIND.get(name, name),
+                completes=OLDER.get(name, name),
             ),
         )
     ),
@@ -57,7 +58,7 @@ PLAN: tuple[Option | Argument, ...] = (
     Option("compilation_cache", "--compilation-cache", "text", "Keep compiled programs there.", "FOLDER"),
     Option("cuda_graphs", "--cuda-graphs", "on_off", "XLA's command buffers on or off."),
     Option("pgle", "--pgle", "text", "Profile-guided latency estimation.", "auto|expect|PROFILE"),
-    Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES"),
+    LAYER_BYTES,
     Option("platform", "--platform", "text", "Set JAX_PLATFORMS too; cpu: nothing for GPUs.", "cpu|cuda"),
     Option("devices", "--devices", "number", "Devices of the whole job.", "N"),
     Option("prefer", "--prefer", "text", "Who wins: what is set already (default), or the preset.", "existing|preset"),
@@ -69,7 +70,7 @@ PLAN: tuple[Option | Argument, ...] = (
 
 
 def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of ``configure()`` for what the options gave; what was not given is left out.
+    """The keyword arguments of ``configure()``, or of ``plan()``, for what the options gave; what was not given is left out.
 
     Raises BadSetting for a setting without a value and for a machine file that cannot be used.
     """

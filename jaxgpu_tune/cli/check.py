@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 from ..values import jsonable
-from ..wording import bad_argument
 from .call_options import JAXLIB
 from .output import exit_code, print_json, say
 from .parameters import JSON, Argument, Option
-from .text_files import AS, meant_file, read_as, read_file
+from .text_files import AS, read_as, read_file, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,13 +41,10 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
     """
     from ..flag_texts import checked
 
+    said = text_of(text, files, "check")
     if files:
-        if text:
-            raise bad_argument("Give either TEXT or --file, not both.")
         return _files(files, kind, jaxlib, as_json)
-    if hint := meant_file(text, "check"):
-        say(hint, sys.stderr)
-    report, read = checked(" ".join(text) if text else None, jaxlib)
+    report, read = checked(said, jaxlib)
     if as_json:
         print_json(report.findings)
     else:

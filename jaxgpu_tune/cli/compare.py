@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
-from .measuring import BUDGET, SECONDS, TIMEOUT, WHOLE, duration, limit, regex_problem
+from .measuring import BUDGET, PAIRS, SECONDS, TIMEOUT, WHOLE, duration, limit, regex_problem
 from .output import INTERRUPTED, print_json, say, show
-from .parameters import Argument, Option
+from .parameters import COMMAND, Argument, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ MEASURING = (
 )
 PARAMETERS = (
     *MEASURING,
-    Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6),
+    PAIRS,
     Option("pythons", "--python", "many", "Compare interpreters (two or more), as after an upgrade.", "PYTHON"),
     Option("save", "--save", "text", "Write the winner's settings there as a preset (TOML).", "FILE"),
     Option("result", "--result", "text", "Write all of it there as JSON.", "FILE"),
@@ -58,7 +58,7 @@ PARAMETERS = (
     *PLAN[1:],
     Option("as_json", "--json", "switch", "Print the result as JSON."),
     Argument("names", "[VARIANT]...", many=True, completes="variant", takes=is_variant),
-    Argument("program", "-- COMMAND...", many=True),
+    COMMAND,
 )
 EXAMPLES = (
     (

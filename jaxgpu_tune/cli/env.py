@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 
 
-def command(preset: str, jaxlib: str | None, undo: bool, form: str, as_json: bool, **given: Any) -> int:
+def command(preset: str, undo: bool, form: str, as_json: bool, **given: Any) -> int:
     """Print what PRESET sets, as code: eval "$(jaxgpu-tune env fsdp)".
 
     Findings go to stderr; stdout is code only. sh, fish, powershell and json say what is to change in this environment;
@@ -46,8 +46,8 @@ def command(preset: str, jaxlib: str | None, undo: bool, form: str, as_json: boo
     """
     arguments = plan_arguments(given)
     if undo:
-        return _undo(form="json" if as_json else form, alone=preset == "auto" and not jaxlib and not arguments)
-    report, final = planned(preset, {**arguments, "jaxlib": jaxlib} if jaxlib else arguments, "jaxgpu-tune env")
+        return _undo(form="json" if as_json else form, alone=preset == "auto" and not arguments)
+    report, final = planned(preset, arguments, "jaxgpu-tune env")
     tell(report.findings)
     form = "json" if as_json else form
     code = render_environ(changes_of(final) if form in INHERITING else all_settings(report, final), form)

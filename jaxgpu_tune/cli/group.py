@@ -12,8 +12,8 @@ from click.shell_completion import CompletionItem
 
 from .call_options import PLAN, plan_arguments
 from .output import OLDER, finish, library_version
-from .parameters import Argument, Option
-from .programs import PROGRAM, Dashed
+from .parameters import COMMAND, Argument, Option
+from .programs import Dashed
 from .real_options import Told
 
 __all__ = ["COMMANDS", "group", "magic"]
@@ -132,13 +132,13 @@ def _command(name: str, package: str) -> click.Command:
         context.exit(finish(module.command, given))
 
     arguments = [p for p in module.PARAMETERS if isinstance(p, Argument)]
-    dashed = bool(arguments) and arguments[-1].name == PROGRAM
+    dashed = arguments[-1:] == [COMMAND]
     takes_anything = not dashed and any(p.many and not p.required for p in arguments)
     kind: Any = partial(Dashed, own=arguments[:-1]) if dashed else Words if takes_anything else Told
     found: click.Command = kind(
         name,
         callback=call,
-        params=[_parameter(one) for one in module.PARAMETERS if not (dashed and one.name == PROGRAM)],
+        params=[_parameter(one) for one in module.PARAMETERS if one != COMMAND],
         help=module.command.__doc__,
         short_help=module.command.__doc__.split("\n")[0],
         epilog=_examples(module.EXAMPLES),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUDGET",
     "METRIC",
+    "PAIRS",
     "SECONDS",
     "TIMEOUT",
     "WHOLE",
@@ -35,6 +36,7 @@ SECONDS = Option("seconds", "--seconds", "text", "Steady state to measure in eac
 TIMEOUT = Option("timeout", "--timeout", "text", "Give a run up after that long.", "90s|5m")
 WHOLE = Option("whole", "--whole", "switch", "Let each run finish, and go by its whole time, or by --metric.")
 BUDGET = Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m")
+PAIRS = Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6)
 METRIC = (
     Option(
         "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"

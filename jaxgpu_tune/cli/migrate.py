@@ -6,11 +6,10 @@ import os
 import sys
 from functools import partial
 
-from ..wording import bad_argument
 from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
 from .release import checked_version
-from .text_files import AS, meant_file, read_as, read_file
+from .text_files import AS, read_as, read_file, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,13 +44,10 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
 
     if release is not None:
         checked_version(release)
+    said = text_of(text, files, "migrate")
     if files:
-        if text:
-            raise bad_argument("Give either TEXT or --file, not both.")
         return _patch(files, release, kind, as_json)
-    if hint := meant_file(text, "migrate"):
-        say(hint, sys.stderr)
-    found = migrate(" ".join(text) if text else os.environ.get("XLA_FLAGS", ""), release)
+    found = migrate(os.environ.get("XLA_FLAGS", "") if said is None else said, release)
     if as_json:
         print_json(found)
     else:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..values import Value
 
-__all__ = ["JSON", "Argument", "Option", "Parameter"]
+__all__ = ["COMMAND", "JSON", "Argument", "Option"]
 
 Kind = Literal["text", "number", "switch", "on_off", "many"]
 
@@ -55,5 +55,6 @@ class Argument(Value):
         return () if self.many else self.default
 
 
-Parameter = "Option | Argument"
 JSON = Option("as_json", "--json", "switch", "Print JSON.")
+COMMAND = Argument("program", "-- COMMAND...", many=True)
+"""The program to run: it comes last, behind two dashes."""

@@ -26,13 +26,12 @@ EXAMPLES = (
 )
 
 
-def command(preset: str, jaxlib: str | None, verbose: bool, diff: bool, as_json: bool, **given: Any) -> int:
+def command(preset: str, verbose: bool, diff: bool, as_json: bool, **given: Any) -> int:
     """Tell what PRESET would do here, changing nothing.
 
     Exit code 1 if a finding is an error.
     """
-    arguments = plan_arguments(given)
-    report, final = planned(preset, {**arguments, "jaxlib": jaxlib} if jaxlib else arguments)
+    report, final = planned(preset, plan_arguments(given))
     if as_json:
         print_json(report.to_dict())
     elif diff:

@@ -8,7 +8,7 @@ import sys
 
 from ..wording import bad_argument
 from .output import FOUND, print_json, say, show
-from .parameters import JSON, Argument, Option
+from .parameters import COMMAND, JSON, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ PARAMETERS = (
     Option("seconds", "--seconds", "number", "Of steady state to measure before.", "N", default=3),
     Option("timeout", "--timeout", "number", "End the command after so long.", "SECONDS"),
     JSON,
-    Argument("program", "-- COMMAND...", many=True),
+    COMMAND,
 )
 EXAMPLES = (
     ("jaxgpu-tune profile -- python train.py --steps 200", "any program, unchanged"),

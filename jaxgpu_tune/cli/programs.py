@@ -9,13 +9,11 @@ from typing import Any
 
 import click
 
-from .parameters import Argument
+from .parameters import COMMAND, Argument
 from .real_options import Told
 
-__all__ = ["PROGRAM", "Dashed"]
+__all__ = ["Dashed"]
 
-PROGRAM = "program"
-"""The argument of a command that runs another one: it comes last, behind two dashes."""
 HELP = frozenset(("-h", "--help"))
 DASHES = "--"
 
@@ -44,7 +42,7 @@ class Dashed(Told):
         rest = super().parse_args(ctx, args[:at] if program else [one for one in args if one != DASHES])
         if not ctx.resilient_parsing:
             self._check(ctx, args[:at], program, plain=plain)
-        ctx.params[PROGRAM] = tuple(program)
+        ctx.params[COMMAND.name] = tuple(program)
         return rest
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:

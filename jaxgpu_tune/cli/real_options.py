@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Told"]
 
-SPELLED = {"flags": "--flag", "jax_config": "--config", "env": "--env", "platform": "--platform"}
-"""The option that takes what an argument of ``configure()`` takes."""
-
 
 class Told(click.Command):
     """A setting that is written as if it were an option is told with the option that takes it."""
@@ -35,7 +32,9 @@ class Told(click.Command):
 
 
 def _spelled(real: RealName) -> tuple[str, str]:
-    """The option that takes what a name is, and its value; an argument's own option is called as it is."""
-    if real.argument == real.name:
-        return SPELLED.get(real.name, f"--{real.name.replace('_', '-')}"), "VALUE"
-    return SPELLED.get(real.argument, ""), real.name if real.argument == "platform" else f"{real.name}=VALUE"
+    """The option that takes what a name is, and its value."""
+    from ..knowledge.real_names import option_of_argument
+
+    of_its_own = real.argument == real.name
+    value = "VALUE" if of_its_own else real.name if real.argument == "platform" else f"{real.name}=VALUE"
+    return option_of_argument(real.argument), value

@@ -14,7 +14,7 @@ from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
 from .environment import planned
 from .output import print_json, say, tell
-from .parameters import Argument, Option
+from .parameters import COMMAND, Argument, Option
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
@@ -25,7 +25,7 @@ PARAMETERS = (
     Option("pin", "--pin", "switch", "Let no configure() in COMMAND change anything; it reports."),
     Option("verbose", "-v", "switch", "Print the plan on stderr before the start."),
     Option("as_json", "--json", "switch", "Print the plan as JSON on stderr before the start."),
-    Argument("program", "-- COMMAND...", many=True),
+    COMMAND,
 )
 EXAMPLES = (
     ("jaxgpu-tune run fsdp -- python train.py --steps 100", "any program, unchanged"),

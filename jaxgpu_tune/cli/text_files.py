@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 from ..wording import bad_argument
+from .output import say
 from .parameters import Option
 
-__all__ = ["AS", "meant_file", "read_as", "read_file"]
+__all__ = ["AS", "read_as", "read_file", "text_of"]
 
 Result = TypeVar("Result")
 
@@ -61,9 +63,11 @@ def read_as(name: str, text: str, said: str | None, reader: Callable[[str, str],
         raise bad_argument(f"--file {name!r} cannot be read as {kind}: {error}.") from error
 
 
-def meant_file(text: tuple[str, ...], command: str) -> str:
-    """The line for a TEXT that is the name of a file; empty for any other."""
-    names = [word for word in text if os.path.isfile(word)]
-    if not names or len(names) != len(text):
-        return ""
-    return f"{names[0]} is a file. To look at what it sets: jaxgpu-tune {command} --file {' --file '.join(names)}"
+def text_of(words: tuple[str, ...], files: tuple[str, ...], command: str) -> str | None:
+    """TEXT, where it is given; one that is the name of a file is told. Raises BadSetting where files are given as well."""
+    if words and files:
+        raise bad_argument("Give either TEXT or --file, not both.")
+    if words and all(map(os.path.isfile, words)):
+        hint = f"jaxgpu-tune {command} --file {' --file '.join(words)}"
+        say(f"{words[0]} is a file. To look at what it sets: {hint}", sys.stderr)
+    return " ".join(words) if words else None

@@ -6,9 +6,10 @@ import os
 import sys
 
 from ..wording import bad_argument
+from .call_options import LAYER_BYTES, mapping
 from .measuring import METRIC, SECONDS, WHOLE, duration, how_of, share
 from .output import INTERRUPTED, print_json, say, show, tell
-from .parameters import JSON, Argument, Option
+from .parameters import COMMAND, JSON, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ PARAMETERS = (
     Option("numbers", "--numbers", "text", "Numbers that must stay right (default: each loss).", "REGEX"),
     Option("tolerance", "--tolerance", "text", "By how much they may differ, relative.", "SHARE", default="0.01"),
     Option("alone", "--one-at-a-time", "switch", "Start no run before the one before it has ended."),
-    Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES"),
+    LAYER_BYTES,
     JSON,
-    Argument("program", "-- COMMAND...", many=True),
+    COMMAND,
 )
 EXAMPLES = (
     ("jaxgpu-tune tune --budget 20m -- python train.py --steps 100000", "the settings that pay, in tuned.toml"),
@@ -91,7 +92,6 @@ def command(program: tuple[str, ...], **given: Any) -> int:
 def wanted_candidates(given: dict[str, Any]) -> tuple[Candidate, ...]:
     """What --try-flag, --try-env and --try-config name, checked as arguments are. Raises UnknownFlag, BadFlagValue, BadSetting."""
     from ..searching import candidates_of
-    from .call_options import mapping
 
     asked = {"flags": "try_flag", "env": "try_env", "jax_config": "try_config"}
     options = {name: mapping(given[option], option.replace("_", "-")) for name, option in asked.items()}

@@ -9,10 +9,10 @@ from . import flags, options, variables
 from .families import family_of
 from .tables import read_table
 
-__all__ = ["RealName", "also_called", "elsewhere", "other_names", "real_name"]
+__all__ = ["RealName", "also_called", "elsewhere", "option_of_argument", "other_names", "real_name"]
 
 OURS = ("cpu", "cuda", "gpu")
-SETTINGS = {"preset": "", "flags": "--flag", "env": "--env", "jax_config": "--config", "late": ""}
+SETTINGS = {"": "", "preset": "", "flags": "--flag", "env": "--env", "jax_config": "--config", "late": ""}
 """The options of arguments that are not called as these are."""
 OF_TPUS = ("xla_tpu_", "xla_jf_", "xla_sc_", "megascale_")
 
@@ -62,11 +62,16 @@ def real_name(text: str) -> RealName | None:
     return elsewhere(name) or _argument(name) or _flag(name) or _option(name) or _variable(name)
 
 
+def option_of_argument(name: str) -> str:
+    """The option of a command line that takes what an argument of ``configure()`` takes; empty: none does."""
+    return SETTINGS.get(name, f"--{name.replace('_', '-')}")
+
+
 def _argument(name: str) -> RealName | None:
     plain = name.replace("-", "_")
     if plain not in Arguments.__annotations__ and plain != "preset":
         return None
-    option = SETTINGS.get(plain, f"--{plain.replace('_', '-')}")
+    option = option_of_argument(plain)
     instead = f"Pass {plain}=…{f', on a command line {option}' * bool(option)}."
     return RealName("an argument of configure()", instead, plain, plain)
 

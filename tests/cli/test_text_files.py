@@ -44,12 +44,18 @@ def test_a_file_that_is_not_of_its_kind_is_told(error: Exception) -> None:
         text_files.read_as("x.py", "", None, reader)
 
 
-def test_a_text_that_is_the_name_of_a_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_the_name_of_a_file_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Only where all of it are files."""
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         (tmp_path / name).touch()
-    told = text_files.meant_file(("a", "b"), "check")
-    assert told == "a is a file. To look at what it sets: jaxgpu-tune check --file a --file b"
-    assert text_files.meant_file(("a", "gone"), "check") == text_files.meant_file((), "check") == ""
-    assert text_files.meant_file(("--xla_a=1",), "check") == ""
+    assert text_files.text_of(("a", "b"), (), "check") == "a b"
+    assert capsys.readouterr().err == "a is a file. To look at what it sets: jaxgpu-tune check --file a --file b\n"
+    assert [text_files.text_of(words, (), "check") for words in (("a", "gone"), (), ("--xla_a=1",))] == [
+        *("a gone", None, "--xla_a=1")
+    ]
+    assert text_files.text_of((), ("a",), "check") is None and capsys.readouterr().err == ""
+    with pytest.raises(BadSetting, match="Give either TEXT or --file, not both"):
+        text_files.text_of(("a",), ("b",), "check")

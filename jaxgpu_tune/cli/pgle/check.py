@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ...model import Finding
 from ..call_options import plan_arguments
-from ..measuring import BUDGET, SECONDS, TIMEOUT, duration, limit
+from ..measuring import BUDGET, PAIRS, SECONDS, TIMEOUT, duration, limit
 from ..output import FOUND, INTERRUPTED, print_json, show
-from ..parameters import JSON, Option
-from .shared import PLANNED, PROFILE, PROGRAM, refuse
+from ..parameters import COMMAND, JSON
+from .shared import PLANNED, PROFILE, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 PARAMETERS = (
     PROFILE,
     *PLANNED,
-    Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6),
+    PAIRS,
     SECONDS,
     TIMEOUT,
     BUDGET,
     JSON,
-    PROGRAM,
+    COMMAND,
 )
 EXAMPLES = (
     ("jaxgpu-tune pgle check model.pb --preset fsdp -- python train.py", "whether the profile is used, and pays"),

@@ -9,9 +9,9 @@ from ...errors import BadSetting
 from ...model import Finding
 from ...planning.settings.from_arguments import PGLE_OPTION
 from ..output import FOUND, INTERRUPTED, say, tell
-from ..parameters import JSON, Option
+from ..parameters import COMMAND, JSON, Option
 from .convert import PERCENTILE
-from .shared import CACHE, PLANNED, PROGRAM, plan_of, refuse, root_of, setup_of, told
+from .shared import CACHE, PLANNED, plan_of, refuse, root_of, setup_of, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ PARAMETERS = (
     Option("traces", "--traces", "text", "With --to: keep the traces and the observer's reports there.", "FOLDER"),
     CACHE,
     JSON,
-    PROGRAM,
+    COMMAND,
 )
 EXAMPLES = (
     ("jaxgpu-tune pgle record --to model.pb --preset fsdp -- python train.py", "a profile for XLA, in a file"),

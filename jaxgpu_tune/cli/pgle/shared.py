@@ -16,13 +16,12 @@ from ..environment import planned
 from ..output import print_json, say
 from ..parameters import Argument, Option
 
-__all__ = ["CACHE", "PLANNED", "PROFILE", "PROGRAM", "plan_of", "refuse", "root_of", "setup_of", "told"]
+__all__ = ["CACHE", "PLANNED", "PROFILE", "plan_of", "refuse", "root_of", "setup_of", "told"]
 
 PRESET = Option(
     "preset", "--preset", "text", "With what this preset sets.", "PRESET", default="auto", completes="preset"
 )
 PLANNED: tuple[Option | Argument, ...] = (PRESET, *(one for one in PLAN[1:] if one.name not in ("pgle", "machine")))
-PROGRAM = Argument("program", "-- COMMAND...", many=True)
 PROFILE = Argument("file", "[FILE|FOLDER]", takes=lambda word: word.endswith((".pb", ".pbtxt")) or os.path.isdir(word))
 CACHE = Option("store", "--store", "text", "Where recordings are kept (default: this user's cache folder).", "FOLDER")
 

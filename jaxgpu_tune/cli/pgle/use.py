@@ -10,8 +10,8 @@ from ...model import Finding, Report
 from ...planning.settings.from_arguments import CACHE_OPTION, EXPECT_OPTION
 from ...wording import bad_argument
 from ..output import tell
-from ..parameters import JSON
-from .shared import CACHE, PLANNED, PROFILE, PROGRAM, plan_of, refuse, root_of, setup_of, told
+from ..parameters import COMMAND, JSON
+from .shared import CACHE, PLANNED, PROFILE, plan_of, refuse, root_of, setup_of, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-PARAMETERS = (PROFILE, *PLANNED, CACHE, JSON, PROGRAM)
+PARAMETERS = (PROFILE, *PLANNED, CACHE, JSON, COMMAND)
 EXAMPLES = (
     ("jaxgpu-tune pgle use model.pb --preset fsdp -- python train.py", "compile with a profile"),
     ("jaxgpu-tune pgle use -- nsys profile python train.py", "run what `pgle record -- python train.py` optimized"),
