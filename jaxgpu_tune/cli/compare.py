@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
-from .measuring import BUDGET, PAIRS, SECONDS, TIMEOUT, WHOLE, duration, limit, regex_problem
+from .measuring import BUDGET, PAIRS, SECONDS, TIMEOUT, WHOLE, lengths, regex_problem
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import COMMAND, Argument, Option
 
@@ -124,14 +124,12 @@ def _protocol(given: dict[str, Any]) -> Protocol:
         raise bad_argument(" ".join(problems))
     return Protocol(
         pairs=given["pairs"],
-        seconds=duration(given["seconds"], "--seconds"),
         whole=given["whole"],
         metric=given["metric"],
         higher_is_better=given["higher_is_better"],
         percentile=percentile,
-        timeout=limit(given["timeout"], "--timeout"),
-        budget=limit(given["budget"], "--budget"),
         caches=given["caches"],
+        **lengths(given),
     )
 
 

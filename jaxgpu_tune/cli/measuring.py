@@ -27,6 +27,7 @@ __all__ = [
     "check_regex",
     "duration",
     "how_of",
+    "lengths",
     "limit",
     "regex_problem",
     "share",
@@ -81,6 +82,12 @@ def duration(text: str, option: str) -> float:
 def limit(text: str | None, option: str) -> float | None:
     """Seconds as ``duration`` reads them; None where there is no limit."""
     return None if text is None else duration(text, option)
+
+
+def lengths(given: Mapping[str, Any]) -> dict[str, Any]:
+    """In seconds, as a protocol takes them: what --seconds, --timeout and --budget say."""
+    limits = {name: limit(given[name], f"--{name}") for name in ("timeout", "budget")}
+    return {"seconds": duration(given["seconds"], "--seconds"), **limits}
 
 
 def share(text: str) -> float:

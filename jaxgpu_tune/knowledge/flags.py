@@ -34,8 +34,6 @@ __all__ = [
     "options_without_flag",
     "outcome",
     "parser_rules",
-    "plugin_differences",
-    "plugin_releases",
     "releases",
     "resolve",
 ]
@@ -112,17 +110,6 @@ def options_without_flag(release: str) -> frozenset[str]:
     """Names that ``compiler_options`` takes in a release though XLA_FLAGS knows no such flag."""
     at = _index(release)
     return frozenset(name for name, history in _builds()["options_without_flag"].items() if _latest(history, at))
-
-
-def plugin_releases(distribution: str) -> tuple[str, ...]:
-    """The releases of ``jax-cuda12-pjrt`` or ``jax-cuda13-pjrt`` that were read."""
-    return tuple(_builds()["plugin_releases"].get(distribution, ()))
-
-
-def plugin_differences(distribution: str, release: str) -> Mapping[str, Any]:
-    """Flag -> what the plugin has otherwise than the jaxlib of the same release; empty where they are alike."""
-    found: Mapping[str, Any] = _builds()["plugin_differences"].get(distribution, {}).get(release, {})
-    return found
 
 
 def help_text(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, limit, share
+from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, lengths, limit, share
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.protocol import Protocol
 from jaxgpu_tune.measure.statistics import PAIRS
@@ -110,3 +110,9 @@ def test_every_length_is_refused_by_its_own_name(tmp_path: Path, monkeypatch: py
             and f"{option} {least - 1} is not valid; allowed: whole numbers of at least {least}." in done.stderr
         )
         assert call("profile", option, str(least), "--", "no-such-command").exit_code == 127
+
+
+def test_lengths_are_read_as_a_protocol_takes_them() -> None:
+    """In seconds; without one, there is no limit."""
+    given = {"pairs": 6, "seconds": "2m", "timeout": None, "budget": "1.5h"}
+    assert lengths(given) == {"seconds": 120.0, "timeout": None, "budget": 5400.0}

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from ...model import Finding
 from ..call_options import plan_arguments
-from ..measuring import BUDGET, PAIRS, SECONDS, TIMEOUT, duration, limit
+from ..measuring import BUDGET, PAIRS, SECONDS, TIMEOUT, lengths
 from ..output import FOUND, INTERRUPTED, print_json, show
 from ..parameters import COMMAND, JSON
-from .shared import PLANNED, PROFILE, refuse
+from .shared import PLANNED, PROFILE, profiles_at, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from ...measure.comparison import Comparison
@@ -59,7 +58,7 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
     variants = {preset: {"preset": preset}, f"{preset} + PGLE": {"preset": preset, "pgle": how}}
     plain, guided = arms_of(variants, program, os.environ, **plan_arguments(given))
     plain = plain._replace(findings=tuple(one for one in plain.findings if one.code != EMPTY_VARIANT))
-    protocol = Protocol(measured["pairs"], **_lengths(measured))
+    protocol = Protocol(measured["pairs"], **lengths(measured))
     with tempfile.TemporaryDirectory(prefix="jaxgpu-tune-", ignore_cleanup_errors=True) as place, listener() as told:
         found = compare_programs((plain, _heard(guided)), protocol, folder=place, listener=told)
         engaged = _engaged(Path(place), automatic=not file) if found.ended != "interrupted" else ()
@@ -74,14 +73,13 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
 
 def _how(file: str | None) -> Any:
     """What ``pgle=`` takes. Raises BadSetting for a profile that cannot be read."""
-    from ...pgle.profile_files import read_folder, read_profile
     from ...pgle.recording import obstacles
 
     if not file:
         refuse(obstacles(os.environ))
         return "auto"
     path = Path(file).absolute()
-    _ = read_folder(path) if path.is_dir() else read_profile(path)
+    profiles_at(path)
     return path
 
 
@@ -89,12 +87,6 @@ def _status(found: Comparison, engaged: tuple[Finding, ...]) -> int:
     if found.ended == "interrupted":
         return INTERRUPTED
     return FOUND if found.reference.status != "ok" or any(one.severity == "error" for one in engaged) else 0
-
-
-def _lengths(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """In seconds, as a protocol takes them."""
-    limits = {name: limit(measured[name], f"--{name}") for name in ("timeout", "budget")}
-    return {"seconds": duration(measured["seconds"], "--seconds"), **limits}
 
 
 def _heard(arm: Arm) -> Arm:

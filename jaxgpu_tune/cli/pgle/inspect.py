@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..output import print_json, show, tell
 from ..parameters import JSON, Argument, Option
+from .shared import profiles_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +33,10 @@ def command(file: str, program: str | None, longest: int, as_json: bool) -> int:
     FILE is a profile, or a folder of profiles by fingerprint.
     """
     from ...pgle.inspection import match_findings, matched, summary
-    from ...pgle.profile_files import read_folder, read_profile
     from ...pgle.program import read_program
     from ...pgle.sidecar import read_sidecar
 
-    profiles = read_folder(file) if Path(file).is_dir() else {"": read_profile(file)}
+    profiles = profiles_at(file)
     known = read_program(program) if program else None
     chosen = {name: one for name, one in profiles.items() if known is None or name in ("", known.fingerprint)}
     summaries = {name: summary(one, longest) for name, one in chosen.items()}

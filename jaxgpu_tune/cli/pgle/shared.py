@@ -10,13 +10,14 @@ from typing import Any
 
 from ...errors import JaxGpuTuneError
 from ...model import Finding, Report
+from ...pgle.cost_profile import CostProfile
 from ...pgle.sidecar import Sidecar
 from ..call_options import PLAN, plan_arguments
 from ..environment import planned
 from ..output import print_json, say
 from ..parameters import Argument, Option
 
-__all__ = ["CACHE", "PLANNED", "PROFILE", "plan_of", "refuse", "root_of", "setup_of", "told"]
+__all__ = ["CACHE", "PLANNED", "PROFILE", "plan_of", "profiles_at", "refuse", "root_of", "setup_of", "told"]
 
 PRESET = Option(
     "preset", "--preset", "text", "With what this preset sets.", "PRESET", default="auto", completes="preset"
@@ -36,10 +37,16 @@ def plan_of(given: Mapping[str, Any], **more: Any) -> tuple[Report, dict[str, st
 
 def setup_of(report: Report, program: tuple[str, ...], digest: str = "") -> Sidecar:
     """What the command runs with: to be written beside a profile, or to be compared with what is."""
-    from ...pgle.cost_profile import CostProfile
     from ...pgle.sidecar import taken_with
 
     return taken_with(CostProfile(), report.machine, report.xla_flags, program)._replace(digest=digest)
+
+
+def profiles_at(place: str | Path) -> Mapping[str, CostProfile]:
+    """The profiles of a folder by fingerprint, or the one of a file under no name. Raises BadSetting for what cannot be read."""
+    from ...pgle.profile_files import read_folder, read_profile
+
+    return read_folder(place) if Path(place).is_dir() else {"": read_profile(place)}
 
 
 def root_of(store: str | None) -> Path:

@@ -11,7 +11,7 @@ from ...planning.settings.from_arguments import CACHE_OPTION, EXPECT_OPTION
 from ...wording import bad_argument
 from ..output import tell
 from ..parameters import COMMAND, JSON
-from .shared import CACHE, PLANNED, PROFILE, plan_of, refuse, root_of, setup_of, told
+from .shared import CACHE, PLANNED, PROFILE, plan_of, profiles_at, refuse, root_of, setup_of, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,11 @@ def command(file: str | None, program: tuple[str, ...], store: str | None, as_js
 
 
 def _with_file(file: str, program: tuple[str, ...], as_json: bool, given: dict[str, Any]) -> int:
-    from ...pgle.profile_files import read_folder, read_profile
     from ...pgle.relay import run_heard
     from ...pgle.words import findings_of
 
     path = Path(file).absolute()
-    profiles = read_folder(path) if path.is_dir() else {"": read_profile(path)}
+    profiles = profiles_at(path)
     report, environ = plan_of(given, pgle=path)
     folder = _cache_folder(report, environ)
     if folder:  # its keys hold the profile's path and not its content

@@ -69,12 +69,6 @@ def test_what_xla_said_is_told_with_the_verdict(tmp_path: Path) -> None:
     assert failed.exit_code == 1 and json.loads(failed.stdout)["findings"][0]["code"] == "pgle-not-used"
 
 
-def test_lengths_are_read_as_a_protocol_takes_them() -> None:
-    """In seconds; without one, there is no limit."""
-    given = {"pairs": 6, "seconds": "2m", "timeout": None, "budget": "1.5h"}
-    assert check._lengths(given) == {"seconds": 120.0, "timeout": None, "budget": 5400.0}
-
-
 def test_the_last_run_that_spoke_of_a_profile_counts(tmp_path: Path) -> None:
     """Runs without one say nothing of it, and none at all is told as not used."""
     said = f"W{HEAD} profile_guided_latency_estimator.cc:192] Found {{}} instructions from the profile.\n"
