@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 import jax
 
+from benchmarks.ports import free_port
 from benchmarks.workloads import WORKLOADS, Workload
 
 FIRST = 10
@@ -41,9 +41,7 @@ def main() -> int:
 
 def one_each(job: dict[str, Any]) -> int:
     """One process a GPU; the first one's stdout is this one's. Exit code 0 only if all end well."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {**os.environ, **({"JAX_NUM_CPU_DEVICES": "1"} if os.environ.get("JAX_PLATFORMS") == "cpu" else {})}
     asked = [json.dumps({**job, "rank": rank, "port": port}) for rank in range(job["processes"])]
     commands = [[sys.executable, "-m", "benchmarks.measure", one] for one in asked]

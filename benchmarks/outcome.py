@@ -35,8 +35,8 @@ class Row(NamedTuple):
 
     ``speed``: what the pairs say; ``word`` is "undecided" where there are fewer of them than a verdict takes, or where they
     did not run in turns (``pairs`` is then the number of processes). ``compile_seconds``: of the first process; ``default_peak_gib``: the
-    default's. ``flags``: XLA_FLAGS that these processes began with, the default's too. ``loss``: after the first steps;
-    ``loss_off``: the largest difference in any of them, as a part of it.
+    default's. ``flags``: XLA_FLAGS that these processes began with, the default's too. ``loss_off``: the largest difference
+    in any of the first steps' losses, as a part of it.
     """
 
     variant: str
@@ -47,7 +47,6 @@ class Row(NamedTuple):
     compile_seconds: float
     peak_gib: float | None
     default_peak_gib: float | None
-    loss: float
     loss_off: float
     settings: Mapping[str, str | None]
     flags: str
@@ -132,7 +131,6 @@ def _row(variant: str, pairs: list[tuple[Run, Run]]) -> Row:
         compile_seconds=after["compile_seconds"],
         peak_gib=_peak(after for _, after in pairs),
         default_peak_gib=_peak(before for before, _ in pairs),
-        loss=after["losses"][-1],
         loss_off=max(_off(before, after) for before, after in pairs),
         settings=after["settings"],
         flags=after.get("flags", ""),

@@ -30,15 +30,13 @@ MENDER = "configure()"
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 
 
-def checked(
-    xla_flags: str | None = None, jaxlib: str | None = None, machine: Machine | None = None
-) -> tuple[Report, Reading]:
+def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Report, Reading]:
     """The plan that only mends what is set, with the findings of ``check``; and what XLA makes of the text as it stands.
 
-    The latter tells where the faults are, and what to write instead. ``machine``: the one here, where it was looked at already.
+    The latter tells where the faults are, and what to write instead.
     """
     given = dict(os.environ) if xla_flags is None else texts("xla_flags", {"XLA_FLAGS": xla_flags})
-    report, read = _judged(given, jaxlib, machine)
+    report, read = _judged(given, jaxlib)
     return on_this_disk(report), read
 
 
@@ -51,7 +49,7 @@ def checker(jaxlib: str | None = None) -> Callable[[Mapping[str, str]], tuple[Fi
     return lambda environ: _judged(texts("environ", environ), jaxlib, machine)[0].findings
 
 
-def _judged(given: Mapping[str, str], jaxlib: str | None, machine: Machine | None) -> tuple[Report, Reading]:
+def _judged(given: Mapping[str, str], jaxlib: str | None, machine: Machine | None = None) -> tuple[Report, Reading]:
     from .planning.release.reading import reading
 
     request = make_request()._replace(machine=machine)

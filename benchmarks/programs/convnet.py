@@ -65,13 +65,19 @@ def size_of(name: str, devices: int) -> Size:  # noqa: ARG001 - one GPU's work
 
 def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Everything on the first device."""
-    with jax.default_device(devices[0]):
-        net = Net(size.channels, size.blocks)
-        optimizer = optax.sgd(0.05, momentum=0.9)
+    net, optimizer = Net(size.channels, size.blocks), optax.sgd(0.05, momentum=0.9)
+    return trained(net, optimizer, devices[0], size.images, size.pixels)
+
+
+def trained(
+    net: nn.Module, optimizer: optax.GradientTransformation, device: jax.Device, images: int, pixels: int
+) -> Built:
+    """A net that learns the classes of so many images."""
+    with jax.default_device(device):
 
         @jax.jit
         def start(key: jax.Array) -> tuple[Tree, Tree]:
-            batch = images_of(jax.random.PRNGKey(1), size.images, size.pixels)
+            batch = images_of(jax.random.PRNGKey(1), images, pixels)
             params = net.init(key, batch[0])
             return {"params": params, "moments": optimizer.init(params), "accuracy": jnp.zeros(())}, batch
 

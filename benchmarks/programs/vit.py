@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import flax.linen as nn
@@ -12,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from .convnet import check, step
-from .images import CLASSES, images_of
-from .loop import Built, Tree, main
+from .convnet import check, trained
+from .images import CLASSES
+from .loop import Built, main
 
 __all__ = ["Size", "build", "check", "size_of"]
 
@@ -69,18 +68,8 @@ def size_of(name: str, devices: int) -> Size:  # noqa: ARG001 - one GPU's work
 
 def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Everything on the first device."""
-    with jax.default_device(devices[0]):
-        net = Net(size)
-        optimizer = optax.adamw(1e-3 * (32 / size.width) ** 0.5)
-
-        @jax.jit
-        def start(key: jax.Array) -> tuple[Tree, Tree]:
-            batch = images_of(jax.random.PRNGKey(1), size.images, size.pixels)
-            params = net.init(key, batch[0])
-            return {"params": params, "moments": optimizer.init(params), "accuracy": jnp.zeros(())}, batch
-
-        state, batch = start(jax.random.PRNGKey(0))
-        return Built(jax.jit(partial(step, net=net, optimizer=optimizer), donate_argnums=0), state, batch)
+    optimizer = optax.adamw(1e-3 * (32 / size.width) ** 0.5)
+    return trained(Net(size), optimizer, devices[0], size.images, size.pixels)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,19 @@ ON_FSDP = (
     *on("fsdp", LESS | MORE_ON_FSDP | THRESHOLDS),
 )
 
+
+def _fsdp(what: str, *options: tuple[str, Any], **more: Any) -> Workload:
+    return Workload(f"FSDP transformer, {what}", "workloads.fsdp", ("fsdp",), options=options, rivals=TOOLBOX, **more)
+
+
+def _start(
+    title: str, module: str, presets: tuple[str, ...] = (), *, devices: str = "one", late: bool = False
+) -> Workload:
+    return Workload(
+        f"{title}, to its first step", module, presets, devices=devices, tried=starts(), until="first step", late=late
+    )
+
+
 WORKLOADS: dict[str, Workload] = {
     "ppo": Workload(
         "PPO in one call (flax, optax)",
@@ -133,15 +146,7 @@ WORKLOADS: dict[str, Workload] = {
     "stencil": Workload(
         "shallow water, finite differences", "workloads.stencil", ("single_gpu",), ON_ONE, "one", judged=SIMULATION
     ),
-    "fsdp_first": Workload(
-        "FSDP transformer, few tokens a GPU",
-        "workloads.fsdp",
-        ("fsdp",),
-        MANY_SETS,
-        options=(CUT_FIRST,),
-        tried=ON_FSDP,
-        rivals=TOOLBOX,
-    ),
+    "fsdp_first": _fsdp("few tokens a GPU", CUT_FIRST, published=MANY_SETS, tried=ON_FSDP),
     "transformer": Workload("FSDP transformer (equinox, optax)", "programs.transformer", ("fsdp",), rivals=TOOLBOX),
     "ppo_visible": Workload(
         "PPO on one GPU of several that it sees",
@@ -149,27 +154,11 @@ WORKLOADS: dict[str, Workload] = {
         SIMULATION,
         devices="first",
     ),
-    "diffusion_start": Workload(
-        "diffusion, to its first step",
-        "workloads.diffusion",
-        devices="one",
-        tried=starts(),
-        until="first step",
-        late=True,
-    ),
-    "vit_start": Workload(
-        "vision transformer, to its first step", "programs.vit", devices="one", tried=starts(), until="first step"
-    ),
-    "stencil_start": Workload(
-        "shallow water, to its first step", "workloads.stencil", devices="one", tried=starts(), until="first step"
-    ),
-    "transformer_start": Workload(
-        "FSDP transformer (equinox), to its first step",
-        "programs.transformer",
-        ("fsdp",),
-        tried=starts(),
-        until="first step",
-        late=True,
+    "diffusion_start": _start("diffusion", "workloads.diffusion", late=True),
+    "vit_start": _start("vision transformer", "programs.vit"),
+    "stencil_start": _start("shallow water", "workloads.stencil"),
+    "transformer_start": _start(
+        "FSDP transformer (equinox)", "programs.transformer", ("fsdp",), devices="all", late=True
     ),
     "decode": Workload(
         "decoding, tensor parallel", "workloads.decode", ("decode",), ("jax-toolbox", "jax-nccl"), late=True
@@ -210,30 +199,8 @@ WORKLOADS: dict[str, Workload] = {
         judged=SIMULATION,
         late=True,
     ),
-    "fsdp_compute": Workload(
-        f"FSDP transformer, many tokens a GPU, {LAST}",
-        "workloads.fsdp",
-        ("fsdp",),
-        options=(COMPUTE,),
-        rivals=TOOLBOX,
-        late=True,
-    ),
-    "fsdp_unrolled": Workload(
-        f"FSDP transformer, layers unrolled, {LAST}",
-        "workloads.fsdp",
-        ("fsdp",),
-        options=(UNROLLED,),
-        rivals=TOOLBOX,
-        late=True,
-    ),
-    "fsdp_comm": Workload(
-        f"FSDP transformer, few tokens a GPU, {LAST}",
-        "workloads.fsdp",
-        ("fsdp",),
-        MANY_SETS,
-        tried=ON_FSDP,
-        rivals=TOOLBOX,
-        late=True,
-    ),
+    "fsdp_compute": _fsdp(f"many tokens a GPU, {LAST}", COMPUTE, late=True),
+    "fsdp_unrolled": _fsdp(f"layers unrolled, {LAST}", UNROLLED, late=True),
+    "fsdp_comm": _fsdp(f"few tokens a GPU, {LAST}", published=MANY_SETS, tried=ON_FSDP, late=True),
 }
 """In order of worth."""

@@ -105,7 +105,7 @@ class RunOutcome(Value):
     @property
     def last_words(self) -> str:
         """The last twenty lines of the captured output."""
-        return "\n".join(_last_words(Path(self.folder)).splitlines()[-LINES:])
+        return "\n".join(_words(Path(self.folder), last=True).splitlines()[-LINES:])
 
     @property
     def leader(self) -> Process | None:
@@ -237,22 +237,14 @@ def _is_complete(processes: tuple[Process, ...], place: Path, asked: Asked) -> b
     return asked.metric is None or len(numbers_in(asked.metric, _words(place))) >= ENOUGH_NUMBERS
 
 
-def _words(place: Path) -> str:
-    """The captured output."""
+def _words(place: Path, *, last: bool = False) -> str:
+    """The captured output from its beginning, or the ``last`` of it."""
     path = place / "output.txt"
     if not path.exists():
         return ""
     with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL) if last else 0)
         return file.read(MOST_OUTPUT).decode(errors="replace")
-
-
-def _last_words(place: Path) -> str:
-    path = place / "output.txt"
-    if not path.exists():
-        return ""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL))
-        return file.read().decode(errors="replace")
 
 
 def _outcome(
@@ -261,7 +253,7 @@ def _outcome(
     processes = tuple(with_host_clock(one, asked.function) for one in read_processes(place / "observed"))
     text = _words(place)
     error = next((one.error for one in processes if one.error), None)
-    status, cause = _status(why, child.returncode, _last_words(place), error, seconds)
+    status, cause = _status(why, child.returncode, _words(place, last=True), error, seconds)
     found, metric = losses(text), numbers_in(asked.metric, text) if asked.metric else ()
     if status == "ok" and _ends_in_nan(metric or found):
         status, cause = "nan", "the last number that it printed is not finite"

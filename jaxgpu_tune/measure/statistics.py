@@ -61,15 +61,15 @@ def coverage(pairs: int) -> float:
     return 1 - 2 * 0.5**pairs if pairs else 0.0
 
 
-def verdict(found: Sequence[float], *, least: float = LEAST, pairs: int = PAIRS) -> Verdict:
-    """Faster or slower only if there are enough pairs, all agree, and the median differs by at least ``least``."""
+def verdict(found: Sequence[float], *, pairs: int = PAIRS) -> Verdict:
+    """Faster or slower only if there are enough pairs, all agree, and the median differs by at least ``LEAST``."""
     if not found:
         return Verdict("failed")
     middle, low, high = median(found), min(found), max(found)
     word: Word = "no-difference"
-    if len(found) >= pairs and low > 1 and middle >= 1 + least:
+    if len(found) >= pairs and low > 1 and middle >= 1 + LEAST:
         word = "faster"
-    elif len(found) >= pairs and high < 1 and middle <= 1 / (1 + least):
+    elif len(found) >= pairs and high < 1 and middle <= 1 / (1 + LEAST):
         word = "slower"
     return Verdict(word, middle, (low, high), coverage(len(found)))
 

@@ -38,7 +38,7 @@ def parse_text(text: str) -> CostProfile:
     costs: list[Cost] = []
     latencies: list[Latency] = []
     while tokens.head.kind:
-        field = tokens.one_of(tuple(FIELDS))
+        field = tokens.one_of("name", *FIELDS)
         for entry in _entries(tokens, field):
             if field == "costs":
                 costs.append(Cost.named(entry.get("name", ""), entry.get("cost_us", 0.0)))
@@ -78,16 +78,11 @@ class _Tokens:
             self.take()
         return found
 
-    def one_of(self, names: tuple[str, ...]) -> str:
+    def one_of(self, kind: str, *texts: str) -> str:
+        """The next, which must be one of these."""
         token = self.take()
-        if token.kind != "name" or token.text not in names:
-            raise ValueError(f"line {token.line}: {token.text!r} where {' or '.join(names)} is expected")
-        return token.text
-
-    def mark(self, *marks: str) -> str:
-        token = self.take()
-        if token.kind != "mark" or token.text not in marks:
-            raise ValueError(f"line {token.line}: {token.text!r} where {' or '.join(marks)} is expected")
+        if token.kind != kind or token.text not in texts:
+            raise ValueError(f"line {token.line}: {token.text!r} where {' or '.join(texts)} is expected")
         return token.text
 
 
@@ -116,11 +111,11 @@ def _entries(tokens: _Tokens, field: str) -> Iterator[dict[str, Any]]:
 
 
 def _entry(tokens: _Tokens, field: str) -> dict[str, Any]:
-    end = CLOSING[tokens.mark(*CLOSING)]
+    end = CLOSING[tokens.one_of("mark", *CLOSING)]
     found: dict[str, Any] = {}
     while not tokens.skip(end):
-        name = tokens.one_of(tuple(FIELDS[field]))
-        tokens.mark(":")
+        name = tokens.one_of("name", *FIELDS[field])
+        tokens.one_of("mark", ":")
         found[name] = _string(tokens) if FIELDS[field][name] is str else _number(tokens)
         tokens.skip(",", ";")
     return found
