@@ -96,9 +96,9 @@ class Chosen(Value):
 
     @property
     def wanted(self) -> frozenset[str]:
-        """The variables among them."""
+        """The variables and options among them."""
         settings = (*self.preset, *self.earlier, *self.asked)
-        return frozenset(setting.name for setting in settings if setting.kind == "env")
+        return frozenset(setting.name for setting in settings if setting.kind != "xla_flag")
 
 
 def _chosen(request: Request, sight: Sight, facts: Facts, target: Target, faults: tuple[InstallFault, ...]) -> Chosen:

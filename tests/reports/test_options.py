@@ -58,6 +58,41 @@ tell([held, jax.config.values["{ALONE}"], finders - len(sys.meta_path), list(var
     assert found == ["option-without-variable", "overruled"]
 
 
+def test_R27_a_variable_that_is_set_after_the_import_is_told_and_is_in_nobodys_way() -> None:
+    """jax does not hold it, so that it is not "kept"; an argument of configure() that says the same is carried out."""
+    code = """
+import os, jax, jaxgpu_tune
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["JAX_DEBUG_NANS"] = "true"
+first = jaxgpu_tune.configure()
+told = [[f.code for f in first.findings], dict(first.jax_config), jax.config.jax_platforms]
+second = jaxgpu_tune.configure(platform="cpu")
+told += [[f.message.split("=")[0] for f in second.findings], jax.config.jax_platforms]
+second.restore()
+tell([*told, jax.config.jax_platforms, os.environ["JAX_PLATFORMS"]])
+"""
+    after = "variable-after-import"
+    assert told(code) == [[after, after], {}, None, ["JAX_DEBUG_NANS"], "cpu", None, "cpu"]
+
+
+def test_R27_variables_that_were_there_at_the_import_are_in_force() -> None:
+    """Of every option whose variable this jax reads."""
+    code = """
+import os, jaxgpu_tune
+from importlib.metadata import version
+from jaxgpu_tune.knowledge import options
+
+other = {"bool": lambda s: not s.default, "int": lambda s: (s.default or 0) + 1, "float": lambda s: (s.default or 0) + 1.0,
+         "enum": lambda s: next(value for value in s.values if value != s.default), "string": lambda s: "x"}
+specs = [options.option(name, version("jax")) for name in options.names(version("jax"))]
+meant = {s.name: str(other[s.type](s)).lower() if s.type == "bool" else str(other[s.type](s)) for s in specs if s.env and s.type in other}
+os.environ.update({name.upper(): value for name, value in meant.items()}, JAX_PLATFORMS="cpu")
+import jax
+tell([len(meant) > 50, [f.message for f in jaxgpu_tune.plan().findings if f.code == "variable-after-import"]])
+"""
+    assert told(code) == [True, []]
+
+
 def test_R27_what_was_taken_back_before_the_import_is_not_set() -> None:
     code = f"""
 import jaxgpu_tune

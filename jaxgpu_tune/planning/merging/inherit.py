@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...knowledge import flags as known
-from ...model import Observation
+from ...model import Finding, Observation
 from ..base.wish import Outcome, Repaired, Wish, together
 from ..release.adapt import adapted
-from ..release.target import Target
+from ..release.target import Target, option_of
 from ..request import Request
 from ..settings import pool_variables
 from ..xla_flags.grammar import Token, quote
@@ -58,7 +58,7 @@ def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], ta
             Outcome(tuple(_taken_out(observation, flags)), findings=flags.findings),
             *(adapted(_inherited(flag), target) for flag in flags.flags),
             _variables(observation, frozenset(wanted), target),
-            _options(observation, target),
+            _options(observation, frozenset(wanted), target),
         )
     )
 
@@ -149,7 +149,7 @@ def _misnamed(others: list[str], target: Target) -> Outcome:
     return Outcome(findings=tuple(filter(None, (name_finding(name, target.jax_release) for name in others))))
 
 
-def _options(observation: Observation, target: Target) -> Outcome:
+def _options(observation: Observation, wanted: frozenset[str], target: Target) -> Outcome:
     """The options of a live jax, then those that variables set; one of a damaged text is mended."""
     live = observation.jax_config or {}
     own = (Wish("jax_config", name, live[name], "existing", "set already", "jax.config") for name in sorted(live))
@@ -158,10 +158,17 @@ def _options(observation: Observation, target: Target) -> Outcome:
         for one in own
     ]
     variables = {n: v for n, v in sorted(observation.environ.items()) if n.startswith("JAX_") and v}
-    return together((*found, *_by_variable(variables, live, target))) if variables else together(found)
+    return (
+        together((*found, *_by_variable(variables, observation.jax_config, wanted, target)))
+        if variables
+        else together(found)
+    )
 
 
-def _by_variable(variables: Mapping[str, str], live: Mapping[str, Any], target: Target) -> Iterator[Outcome]:
+def _by_variable(
+    variables: Mapping[str, str], live: Mapping[str, Any] | None, wanted: frozenset[str], target: Target
+) -> Iterator[Outcome]:
+    """``live``: what a live jax holds beside its defaults; None: jax is not imported, and will read the variables."""
     from ...knowledge.options import known as is_option
     from ..settings.variable_checks import name_finding
 
@@ -170,8 +177,23 @@ def _by_variable(variables: Mapping[str, str], live: Mapping[str, Any], target: 
         wrong = name_finding(variable, target.jax_release)
         if wrong is not None:
             yield Outcome(findings=(wrong,))
-        elif name not in live and is_option(name) and variable == name.upper():
-            yield adapted(Wish("jax_config", name, text, "existing", "set already", ENVIRONMENT), target)
+        elif name not in (live or {}) and is_option(name) and variable == name.upper():
+            found = adapted(Wish("jax_config", name, text, "existing", "set already", ENVIRONMENT), target)
+            yield found if live is None else _behind_the_import(found, variable, text, wanted, target)
+
+
+def _behind_the_import(found: Outcome, variable: str, text: str, wanted: frozenset[str], target: Target) -> Outcome:
+    """What a variable says that a live jax does not hold: it is not in force here, and what is asked for otherwise takes its place."""
+    name = variable.lower()
+    spec = option_of(name, target.jax_release)
+    stated = [wish.value for wish in found.wishes if wish.name == name]
+    if spec is None or not spec.env or not stated or stated == [spec.default]:
+        return found
+    if name in wanted:
+        return Outcome()
+    message = f"{variable}={text} is not in force: jax has read its variables at `import jax`, and jax.config.{name} is {spec.default!r}."
+    hint = f"Set it before the import, or say jax_config={{{name!r}: {stated[0]!r}}} to configure()."
+    return Outcome(findings=(*found.findings, Finding("variable-after-import", "warning", message, hint)))
 
 
 def _is_damaged(name: str, value: str) -> bool:

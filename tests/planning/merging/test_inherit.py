@@ -70,6 +70,9 @@ def test_options_come_from_a_live_jax_before_their_variables() -> None:
     there = seen(JAX_ENABLE_X64="1", JAX_DEBUG_NANS="1", JAX_LOG_COMPILES="")
     assert wishes(there) == [("jax_config", "jax_debug_nans", True), ("jax_config", "jax_enable_x64", True)]
     live = there._replace(jax_config={"jax_enable_x64": False})
-    assert wishes(live) == [("jax_config", "jax_enable_x64", False), ("jax_config", "jax_debug_nans", True)]
+    assert wishes(live) == [("jax_config", "jax_enable_x64", False)]
+    assert wishes(there._replace(jax_config={}, environ={"JAX_DEBUG_NANS": "0"})) == [
+        ("jax_config", "jax_debug_nans", False)
+    ]
     damaged = seen(jax_config={"jax_platforms": "'cuda'"})
     assert wishes(damaged) == [("jax_config", "jax_platforms", "cuda")]
