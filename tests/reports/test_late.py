@@ -100,3 +100,31 @@ def test_R22_R23_R26_R27_a_file_that_sets_it_too_late_is_told(
     (tmp_path / "train.py").write_text(text)
     done = call("check", "--file", str(tmp_path / "train.py"))
     assert done.exit_code == 1 and f"{name} is set after" in " ".join(done.stdout.split()), (report, done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("report", "line", "severity"),
+    [
+        ("R19", "if 'XLA_FLAGS' not in os.environ:\n    os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=4'\n", 0),
+        ("R20", "os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=4'\n", 1),
+    ],
+)  # fmt: skip
+def test_R19_R20_a_file_that_takes_out_what_configure_has_set_is_told(
+    report: str, line: str, severity: int, tmp_path: Path
+) -> None:
+    """A guard that asks whether anything is set, and an assignment of the whole variable."""
+    from tests.cli.typed import call
+
+    (tmp_path / "train.py").write_text(f"import os, jaxgpu_tune\njaxgpu_tune.configure('fsdp')\n{line}")
+    done = call("check", "--file", str(tmp_path / "train.py"))
+    assert done.exit_code == severity and "set-beside-configure" in done.stdout, (report, done.stdout)
+
+
+def test_R24_a_library_that_sets_the_count_of_devices_too_late_is_told(tmp_path: Path) -> None:
+    from tests.cli.typed import call
+
+    (tmp_path / "a.py").write_text(
+        "import numpyro\nimport jax.numpy as jnp\njnp.ones(1)\nnumpyro.set_host_device_count(4)\n"
+    )
+    done = call("check", "--file", str(tmp_path / "a.py"))
+    assert done.exit_code == 1 and "XLA_FLAGS is set after JAX has started" in " ".join(done.stdout.split())

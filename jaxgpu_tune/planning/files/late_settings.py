@@ -1,4 +1,4 @@
-"""What Python sets after JAX has read it: variables behind the import or the first use of a device, and calls of configure()."""
+"""What Python sets after JAX has read it, or so that configure() and it are in each other's way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
-from ...knowledge.options import known
+from ...knowledge.options import known, option
 from ...model import Finding
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
@@ -26,6 +26,13 @@ STARTS = frozenset(
 """Calls that start JAX's backend, wherever they stand first."""
 CONFIGURE = "configure()"
 _OWN = "jaxgpu_tune.configure"
+_UPDATE = "jax.config.update"
+_OF_OTHERS = frozenset({"numpyro.set_host_device_count", "chex.set_n_cpu_devices"})
+"""Calls of libraries that put a flag into XLA_FLAGS."""
+_ADDS = {
+    "over": "takes out what configure() has set",
+    "unless": "acts only where nothing else has set it, as configure() does",
+}
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "os.system", "os.execv", "os.execvp", "os.execve", "ray"})
@@ -43,19 +50,28 @@ class Jax(Value):
 
     imported: Happened | None = None
     started: Happened | None = None
+    configured: Happened | None = None
 
 
 class SetLate(Value):
-    """One setting that comes too late. ``name``: of the variable, or configure(). ``children``: the program may start others, which see it."""
+    """One setting that does not count as it stands. ``name``: of the variable or option, or configure(). ``children``: the program may start others, which see it.
+
+    ``way``: "over" if all of XLA_FLAGS is assigned behind configure(), "unless" if that is done only where nothing has set it; empty: it is late.
+    """
 
     line: int
     name: str
     cause: Happened
     children: bool = False
+    way: str = ""
 
     def finding(self, line_in_file: Callable[[int], int] = int) -> Finding:
         """What is said of it."""
         where = f"line {line_in_file(self.cause.line)}"
+        if self.way:
+            message = f"{self.name} is set here, behind configure() ({where}). This {_ADDS[self.way]}."
+            hint = "Pass flags={…} to configure() instead, or set it above configure(), which keeps what is there."
+            return Finding("set-beside-configure", "error" if self.way == "over" else "warning", message, hint)
         if self.name == CONFIGURE:
             message = (
                 f"configure() is called after JAX has started ({where}: {self.cause.what}): it would raise TooLate."
@@ -123,12 +139,14 @@ class _Reader:
 
     def _in_if(self, node: ast.If, jax: Jax) -> Jax:
         """Behind it only what both branches did; a program that is run goes through ``if __name__ == "__main__"``."""
-        before = self._evaluate([node.test], jax)
-        one, other = self._run(node.body, before), self._run(node.orelse, before)
+        inside = before = self._evaluate([node.test], jax)
+        if self._asks_whether_unset(node.test):
+            self._judge(node.lineno, FLAGS, before, "unless")
+            inside = before._replace(configured=None)
+        one, other = self._run(node.body, inside), self._run(node.orelse, inside)
         if any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)):
             return one
-        imported = one.imported if other.imported else before.imported
-        return Jax(imported, one.started if other.started else before.started)
+        return Jax(*(getattr(one if getattr(other, name) else before, name) for name in Jax._fields))
 
     def _in_for(self, node: ast.For | ast.AsyncFor, jax: Jax) -> Jax:
         return self._run([*node.body, *node.orelse], self._evaluate([node.iter], jax))
@@ -161,8 +179,10 @@ class _Reader:
             what = self._starts(node)
             if what and jax.started is None:
                 jax = jax._replace(started=Happened(getattr(node, "lineno", 0), what))
-            for name in self._sets(node):
-                self._judge(getattr(node, "lineno", 0), name, jax)
+            for name, way in self._sets(node):
+                self._judge(getattr(node, "lineno", 0), name, jax, way)
+            if isinstance(node, ast.Call) and self._dotted(node.func) == _OWN:
+                jax = jax._replace(configured=Happened(node.lineno, CONFIGURE))
         return jax
 
     def _starts(self, node: ast.AST) -> str:
@@ -174,29 +194,50 @@ class _Reader:
             return f"{written}(), which calls {self._starters[written]}"
         return f"{written}()" if self._dotted(node.func) in STARTS else ""
 
-    def _sets(self, node: ast.AST) -> Iterator[str]:
+    def _sets(self, node: ast.AST) -> Iterator[tuple[str, str]]:
+        """(name, way) of each setting."""
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            way = _over(node.value) if isinstance(node, ast.Assign) else ""
             yield from (
-                _text(one.slice) for one in targets if isinstance(one, ast.Subscript) and self._is_environ(one.value)
+                (_text(one.slice), way)
+                for one in targets
+                if isinstance(one, ast.Subscript) and self._dotted(one.value) == "os.environ"
             )
         elif isinstance(node, ast.Call):
-            called = self._dotted(node.func)
-            if called == _OWN and not any(one.arg == "late" for one in node.keywords):
-                yield CONFIGURE
-            elif called == "os.environ.update":
-                yield from (one.arg or "" for one in node.keywords)
-                yield from (_text(key) for one in node.args if isinstance(one, ast.Dict) for key in one.keys if key)
-            elif called in ("os.environ.setdefault", "os.environ.__setitem__", "os.putenv") and node.args:
-                yield _text(node.args[0])
+            yield from self._called(node, self._dotted(node.func))
 
-    def _is_environ(self, node: ast.expr) -> bool:
-        return self._dotted(node) == "os.environ"
+    def _called(self, node: ast.Call, called: str) -> Iterator[tuple[str, str]]:
+        if called == _OWN and not any(one.arg == "late" for one in node.keywords):
+            yield CONFIGURE, ""
+        elif called in _OF_OTHERS:
+            yield FLAGS, ""
+        elif called == "os.environ.update":
+            yield from ((one.arg or "", _over(one.value)) for one in node.keywords)
+            pairs = (
+                pair
+                for one in node.args
+                if isinstance(one, ast.Dict)
+                for pair in zip(one.keys, one.values, strict=True)
+            )
+            yield from ((_text(key), _over(value)) for key, value in pairs if key)
+        elif called in (_UPDATE, "os.environ.__setitem__", "os.putenv") and len(node.args) > 1:
+            yield _text(node.args[0]), "" if called == _UPDATE else _over(node.args[1])
+        elif called == "os.environ.setdefault" and node.args:
+            yield _text(node.args[0]), "unless"
 
-    def _judge(self, line: int, name: str, jax: Jax) -> None:
+    def _judge(self, line: int, name: str, jax: Jax, way: str = "") -> None:
         cause = jax.imported if _is_read_at_import(name) else jax.started if _is_read_at_start(name) else None
         if cause is not None:
-            self._late[line, name] = SetLate(line, name, cause, self._children)
+            self._late[line, name] = SetLate(line, name, cause, self._children and name.isupper())
+        elif way and name == FLAGS and jax.configured is not None:
+            self._late[line, name] = SetLate(line, name, jax.configured, way=way)
+
+    def _asks_whether_unset(self, test: ast.expr) -> bool:
+        """``"XLA_FLAGS" not in os.environ``."""
+        if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn)):
+            return False
+        return _text(test.left) == FLAGS and self._dotted(test.comparators[0]) == "os.environ"
 
     def _dotted(self, node: ast.AST) -> str:
         """``jax.numpy.ones`` for ``jnp.ones``: the name in full; empty for what is none."""
@@ -206,6 +247,12 @@ class _Reader:
             before = self._dotted(node.value)
             return f"{before}.{node.attr}" if before else ""
         return ""
+
+
+def _over(value: ast.expr) -> str:
+    """A text that holds nothing of what was there; of names and calls it is not known."""
+    known_only = all(isinstance(part, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Add)) for part in ast.walk(value))
+    return "over" if known_only else ""
 
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -243,4 +290,7 @@ def _is_read_at_import(name: str) -> bool:
 
 def _is_read_at_start(name: str) -> bool:
     read = ("XLA_PYTHON_", "XLA_CLIENT_", "CUDA_VISIBLE_", "CUDA_DEVICE_")
+    if name.startswith("jax_"):
+        spec = option(name, None)
+        return spec is not None and spec.moment == "backend"
     return name in (CONFIGURE, FLAGS, "TF_FORCE_UNIFIED_MEMORY") or name.startswith(read)

@@ -122,6 +122,40 @@ def test_what_later_processes_may_see_is_a_warning() -> None:
     assert one.finding().severity == "warning" and "processes that are started later" in one.finding().message
 
 
+@pytest.mark.parametrize(
+    "late", ["numpyro.set_host_device_count(4)", "jax.config.update('jax_platforms', 'cpu')", "config.update('jax_platforms', 'cpu')"]
+)  # fmt: skip
+def test_calls_that_set_something_for_the_start_are_told_behind_it(late: str) -> None:
+    """Of numpyro, and options that the start reads; one that is read at any time is not."""
+    head = "import jax, numpyro\nfrom jax import config\n"
+    assert [one.line for one in late_settings(f"{head}jax.devices()\n{late}\n")] == [4]
+    assert late_settings(f"{head}{late}\njax.devices()\n") == ()
+    assert late_settings(f"{head}jax.devices()\njax.config.update('jax_debug_nans', True)\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("os.environ['XLA_FLAGS'] = '--xla_dump_to=x'", "over"),
+        ("os.environ.update(XLA_FLAGS=f'--xla_dump_to=x')", "over"),
+        ("os.environ.update({'XLA_FLAGS': '--a ' + '--b'})", "over"),
+        ("os.environ.setdefault('XLA_FLAGS', '--xla_dump_to=x')", "unless"),
+        ("if 'XLA_FLAGS' not in os.environ:\n    os.environ['XLA_FLAGS'] = '--xla_dump_to=x'", "unless"),
+        ("os.environ['XLA_FLAGS'] += ' --xla_dump_to=x'", None),
+        ("os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --xla_dump_to=x'", None),
+        ("os.environ['XLA_FLAGS'] = flags", None),
+        ("os.environ['NCCL_DEBUG'] = 'INFO'", None),
+    ],
+)
+def test_what_takes_out_what_configure_has_set_is_told(text: str, way: str | None) -> None:
+    """Above configure() nothing is: it keeps what is there."""
+    head = "import os, jaxgpu_tune\n"
+    assert [one.way for one in late_settings(f"{head}jaxgpu_tune.configure('fsdp')\n{text}\n")] == (
+        [way] if way else []
+    )
+    assert late_settings(f"{head}{text}\njaxgpu_tune.configure('fsdp')\n") == ()
+
+
 def test_cells_run_one_after_the_other_and_have_the_lines_of_the_file() -> None:
     cells = [["import jax\n", "!ls\n", "jax.devices()"], ["x = (\n"], ["%%bash\n", "ls"], ["%env XLA_FLAGS=--xla_dump_to=x\n", "%jaxgpu_tune fsdp"]]  # fmt: skip
     text = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}, indent=1)
