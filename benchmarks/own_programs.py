@@ -3,7 +3,7 @@
 python -m benchmarks.own_programs [--out DIR] [--only NAME ...] [--caches warm] [--pairs N] [--budget SECONDS] [--tiny]
 
 Each case is what `jaxgpu-tune compare` does, and its JSON goes to DIR as soon as it is there; a case that is there already is not
-run again. ``confirm-*``: twelve pairs by the program's own clock (its median of windows, whole runs), to hold a verdict against.
+run again. The suite measures the same programs by their own clock.
 Cases of one GPU may run side by side, one process a GPU: CUDA_VISIBLE_DEVICES=0 … --only ppo & CUDA_VISIBLE_DEVICES=1 … --only ode.
 """
 
@@ -25,26 +25,22 @@ from jaxgpu_tune.measure.comparison import VariantRun
 from jaxgpu_tune.measure.protocol import Listener, Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
-OWN_CLOCK = r"median of \d+ windows: ([\d.]+) ms a step"
 ENDLESS = 1_000_000
-FEW = {"ppo": 300, "ode": 300}
-"""Steps of a whole run, of a second or more."""
 
 
 class Case(NamedTuple):
-    """Variants of a program; ``whole``: twelve pairs of whole runs by the program's own clock."""
+    """Variants of a program."""
 
     program: tuple[str, ...]
     variants: tuple[str, ...]
-    whole: bool = False
 
 
 FSDP = ("examples/fsdp_training.py", "--steps", str(ENDLESS))
 
 
-def module(name: str, steps: int = ENDLESS) -> tuple[str, ...]:
+def module(name: str) -> tuple[str, ...]:
     """The command of one of the programs of people's libraries."""
-    return ("-m", f"benchmarks.programs.{name}", "--steps", str(steps))
+    return ("-m", f"benchmarks.programs.{name}", "--steps", str(ENDLESS))
 
 
 CASES = {
@@ -55,8 +51,6 @@ CASES = {
     "self-fsdp": Case(FSDP, ("none", "none")),
     "self-ppo": Case(module("ppo"), ("none", "none")),
     "self-ode": Case(module("ode"), ("none", "none")),
-    "confirm-ppo": Case(module("ppo", FEW["ppo"]), ("none", "simulation"), whole=True),
-    "confirm-ode": Case(module("ode", FEW["ode"]), ("none", "simulation"), whole=True),
 }
 
 
@@ -79,7 +73,7 @@ def main() -> int:
 def measured(name: str, given: argparse.Namespace) -> bool:
     """Run one case and keep what came of it; whether its reference ran."""
     case = CASES[name]
-    how = protocol(case, given)
+    how = Protocol(pairs=given.pairs, seconds=given.seconds, budget=given.budget, caches=given.caches)
     tiny = ("--size", "tiny") if given.tiny and case.program[0] == "-m" else ()
     command = (sys.executable, *case.program, *tiny)
     begun = time.monotonic()
@@ -94,13 +88,6 @@ def measured(name: str, given: argparse.Namespace) -> bool:
     (given.out / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     print(found, flush=True)
     return found.reference.status == "ok"
-
-
-def protocol(case: Case, given: argparse.Namespace) -> Protocol:
-    """Six pairs of steady states, ended early where they disagree; or twelve of whole runs to their end."""
-    if case.whole:
-        return Protocol(pairs=12, whole=True, metric=OWN_CLOCK, caches="warm", stop_when_futile=False)
-    return Protocol(pairs=given.pairs, seconds=given.seconds, budget=given.budget, caches=given.caches)
 
 
 def arguments() -> argparse.Namespace:

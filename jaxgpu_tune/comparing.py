@@ -10,11 +10,12 @@ from .api import compiler_options, detect, plan
 from .arms import CLEAN, NONE, NOTHING, empty_variant
 from .errors import BadSetting
 from .measure.calling import Caller, copied
-from .measure.checks import STEP, check_arguments, is_above_zero
+from .measure.checks import STEP, check_arguments
 from .measure.clock import percentile as nearest_rank
 from .measure.comparison import Comparison, Variant, VariantRun
 from .measure.statistics import PAIRS, Verdict, order, ratios, verdict
 from .model import Finding
+from .wording import is_above_zero
 
 __all__ = ["Built", "compare", "difference"]
 

@@ -12,14 +12,14 @@ from .api import plan
 from .host.phase import joined_job
 from .in_process import CallRuns
 from .knowledge.candidates import Candidate
-from .measure.checks import STEP, check_arguments, is_above_zero, lasting
+from .measure.checks import STEP, check_arguments, lasting
 from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.space import Space, candidate_of
 from .measure.tuning.tune import SearchWanted, files_of, write_files
 from .measure.tuning.tuned import Tuned, how_it_goes, tuned
 from .model import Setting, SettingKind
 from .values import EMPTY
-from .wording import setting_text
+from .wording import is_above_zero, setting_text
 
 __all__ = ["candidates_of", "tune"]
 

@@ -14,6 +14,7 @@ __all__ = [
     "capital",
     "counted",
     "did_you_mean",
+    "is_above_zero",
     "is_true",
     "likeness",
     "nearest",
@@ -88,6 +89,11 @@ def number_of(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def is_above_zero(value: object) -> bool:
+    """Whether it is a finite number above 0."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
 def rough_time(seconds: float) -> str:

@@ -13,6 +13,7 @@ from jaxgpu_tune.wording import (
     capital,
     counted,
     did_you_mean,
+    is_above_zero,
     is_true,
     nearest,
     number_of,
@@ -98,3 +99,9 @@ def test_one_is_not_counted_as_many() -> None:
 )
 def test_a_size_is_told_in_one_way(size: int | None, text: str) -> None:
     assert size_text(size) == text
+
+
+def test_numbers_above_zero() -> None:
+    """Finite ones; a text is no number, nor is a truth value."""
+    tried = (1, 0.5, 0, -1, float("nan"), float("inf"), "1", None, True)
+    assert [value for value in tried if is_above_zero(value)] == [1, 0.5]

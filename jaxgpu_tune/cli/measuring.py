@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ..measure.checks import is_above_zero, seconds_of
-from ..wording import bad_argument
+from ..measure.checks import seconds_of
+from ..wording import bad_argument, is_above_zero
 from .parameters import Option
 
 TYPE_CHECKING = False

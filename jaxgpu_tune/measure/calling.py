@@ -11,8 +11,9 @@ from typing import Any
 
 from ..errors import BadSetting, JaxGpuTuneError
 from ..model import Finding
+from ..wording import is_above_zero
 from .assembly import profile_of
-from .checks import STEP, check_arguments, is_above_zero
+from .checks import STEP, check_arguments
 from .observer.facts import device_facts
 from .observer.tracing import idle, profile_options
 from .profile import HostTimes, Profile, Watched

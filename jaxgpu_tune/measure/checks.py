@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import BadSetting
-from ..model import Finding
+from ..planning.settings.from_arguments import bad
 
-__all__ = ["STEP", "check_arguments", "is_above_zero", "lasting", "seconds_of"]
+__all__ = ["STEP", "check_arguments", "lasting", "seconds_of"]
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 STEP = "a function, such as jax.jit(train_step)"
@@ -16,16 +16,9 @@ STEP = "a function, such as jax.jit(train_step)"
 
 def check_arguments(*arguments: tuple[str, Any, bool, str]) -> None:
     """Raises BadSetting with all that is wrong. Of each argument: its name, its value, whether it is valid, what is allowed."""
-    wrong = [
-        f"{name}={value!r} is not valid; allowed: {allowed}." for name, value, valid, allowed in arguments if not valid
-    ]
+    wrong = [bad(name, value, allowed) for name, value, valid, allowed in arguments if not valid]
     if wrong:
-        raise BadSetting.of([Finding("bad-argument", "error", message) for message in wrong])
-
-
-def is_above_zero(value: Any) -> bool:
-    """Whether it is a finite number above 0."""
-    return isinstance(value, (int, float)) and 0 < value < float("inf")
+        raise BadSetting.of(wrong)
 
 
 def seconds_of(text: str) -> float:

@@ -116,8 +116,7 @@ class _Course:
         """Whether it is worth another run: the reference always, a variant unless it failed or its pairs disagree."""
         if arm == 0:
             return True
-        hopeless = self.protocol.stop_when_futile and futile(self._ratios(arm))
-        return not self._is_failed(arm) and not hopeless
+        return not self._is_failed(arm) and not futile(self._ratios(arm))
 
     def _is_failed(self, arm: int) -> bool:
         return any(trial.value is None for trial in self._of(arm))

@@ -42,7 +42,6 @@ class Protocol(Value):
     timeout: float | None = None
     budget: float | None = None
     caches: str = "cold"
-    stop_when_futile: bool = True
 
 
 class Listener:

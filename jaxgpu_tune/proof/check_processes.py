@@ -16,7 +16,9 @@ from ..host.own_settings import own_settings
 from ..host.phase import Joined, joined_job
 from ..model import Finding
 from ..planning.findings.agreement import disagreements, missing
+from ..planning.settings.from_arguments import bad
 from ..values import jsonable
+from ..wording import is_above_zero
 
 __all__ = ["check_processes"]
 
@@ -39,9 +41,8 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
     To be called in every process, after ``jax.distributed.initialize()`` and before the first computation; all get the
     same findings. Raises JaxGpuTuneError before ``initialize()`` and where the coordinator cannot be reached.
     """
-    if not _is_time(timeout):
-        message = f"timeout={timeout!r} is not valid; allowed: a number of seconds above 0."
-        raise BadSetting.of([Finding("bad-argument", "error", message)])
+    if not is_above_zero(timeout):
+        raise BadSetting.of([bad("timeout", timeout, "a number of seconds above 0")])
     job = joined_job()
     if job is None:
         raise JaxGpuTuneError.of([NOT_JOINED])
@@ -53,10 +54,6 @@ def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
         message = f"The job's coordinator did not answer, so the processes could not be compared: {error}"
         hint = "It runs in process 0: look at what that printed."
         raise JaxGpuTuneError.of([Finding("coordinator-failed", "error", message, hint)]) from error
-
-
-def _is_time(timeout: object) -> bool:
-    return isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and 0 < timeout < float("inf")
 
 
 def _agreed(job: Joined, store: Store, timeout: float) -> tuple[Finding, ...]:

@@ -18,7 +18,7 @@ def test_what_is_measured_by_default() -> None:
     """A command and a call of the function measure alike."""
     asked = Protocol()
     assert (asked.seconds, asked.pairs, asked.caches) == (duration(SECONDS.default, "--seconds"), PAIRS, "cold")
-    assert asked.stop_when_futile and not asked.whole and not asked.higher_is_better
+    assert not asked.whole and not asked.higher_is_better
 
 
 @pytest.mark.parametrize("words", [("bisect", "--flags=--xla_a=1"), ("tune",)])

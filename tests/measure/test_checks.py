@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.measure.checks import check_arguments, is_above_zero
+from jaxgpu_tune.measure.checks import check_arguments
 
 
 def test_all_problems_at_once() -> None:
@@ -21,11 +21,3 @@ def test_all_problems_at_once() -> None:
         "step=None is not valid; allowed: a function.",
     ]
     check_arguments(("seconds", 1, True, "numbers above 0"))
-
-
-def test_numbers_above_zero() -> None:
-    """Finite ones; a text is no number."""
-    assert [value for value in (1, 0.5, 0, -1, float("nan"), float("inf"), "1", None) if is_above_zero(value)] == [
-        1,
-        0.5,
-    ]
