@@ -35,8 +35,8 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
     Shows where the fault is, what XLA makes of it (ends the process, or stops reading without a word), and the text
     that says what was meant. Without TEXT the other variables that JAX, XLA, NCCL and CUDA read are checked as well. With --file,
     the same of what scripts, Dockerfiles, Makefiles, YAML, Python and the other files set that `migrate` reads, each with its
-    line; of Python and notebooks also what is set after JAX has started there, or in place of what configure() has set. A value that is put together when the file runs is
-    named and not judged.
+    line. Of Python and notebooks also what is set after JAX has started there, or in place of what configure() has set. A value that
+    is put together when the file runs is named and not judged.
     Exit code 1 if XLA would end the process, or what is set would not count as it stands.
     """
     from ..flag_texts import checked

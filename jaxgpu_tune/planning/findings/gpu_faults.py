@@ -106,16 +106,17 @@ def _full(gpus: tuple[Gpu, ...]) -> Iterator[Finding]:
 
 
 def _occupied(pool: Pool, gpus: tuple[Gpu, ...]) -> Iterator[Finding]:
-    """A share of the whole memory is taken, whatever is free."""
+    """A share of the whole memory is taken, whatever is free. Of an idle GPU the driver holds some: a share that is too high for it is another fault."""
+    share = min(pool.share, known.most("advised"))
     short = [
         (gpu.index, gpu.free_bytes / gpu.memory_bytes)
         for gpu in gpus
         if gpu.memory_bytes and gpu.free_bytes is not None and not _is_full(gpu)
-        if gpu.free_bytes < pool.share * gpu.memory_bytes
+        if gpu.free_bytes < share * gpu.memory_bytes
     ]
     if short:
         free = min(part for _, part in short)
-        message = f"GPU {_csv([index for index, _ in short])} has {free:.0%} of its memory free, less than the share of {pool.share:g} that JAX takes at the start: others use it."
+        message = f"GPU {_csv([index for index, _ in short])} has {free:.0%} of its memory free, less than the {100 * pool.share:.4g}% that JAX takes at the start: others use it."
         fits = f"memory_fraction={int(free * 95) / 100:g} fits at the moment, as does"
         hint = f"See nvidia-smi for the processes that hold it; {fits} preallocate=False, --no-preallocate."
         yield Finding("gpu-occupied", "warning", message, hint)

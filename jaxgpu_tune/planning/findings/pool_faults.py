@@ -72,7 +72,7 @@ def pool_in(environ: Mapping[str, str], jaxlib: str | None) -> Pool:
 def check_pool(found: Settled, machine: Machine, facts: Facts) -> Iterator[Finding]:
     """Findings about the memory settings in force."""
     pool = pool_in(found.variables, machine.jaxlib)
-    yield from _high_fraction(pool, machine)
+    yield from _high_fraction(pool, machine, facts)
     yield from _idle(pool, machine)
     yield from _graphs(pool, machine, found.flags)
     yield from _registered(pool, found.flags, facts)
@@ -81,17 +81,18 @@ def check_pool(found: Settled, machine: Machine, facts: Facts) -> Iterator[Findi
     yield from check_unified(found.variables, machine)
 
 
-def _high_fraction(pool: Pool, machine: Machine) -> Iterator[Finding]:
-    """What is left is to be a size, not a share."""
+def _high_fraction(pool: Pool, machine: Machine, facts: Facts) -> Iterator[Finding]:
+    """What is left is to be a size, not a share: as much as "auto" leaves, NCCL's part only where several GPUs are known to need it."""
     stated = any(name in pool.stated for name in FRACTION_NAMES)
     if pool.per_array or pool.unified or not stated:
         return
     totals = [gpu.memory_bytes for gpu in machine.gpus or () if gpu.memory_bytes]
     left = min(totals) * (1 - pool.fraction) if totals else float("inf")
-    if pool.fraction > known.most("advised") or left < known.left_bytes("libraries"):
+    needed = known.left_bytes("libraries") + (known.left_bytes("nccl") if (facts.devices or 1) > 1 else 0)
+    if pool.fraction > known.most("advised") or left < needed:
         rest = f", which leaves {size_text(max(left, 0))}" if totals else ""
-        message = f"JAX may take {pool.fraction:.4g} of the GPU's memory ({_stated_fraction(pool)}){rest}: the CUDA context, cuBLAS, cuDNN and NCCL need room beside it, and fail without."
-        hint = f'Stay at or below {known.most("advised"):g} and leave 1 to 2 GiB; "auto" computes it.'
+        message = f"JAX may take {100 * pool.fraction:.4g}% of the GPU's memory ({_stated_fraction(pool)}){rest}: the CUDA context, cuBLAS, cuDNN and NCCL need room beside it, and fail without."
+        hint = f'Stay at or below {known.most("advised"):g} and leave {size_text(needed)}; "auto" computes it.'
         yield Finding("memory-fraction-high", "warning", message, hint)
 
 
