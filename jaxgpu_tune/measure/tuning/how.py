@@ -9,7 +9,6 @@ from ...knowledge.candidates import autotuning
 from ..compare import CACHES
 from ..runs import Asked
 from ..search.trials import Config
-from .slots import Slot
 
 __all__ = ["Clock", "How", "caches"]
 
@@ -20,9 +19,8 @@ class How(NamedTuple):
     """How a program is run and judged.
 
     ``seconds``: of steady state to measure; ``clock``: "steps" (the program's own steps), "metric" (numbers in the output that ``metric`` finds) or
-    "whole" (all of the run); ``whole``: each run finishes; ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``cache``: compiled programs are kept for
-    the other runs of the search; ``early``: the next run may import and wait while one is measured,
-    and candidates may run side by side; ``slots``: where, instead of on each of several GPUs.
+    "whole" (all of the run); ``whole``: each run finishes; ``numbers``: what finds the numbers to compare, by default each loss; ``tolerance``: relative. ``early``: the
+    next run may import and wait while one is measured, and candidates may run side by side.
     """
 
     command: tuple[str, ...]
@@ -34,10 +32,8 @@ class How(NamedTuple):
     numbers: str | None = None
     tolerance: float = 0.01
     timeout: float | None = None
-    cache: bool = True
     early: bool = True
     whole: bool = False
-    slots: tuple[Slot, ...] = ()
 
     @property
     def asked(self) -> Asked:

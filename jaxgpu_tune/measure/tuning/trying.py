@@ -76,7 +76,7 @@ class CommandRuns:
     def places(self, first: Trial) -> tuple[Place, ...]:
         """Where several can run at a time, after the program's first run."""
         self._gpus.wait_for_memory()
-        slots = self.how.slots or slots_of(self.space.observation.machine, first) if self.how.early else ()
+        slots = slots_of(self.space.observation.machine, first) if self.how.early else ()
         return tuple(partial(self._beside, slot) for slot in slots)
 
     def _beside(self, slot: Slot, step: Step, number: int, limit: float | None) -> Trial:
@@ -148,12 +148,7 @@ class CommandRuns:
         spreads = [numbers_apart(a, b) for other in others for a, b in zip(first, other, strict=False)]
         return max(self.how.tolerance, OWN_SPREAD * max(spreads, default=0.0))
 
-    ends = True
-
-    @property
-    def keeps(self) -> bool:
-        """Whether what was compiled once is there for all later runs."""
-        return self.how.cache
+    ends = keeps = True
 
     @property
     def sure(self) -> bool:
@@ -169,5 +164,4 @@ class CommandRuns:
         return trial.config == self.space.starts[0].config
 
     def _environ(self, config: Config) -> dict[str, str]:
-        environ = self.space.environ(config)
-        return {**caches(self.how.folder, config), **environ} if self.how.cache else environ
+        return {**caches(self.how.folder, config), **self.space.environ(config)}

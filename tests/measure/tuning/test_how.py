@@ -19,7 +19,7 @@ def test_what_chooses_kernels_anew_is_not_given_the_choices_of_others(tmp_path: 
 def test_by_default_a_step_of_the_program_is_timed_and_what_is_compiled_is_kept(tmp_path: Path) -> None:
     """For the search's own runs alone, in its folder, and everything: also what compiles in no time."""
     how = How(("python", "train.py"), tmp_path)
-    assert (how.clock, how.metric, how.whole, how.cache, how.early, how.slots) == ("steps", None, False, True, True, ())
+    assert (how.clock, how.metric, how.whole, how.early) == ("steps", None, False, True)
     kept = caches(how.folder, frozenset())
     assert kept["JAX_COMPILATION_CACHE_DIR"].startswith(str(tmp_path))
     assert kept.items() >= CACHES["warm"].items()

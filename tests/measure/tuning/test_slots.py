@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial
+from jaxgpu_tune.measure.tuning import trying
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
@@ -127,11 +128,11 @@ def test_where_neighbours_disturb_all_runs_alone_and_their_runs_teach_nothing() 
 
 
 @pytest.mark.slow
-def test_real_runs_side_by_side(tmp_path: Path) -> None:
+def test_real_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two places without GPUs: the programs run at the same time, each in its own folder."""
     program = (sys.executable, str(ROOT / "tests" / "measure" / "programs" / "tunable.py"), "100000")
-    how = How(program, tmp_path, 0.3, slots=(Slot(0, None), Slot(1, None)))
-    run = CommandRuns(space_here(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), how)
+    monkeypatch.setattr(trying, "slots_of", lambda _machine, _first: (Slot(0, None), Slot(1, None)))
+    run = CommandRuns(space_here(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), How(program, tmp_path, 0.3))
     first = run(Step(NOTHING, "start"), 1, 60.0)
     places = run.places(first)
     trials = at_once([partial(place, Step(NOTHING, "start"), 2 + n, 60.0) for n, place in enumerate(places)])
