@@ -25,7 +25,7 @@ def read_words(parameters: Sequence[Option | Argument], words: Sequence[str]) ->
     argument = next(parameter for parameter in parameters if isinstance(parameter, Argument))
     loose: list[str] = []
     try:
-        for option, value in _options(parameters, iter(words), loose if argument.many else None, loose):
+        for option, value in _options(parameters, iter(words), loose, takes_any=argument.many):
             values[option.name] = (*values[option.name], value) if option.kind == "many" else value
     except _Unusual:
         return None
@@ -37,20 +37,18 @@ def read_words(parameters: Sequence[Option | Argument], words: Sequence[str]) ->
 
 
 def _options(
-    parameters: Sequence[Option | Argument], words: Iterator[str], unknown: list[str] | None, loose: list[str]
+    parameters: Sequence[Option | Argument], words: Iterator[str], loose: list[str], *, takes_any: bool
 ) -> Iterator[Given]:
-    """Each option with its value; other words go to ``loose``, unknown options to ``unknown`` if there is such a list."""
+    """Each option with its value; other words go to ``loose``, with ``takes_any`` unknown options too."""
     spelled = _spellings(parameters)
     for word in words:
         name, equals, value = word.partition("=")
         if name in spelled:
             yield _value(*spelled[name], value if equals else None, words)
-        elif not word.startswith("-"):
-            loose.append(word)
-        elif unknown is None or not word.startswith("--") or name in ("--", "--help"):
+        elif word[:1] == "-" and not (takes_any and word[:2] == "--" and name not in ("--", "--help")):
             raise _Unusual
         else:
-            unknown.append(word)
+            loose.append(word)
 
 
 def _spellings(parameters: Sequence[Option | Argument]) -> Mapping[str, tuple[Option, bool]]:

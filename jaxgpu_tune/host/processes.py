@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 
 from ..knowledge.families import Launcher, launchers
 from ..model import Processes
@@ -16,23 +16,48 @@ ON_NODE, PER_TASK = "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK"
 Environ = Mapping[str, str]
 
 
+LAUNCHERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    # torchrun's workers inherit what started torchrun once a node: those variables speak of torchrun
+    ("torchrun", ("LOCAL_RANK", "TORCHELASTIC_RUN_ID")),
+    ("openmpi", ()),
+    # Hydra, MPICH's and Intel MPI's, starts one proxy a node by srun: SLURM_PROCID is the proxy's
+    ("pmi", ("MPI_LOCALRANKID",)),
+    # inside a job step only: an sbatch or salloc shell is one process, though its variables speak of the job's
+    ("slurm", ("SLURM_JOB_ID", "SLURM_STEP_NODELIST")),
+    ("torchrun", ("LOCAL_RANK",)),
+    ("pmi", ()),
+    ("kubernetes", ("KUBERNETES_SERVICE_HOST",)),
+    ("variables", ("JAX_NUM_PROCESSES",)),
+)
+"""Each launcher, and what must be set, beside one of its variables of rank, where it counts. Innermost first: what others start comes before them."""
+
+
 def find_processes(environ: Environ, job: Joined | None = None) -> Processes:
     """The layout as the first launcher that is present tells it; an empty one where none is. ``job``: as JAX has it, which wins."""
-    tried = (find(environ) for find in LAUNCHERS)
-    found = next((layout for layout in tried if layout is not None), Processes())
+    present = (name for name, needed in LAUNCHERS if _is_present(launchers()[name], needed, environ))
+    name = next(present, None)
+    found = Processes() if name is None else _told(environ, launchers()[name])
     return _checked(found if job is None else found._replace(rank=job.rank, count=job.count))
 
 
-def _openmpi(environ: Environ) -> Processes | None:
-    return _told(environ, launchers()["openmpi"])
+def _is_present(launcher: Launcher, needed: Iterable[str], environ: Environ) -> bool:
+    return all(name in environ for name in needed) and any(name in environ for name in launcher.rank)
 
 
-def _slurm(environ: Environ) -> Processes | None:
-    """Inside a job step only: an sbatch or salloc shell is one process, though its variables speak of the job's."""
-    if "SLURM_JOB_ID" not in environ or "SLURM_STEP_NODELIST" not in environ or "SLURM_PROCID" not in environ:
-        return None
-    found = _said_by(environ, launchers()["slurm"])
-    return found._replace(local_count=_slurm_local_count(environ, found.count))
+def _told(environ: Environ, launcher: Launcher) -> Processes:
+    """As the launcher's variables say."""
+    found = Processes(
+        rank=_number(environ, *launcher.rank),
+        local_rank=_number(environ, *launcher.local_rank),
+        count=_number(environ, *launcher.count),
+        local_count=_number(environ, *launcher.local_count),
+        launcher=launcher.name,
+    )
+    if launcher.name == "slurm":
+        return found._replace(local_count=_slurm_local_count(environ, found.count))
+    if launcher.name == "kubernetes":  # an indexed job, one process a pod; it tells no process how many pods there are
+        return found._replace(local_rank=0, local_count=1)
+    return found
 
 
 def _slurm_local_count(environ: Environ, count: int | None) -> int | None:
@@ -54,66 +79,6 @@ def _tasks_on(node: int, runs: list[tuple[int, int]]) -> int | None:
             return tasks
         node -= nodes
     return None
-
-
-def _torch_elastic(environ: Environ) -> Processes | None:
-    """torchrun's workers inherit the variables of the launcher that started torchrun once a node: those speak of torchrun."""
-    return _torchrun(environ) if "TORCHELASTIC_RUN_ID" in environ else None
-
-
-def _hydra(environ: Environ) -> Processes | None:
-    """MPICH's and Intel MPI's launcher, which starts one proxy a node by srun: SLURM_PROCID is the proxy's."""
-    return _pmi(environ) if "MPI_LOCALRANKID" in environ else None
-
-
-def _torchrun(environ: Environ) -> Processes | None:
-    return _told(environ, launchers()["torchrun"]) if "LOCAL_RANK" in environ else None
-
-
-def _pmi(environ: Environ) -> Processes | None:
-    """MPICH, Intel MPI and others that speak PMI."""
-    return _told(environ, launchers()["pmi"])
-
-
-def _kubernetes(environ: Environ) -> Processes | None:
-    """An indexed job, one process a pod; Kubernetes itself tells no process how many pods there are."""
-    if "KUBERNETES_SERVICE_HOST" not in environ:
-        return None
-    found = _told(environ, launchers()["kubernetes"])
-    return found and found._replace(local_rank=0, local_count=1)
-
-
-def _by_variables(environ: Environ) -> Processes | None:
-    launcher = launchers()["variables"]
-    return _told(environ, launcher) if any(name in environ for name in launcher.count) else None
-
-
-LAUNCHERS: tuple[Callable[[Environ], Processes | None], ...] = (
-    _torch_elastic,
-    _openmpi,
-    _hydra,
-    _slurm,
-    _torchrun,
-    _pmi,
-    _kubernetes,
-    _by_variables,
-)
-"""Innermost first: what other launchers start comes before them."""
-
-
-def _told(environ: Environ, launcher: Launcher) -> Processes | None:
-    """As the launcher's variables say; None where none of them says a rank."""
-    return _said_by(environ, launcher) if any(name in environ for name in launcher.rank) else None
-
-
-def _said_by(environ: Environ, launcher: Launcher) -> Processes:
-    return Processes(
-        rank=_number(environ, *launcher.rank),
-        local_rank=_number(environ, *launcher.local_rank),
-        count=_number(environ, *launcher.count),
-        local_count=_number(environ, *launcher.local_count),
-        launcher=launcher.name,
-    )
 
 
 def _number(environ: Environ, *names: str) -> int | None:
