@@ -9,7 +9,7 @@ from ..xla_flags.grammar import FLAGS
 from .mapped import Mapped, Site, as_it_stands, as_json, json_characters
 from .shell import shell_sites
 
-__all__ = ["json_sites", "lua_sites", "text_sites", "toml_sites"]
+__all__ = ["json_sites", "text_sites"]
 
 _TEXT = r"(?P<text>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
 _BARE = r"(?P<bare>[\w.+-]+)"
@@ -22,16 +22,15 @@ _PUT_IN = re.compile(r"\$\{[^}]*\}|\$\w+")
 
 
 def json_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
-    """Every value of the variable, as of ``containerEnv`` and ``runArgs``; a number or a word may stand without quotes."""
+    """Every value of the variable, as of ``containerEnv`` and ``runArgs``; a number or a word may stand without quotes.
+
+    The same for TOML (``XLA_FLAGS = "…"`` of a table) and Lua (``setenv("XLA_FLAGS", "…")`` of a module file).
+    """
     named = f"(?:{_NAMED.format(name)}|{_PAIR.format(name)})(?:{_TEXT}|{_BARE})"
     for found in (*re.finditer(named, text), *re.finditer(_WHOLE.format(name), text)):
         bare = found.groupdict().get("bare")
         value = as_it_stands(bare, found.start("bare")) if bare else _read(text, *found.span("text"))
         yield Site(found.start(), tuple(value.parts(_PUT_IN, f"{name}=")))
-
-
-toml_sites = lua_sites = json_sites
-"""``XLA_FLAGS = "…"`` of a table; ``setenv("XLA_FLAGS", "…")`` of a module file."""
 
 
 def text_sites(text: str, name: str = FLAGS) -> Iterator[Site]:

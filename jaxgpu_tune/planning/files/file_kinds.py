@@ -6,13 +6,30 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ..xla_flags.grammar import FLAGS
+from .assigned import json_sites, text_sites
+from .make import makefile_sites
 from .mapped import Site
+from .notebook_cells import code_spans, notebook_sites
+from .python import python_sites
+from .shell import dockerfile_sites, dotenv_sites, flag_sites, shell_sites
+from .yaml import yaml_sites
 
 __all__ = ["KINDS", "file_kind", "parts_that_run", "sites_of"]
 
-KINDS = ("python", "notebook", "dockerfile", "yaml", "dotenv", "makefile", "shell", "json", "toml", "lua", "text")
-SHELLS = ("shell", "dockerfile", "dotenv")
-ASSIGNED = ("json", "toml", "lua", "text")
+Find = Callable[[str, str], Iterator[Site]]
+_FINDERS: dict[str, Find] = {
+    "python": python_sites,
+    "notebook": notebook_sites,
+    "dockerfile": dockerfile_sites,
+    "yaml": yaml_sites,
+    "dotenv": dotenv_sites,
+    "makefile": makefile_sites,
+    "shell": shell_sites,
+    **dict.fromkeys(("json", "toml", "lua"), json_sites),
+    "text": text_sites,
+}
+"""What finds the places that set a variable, in a file of each kind."""
+KINDS = tuple(_FINDERS)
 NAMING = ("shell", "dockerfile", "makefile")
 """Where variables are often put together from others of the same file."""
 _ENDINGS = {
@@ -51,25 +68,19 @@ def sites_of(text: str, kind: str, name: str = FLAGS) -> Iterator[Site]:
 
     Raises SyntaxError or ValueError where the file cannot be read as its kind.
     """
-    from . import assigned, make, notebook_cells, python, shell, yaml
-
-    own = {"notebook": notebook_cells, "python": python, "yaml": yaml, "makefile": make}
-    home = {**dict.fromkeys(SHELLS, shell), **dict.fromkeys(ASSIGNED, assigned), **own}[kind]
-    find: Callable[[str, str], Iterator[Site]] = getattr(home, f"{kind}_sites")
+    find = _FINDERS[kind]
     found = list(find(text, name))
     yield from found
     if name == FLAGS and kind in NAMING:
-        yield from _through_names(text, find if kind == "makefile" else shell.flag_sites, found)
+        yield from _through_names(text, find if kind == "makefile" else flag_sites, found)
 
 
 def parts_that_run(text: str, kind: str) -> tuple[tuple[int, int], ...]:
     """From where to where a file of that kind holds what runs: of a notebook its cells of code, of any other all of it."""
-    from .notebook_cells import code_spans
-
     return code_spans(text) if kind == "notebook" else ((0, len(text)),)
 
 
-def _through_names(text: str, find: Callable[[str, str], Iterator[Site]], sites: Iterable[Site]) -> Iterator[Site]:
+def _through_names(text: str, find: Find, sites: Iterable[Site]) -> Iterator[Site]:
     """The variables whose values are put into XLA_FLAGS, and so on."""
     seen, names = {FLAGS}, [name for site in sites for name in site.names]
     while names:
