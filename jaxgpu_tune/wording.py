@@ -12,6 +12,7 @@ __all__ = [
     "SEVERITIES",
     "by_severity",
     "capital",
+    "count_of",
     "counted",
     "did_you_mean",
     "is_above_zero",
@@ -94,6 +95,11 @@ def number_of(text: str) -> float | None:
 def is_above_zero(value: object) -> bool:
     """Whether it is a finite number above 0."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def count_of(text: str) -> int | None:
+    """The whole number that a text of digits alone is; None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 def rough_time(seconds: float) -> str:

@@ -11,6 +11,7 @@ from jaxgpu_tune.planning.xla_flags.grammar import scan
 from jaxgpu_tune.wording import (
     by_severity,
     capital,
+    count_of,
     counted,
     did_you_mean,
     is_above_zero,
@@ -71,6 +72,14 @@ def test_the_nearest_name_is_near() -> None:
 
 def test_a_time_is_as_exact_as_people_need_it() -> None:
     assert [rough_time(seconds) for seconds in (-1, 3.2, 99, 120)] == ["0 s", "3 s", "99 s", "2 min"]
+
+
+def test_a_count_is_of_digits_alone() -> None:
+    assert [count_of(text) for text in ("0", "12", "", "-1", "+1", " 1", "1.0", "\u0661", "\xb2")] == [
+        0,
+        12,
+        *[None] * 7,
+    ]
 
 
 def test_a_sentence_begins_with_a_capital_and_keeps_its_names() -> None:

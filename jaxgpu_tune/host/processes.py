@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from ..knowledge.families import Launcher, launchers
 from ..model import Processes
+from ..planning.findings.job_faults import LOCAL_IDS
+from ..wording import count_of
 from .phase import Joined
 
 __all__ = ["find_processes", "own_devices"]
 
-LOCAL_IDS = "JAX_LOCAL_DEVICE_IDS"
 ON_NODE, PER_TASK = "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK"
 Environ = Mapping[str, str]
 
@@ -84,7 +85,7 @@ def _tasks_on(node: int, runs: list[tuple[int, int]]) -> int | None:
 def _number(environ: Environ, *names: str) -> int | None:
     """The first of the variables that is there; None if it is no count."""
     text = next((environ[name] for name in names if environ.get(name)), "").strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
+    return count_of(text) if len(text) < 12 else None
 
 
 def _checked(found: Processes) -> Processes:
@@ -128,10 +129,10 @@ def _apart(processes: Processes, visible: int, environ: Environ) -> bool:
 
     What a task is to get says nothing of processes that another launcher started within one task.
     """
-    on_node, per_task = environ.get(ON_NODE, ""), environ.get(PER_TASK, "").rpartition(":")[2]
+    on_node, per_task = count_of(environ.get(ON_NODE, "")), environ.get(PER_TASK, "").rpartition(":")[2]
     if processes.launcher == "slurm" and per_task == str(visible):
         return True
-    return on_node.isascii() and on_node.isdigit() and visible < int(on_node)
+    return on_node is not None and visible < on_node
 
 
 def _share(processes: Processes, visible: int, environ: Environ) -> tuple[int, ...] | None:

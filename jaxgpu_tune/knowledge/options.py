@@ -177,19 +177,11 @@ def _bool(spec: OptionSpec, value: Any) -> bool:
     raise _refused(spec, value)
 
 
-def _int(spec: OptionSpec, value: Any) -> int:
-    if isinstance(value, (int, str)) and not isinstance(value, bool):
+def _number(spec: OptionSpec, value: Any) -> float:
+    kinds, convert = ((int, str), int) if spec.type == "int" else ((float, int, str), float)
+    if isinstance(value, kinds) and not isinstance(value, bool):
         try:
-            return int(value)
-        except ValueError:
-            pass
-    raise _refused(spec, value)
-
-
-def _float(spec: OptionSpec, value: Any) -> float:
-    if isinstance(value, (float, int, str)) and not isinstance(value, bool):
-        try:
-            return float(value)
+            return convert(value)
         except (ValueError, OverflowError):
             pass
     raise _refused(spec, value)
@@ -221,8 +213,8 @@ def _object(spec: OptionSpec, value: Any) -> Any:
 
 _PARSERS: dict[str, Callable[[OptionSpec, Any], Any]] = {
     "bool": _bool,
-    "int": _int,
-    "float": _float,
+    "int": _number,
+    "float": _number,
     "enum": _enum,
     "string": _string,
     "object": _object,

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..knowledge.pool import registering_flags
 from ..values import Value
-from ..wording import is_true
+from ..wording import MIB, count_of, is_true
 from .base.wish import Wish
 from .settings.from_arguments import PLATFORMS_OPTION
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
@@ -62,7 +62,7 @@ def in_force(found: Settled) -> InForce:
         cpu=_is_cpu(str(found.options.get(PLATFORMS_OPTION) or found.variables.get(PLATFORMS_OPTION.upper()) or "")),
         unified=has_unified_memory({UNIFIED: found.variables.get(UNIFIED)}),
         registers=any(is_true(found.flags.get(name)) for name in registering_flags()),
-        collective_bytes=int(pool) * 2**20 if pool.isascii() and pool.isdigit() else 0,
+        collective_bytes=(count_of(pool) or 0) * MIB,
     )
 
 

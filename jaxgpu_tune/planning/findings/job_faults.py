@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...knowledge.families import launchers
 from ...knowledge.versions import matches
 from ...model import Finding, Machine, Observation, Processes, Severity
+from ...wording import count_of
 from ..request import Request
 from ..settings.pool_variables import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 
@@ -84,8 +85,7 @@ def _taken(environ: Mapping[str, str], jax: str | None) -> int | None:
     mpi = OPEN_MPI in environ or (jax is not None and matches(f">={OPEN_MPI_5_SINCE}", jax))
     slurm = all(name in environ for name in SLURM)
     name = OPEN_MPI_RANK if mpi and OPEN_MPI_RANK in environ else "SLURM_LOCALID" if slurm else ""
-    text = environ.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return count_of(environ.get(name, ""))
 
 
 def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> int:

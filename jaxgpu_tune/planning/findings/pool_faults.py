@@ -18,6 +18,7 @@ from ..settings.pool_variables import (
     MEANS_FALSE,
     PREALLOCATE,
     UNIFIED,
+    fraction_set,
     has_unified_memory,
 )
 from .unified import check_unified
@@ -56,7 +57,7 @@ def pool_in(environ: Mapping[str, str], jaxlib: str | None) -> Pool:
     allocator = stated.get(ALLOCATOR, "default").lower()
     unified = has_unified_memory(stated)
     per_array = allocator in ("platform", "address") and not known.differs("platform_is_pool", jaxlib)
-    fraction = next((_number(stated[name]) for name in FRACTION_NAMES if name in stated), 0.0)
+    fraction = _number(stated.get(fraction_set(stated), ""))
     readable = fraction if unified or fraction <= 1 else 0.0
     return Pool(
         stated=stated,
@@ -83,8 +84,7 @@ def check_pool(found: Settled, machine: Machine, facts: Facts) -> Iterator[Findi
 
 def _high_fraction(pool: Pool, machine: Machine, facts: Facts) -> Iterator[Finding]:
     """What is left is to be a size, not a share: as much as "auto" leaves, NCCL's part only where several GPUs are known to need it."""
-    stated = any(name in pool.stated for name in FRACTION_NAMES)
-    if pool.per_array or pool.unified or not stated:
+    if pool.per_array or pool.unified or not fraction_set(pool.stated):
         return
     totals = [gpu.memory_bytes for gpu in machine.gpus or () if gpu.memory_bytes]
     left = min(totals) * (1 - pool.fraction) if totals else float("inf")
@@ -156,13 +156,14 @@ def _collective_pool(pool: Pool, machine: Machine) -> Iterator[Finding]:
 
 def _old_release(pool: Pool, machine: Machine) -> Iterator[Finding]:
     """Releases that took the fraction of what is free."""
-    if known.differs("free_memory", machine.jaxlib) and any(name in pool.stated for name in FRACTION_NAMES):
+    if known.differs("free_memory", machine.jaxlib) and fraction_set(pool.stated):
         message = f"jaxlib {machine.jaxlib} takes the fraction of the memory that is free when it starts: of several processes each gets less than the one before (jax-ml/jax#4310)."
         yield Finding("fraction-of-free-memory", "warning", message, "Update jaxlib to 0.4.0 or newer.")
 
 
 def _stated_fraction(pool: Pool) -> str:
-    return next((f"{name}={pool.stated[name]}" for name in FRACTION_NAMES if name in pool.stated), "the default")
+    name = fraction_set(pool.stated)
+    return f"{name}={pool.stated[name]}" if name else "the default"
 
 
 def _number(text: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import pool as known
 from ...model import Finding, Machine
 from ...wording import is_true, number_of
-from ..settings.pool_variables import FRACTION_NAMES, MEANS_FALSE, PREALLOCATE, UNIFIED, has_unified_memory
+from ..settings.pool_variables import MEANS_FALSE, PREALLOCATE, UNIFIED, fraction_set, has_unified_memory
 from .unfit_installs import older_gpus
 
 __all__ = ["GROWTH", "check_unified", "why_not_beyond"]
@@ -18,7 +18,7 @@ TENSORFLOW = ("tensorflow", "tensorflow-gpu", "tf-nightly")
 
 def check_unified(environ: Mapping[str, str], machine: Machine) -> Iterator[Finding]:
     """Findings about the two in force. ``environ``: the variables in force."""
-    fraction = next((name for name in FRACTION_NAMES if environ.get(name)), "")
+    fraction = fraction_set(environ)
     if has_unified_memory(environ) and fraction:
         yield from _of_fraction(environ, fraction, machine)
     if (
@@ -32,7 +32,7 @@ def check_unified(environ: Mapping[str, str], machine: Machine) -> Iterator[Find
 
 def why_not_beyond(environ: Mapping[str, str], machine: Machine) -> str:
     """Why a GPU here cannot give more memory than it has, where unified memory with a fraction above 1 asks for it; else empty."""
-    fraction = next((name for name in FRACTION_NAMES if environ.get(name)), "")
+    fraction = fraction_set(environ)
     return (
         _why_not(machine) if has_unified_memory(environ) and (number_of(environ.get(fraction, "")) or 0.0) > 1 else ""
     )

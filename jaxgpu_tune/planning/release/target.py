@@ -9,6 +9,7 @@ from ...knowledge.flag_spec import ENDS_PROCESS, FlagSpec
 from ...knowledge.versions import Resolved
 from ...model import Finding, Machine
 from ...values import Value
+from ...wording import count_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Target(Value):
 
     def refusal(self, name: str, text: str | None) -> str | None:
         """Why some parser would refuse this value of a flag that exists (a sentence), or None."""
-        if name in AT_LEAST_ONE and not _is_positive(text or ""):
+        if name in AT_LEAST_ONE and not count_of((text or "").strip().removeprefix("+")):
             return f"--{name}={text}: allowed are whole numbers of at least 1; with any other JAX finds no device."
         from ...knowledge.flag_values import refusal
 
@@ -97,11 +98,6 @@ class Target(Value):
             spec = known.flag(name, release)
             if spec is not None:
                 yield release, spec
-
-
-def _is_positive(text: str) -> bool:
-    plain = text.strip().removeprefix("+")
-    return plain.isascii() and plain.isdigit() and int(plain) > 0
 
 
 def same(spec: FlagSpec, left: str, right: str) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "Checked",
     "check_pool_variable",
     "fraction_name",
+    "fraction_set",
     "has_unified_memory",
     "meant_fraction",
     "one_fraction",
@@ -159,6 +160,11 @@ def one_fraction(environ: Mapping[str, str], jaxlib: str | None) -> Outcome:
     decision = Decision("env", loser, None, "dropped", reason, "environment", "existing")
     told = Finding("two-fractions", "warning", f"{loser}={environ[loser]} is taken out: {reason}.")
     return Outcome(wishes, (decision,), (told,))
+
+
+def fraction_set(environ: Mapping[str, str]) -> str:
+    """The name by which the fraction is set, the older one first; empty where it is not."""
+    return next((name for name in FRACTION_NAMES if environ.get(name)), "")
 
 
 def fraction_name(environ: Mapping[str, str], jaxlib: str | None) -> str:
