@@ -23,7 +23,12 @@ def main() -> None:
     parser.add_argument("--process", type=int)
     given, rest = parser.parse_known_args()
     own_gpus = report.machine.processes.local_device_ids
-    jax.distributed.initialize(given.coordinator, given.processes, given.process, own_gpus)
+    try:
+        jax.distributed.initialize(given.coordinator, given.processes, given.process, own_gpus)
+    except ValueError as error:
+        parser.error(
+            f"no launcher was found ({error}) Start it by srun or mpirun, or give --coordinator, --processes and --process."
+        )
     for finding in jaxgpu_tune.check_processes():
         print(finding.message, finding.hint)
 
