@@ -17,14 +17,14 @@ from .measure.statistics import PAIRS, Verdict, order, ratios, verdict
 from .model import Finding
 from .wording import is_above_zero
 
-__all__ = ["Built", "compare", "difference"]
+__all__ = ["CompiledVariant", "compare", "difference"]
 
 PROCESS_WIDE = ("set", "merged", "removed")
 WARM = 3
 TOLERANCE = 0.01
 
 
-class Built:
+class CompiledVariant:
     """A variant, compiled: how it is called, how long compiling took, and what its first call gave back."""
 
     def __init__(
@@ -95,7 +95,7 @@ def compare(
     _check(step, variants, pairs, seconds, percentile)
     begun, began = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     found, inputs = list(_options(variants)), [args, *shapes] if args or not shapes else list(shapes)
-    built = [Built(name, options, step, inputs) for name, options, _ in found]
+    built = [CompiledVariant(name, options, step, inputs) for name, options, _ in found]
     trials, ended = _trials(built, pairs, seconds, percentile)
     findings = [finding for _, _, told in found for finding in told]
     results = tuple(_variant(number, built, trials) for number in range(len(built)))
@@ -178,7 +178,9 @@ def _jitted(step: Any, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, Sequence
     return jax.jit(call), [tuple(one) for one in dynamic]
 
 
-def _trials(built: list[Built], pairs: int, seconds: float, share: float | None) -> tuple[list[list[VariantRun]], str]:
+def _trials(
+    built: list[CompiledVariant], pairs: int, seconds: float, share: float | None
+) -> tuple[list[list[VariantRun]], str]:
     """The trials of each variant: the reference's first, then all there and back again."""
     trials: list[list[VariantRun]] = [[] for _ in built]
     calls = [max(1, round(seconds / max(one.run(1), 1e-7))) if not one.cause else 0 for one in built]
@@ -193,7 +195,7 @@ def _trials(built: list[Built], pairs: int, seconds: float, share: float | None)
     return trials, "failed" if built[0].cause else "complete"
 
 
-def _trial(one: Built, number: int, calls: int, share: float | None) -> VariantRun:
+def _trial(one: CompiledVariant, number: int, calls: int, share: float | None) -> VariantRun:
     told: dict[str, Any] = {"compile_seconds": one.compile_seconds, "peak_bytes": one.peak_bytes, "clock": "blocks"}
     if one.cause:
         return VariantRun(one.name, number, "compile-error", one.cause, **told)
@@ -202,7 +204,7 @@ def _trial(one: Built, number: int, calls: int, share: float | None) -> VariantR
     return VariantRun(one.name, number, "ok", value=value, seconds=time.perf_counter() - begun, steps=calls, **told)
 
 
-def _variant(number: int, built: list[Built], trials: list[list[VariantRun]]) -> Variant:
+def _variant(number: int, built: list[CompiledVariant], trials: list[list[VariantRun]]) -> Variant:
     one, mine = built[number], tuple(trials[number])
     found = ratios([t.value for t in trials[0][1:] if t.value], [t.value for t in mine if t.value]) if number else ()
     said = verdict(found) if number else Verdict("no-difference")

@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from .comparing import Built, difference
+from .comparing import CompiledVariant, difference
 from .errors import JaxGpuTuneError
 from .host.distributed import Store
 from .host.phase import Joined
@@ -49,7 +49,7 @@ class CallRuns(Runner):
         self.job = job if job is not None and job.count > 1 else None
         self.store = Store(self.job, f"jaxgpu_tune/tune/{self.name}/{_next()}") if self.job else None
         self.space: Space | None = None
-        self.built: dict[Config, Built] = {}
+        self.built: dict[Config, CompiledVariant] = {}
         self.result: Any = None
         self.said = 0
         self.lost: Path | None = None
@@ -67,7 +67,7 @@ class CallRuns(Runner):
     def prepared(self, wanted: SearchWanted) -> Space:
         """What can be tried here. Raises JaxGpuTuneError where the function does not even run as it is."""
         begun = time.monotonic()
-        first = Built("none", {}, self.step, [self.args])
+        first = CompiledVariant("none", {}, self.step, [self.args])
         if first.cause:
             raise JaxGpuTuneError.of([Finding("program-fails", "error", f"{self.name} fails as it is: {first.cause}")])
         self.built[NOTHING], self.result = first, first.result
@@ -154,7 +154,9 @@ class CallRuns(Runner):
         if built is None:
             while len(self.built) >= KEPT:
                 del self.built[next(iter(self.built))]
-            built = Built(self.space.name(step.config), self._options(self.space, step.config), self.step, [self.args])
+            built = CompiledVariant(
+                self.space.name(step.config), self._options(self.space, step.config), self.step, [self.args]
+            )
         if built.cause:
             return Trial(step.config, step.purpose, None, "compile-error", detail={"cause": built.cause})
         self.built[step.config] = built
@@ -204,7 +206,7 @@ def _slowest(trials: list[Trial]) -> Trial:
     return worst._replace(seconds=trials[0].seconds, program="", detail={**worst.detail, "agreed": True})
 
 
-def _program(built: Built) -> str:
+def _program(built: CompiledVariant) -> str:
     """The optimized program's text; empty where a backend gives none."""
     text = getattr(built.callers[0].step, "as_text", None)
     return str(text() or "") if callable(text) else ""

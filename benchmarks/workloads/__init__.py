@@ -64,11 +64,6 @@ class Workload(NamedTuple):
         size = module.size_of(size_name, len(taken), **options)._replace(**smaller)
         return (size, *module.build(taken, size, **options))
 
-    @property
-    def of_a_library(self) -> bool:
-        """Whether it is a program of people's libraries."""
-        return self.module.startswith("programs.")
-
 
 COMPUTE, UNROLLED, CUT_FIRST = ("kind", "compute"), ("kind", "unrolled"), ("cut", "first")
 ONE, MANY_SETS = ("simulation", "single_gpu"), ("dreamerv3", "pgle-nsight", "jax-nccl", "jax-docs")

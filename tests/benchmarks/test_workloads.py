@@ -38,7 +38,9 @@ REFERENCE = {
     **dict.fromkeys(("fsdp_first", "fsdp_comm", "tensor_parallel", "pipeline"), "data_parallel"),
 }
 """What each is compared with on one device. Four train the same model as data_parallel, cut in other ways."""
-NAMES = tuple(name for name, it in WORKLOADS.items() if name != "fsdp_compute" and not it.of_a_library)
+NAMES = tuple(
+    name for name, it in WORKLOADS.items() if name != "fsdp_compute" and not it.module.startswith("programs.")
+)
 """Tiny, fsdp_compute is fsdp_comm; programs of libraries have tests of their own."""
 CASES = ("two", "alone", "three")
 FIRST_OF = {(it.module, it.options): name for name, it in reversed(WORKLOADS.items())}
