@@ -32,11 +32,11 @@ class Arguments(TypedDict, total=False):
         compilation_cache: The directory in which compiled programs are kept; False switches the cache off.
         cuda_graphs: Whether XLA runs programs as CUDA graphs (its command buffers).
         pgle: Profile-guided latency estimation: ``"auto"``, ``"expect"``, or the path of a profile.
-        layer_bytes: Bytes of one layer's weights as they are communicated; sizes the combine thresholds of ``fsdp``.
+        layer_bytes: Bytes of one layer's weights, as sent between GPUs: up to this size ``fsdp`` joins small transfers into one.
         platform: ``"cuda"``, or ``"cpu"``, which leaves the settings for GPUs out.
-        devices: Devices of the whole job, where no variable of the launcher tells, or tells of more: 1 for a process that uses one GPU by itself.
+        devices: How many GPUs the whole job uses, where the launcher does not tell, or tells of more: 1 for a process that uses one GPU by itself.
         prefer: Who wins where both set something: ``"existing"`` (what is set already) or ``"preset"``.
-        strict: Whether findings of severity error, unknown inherited flags and conflicts raise.
+        strict: Whether findings of severity error, conflicts, and unknown flags that were set before raise.
         probe: Whether the installed binaries are asked in a child process; None asks them only for a build that is in no table.
         late: What to do if JAX's backend has started: ``"raise"``, ``"warn"`` or ``"reexec"`` (start the program again).
         unmeasured: Whether a preset also sets what was measured on GPUs of another compute capability only; each such decision says so.

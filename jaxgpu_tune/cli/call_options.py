@@ -24,7 +24,7 @@ JSON_VALUES = ("config", "try-config")
 _PAIRED = frozenset(name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}"))
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
-LAYER_BYTES = Option("layer_bytes", "--layer-bytes", "number", "One layer's weights as communicated.", "BYTES")
+LAYER_BYTES = Option("layer_bytes", "--layer-bytes", "number", "Bytes of one layer's weights, as sent between GPUs.", "BYTES")
 PLAN: tuple[Option | Argument, ...] = (
     Argument("preset", "[PRESET]", default="auto", completes="preset"),
     *(
@@ -44,7 +44,7 @@ PLAN: tuple[Option | Argument, ...] = (
             ),
         )
     ),
-    Option("memory_fraction", "--memory-fraction", "text", "Share of each GPU's memory.", "FRACTION|auto"),
+    Option("memory_fraction", "--memory-fraction", "text", "Share of each GPU's memory for JAX, such as 0.9.", "FRACTION|auto"),
     Option("preallocate", "--preallocate", "on_off", "Take that memory at the start, or as needed."),
     Option("allocator", "--allocator", "text", "Allocator of GPU memory, such as cuda_async.", "NAME"),
     Option("processes_per_gpu", "--processes-per-gpu", "number", "Processes that share a GPU's memory.", "N"),
@@ -55,15 +55,15 @@ PLAN: tuple[Option | Argument, ...] = (
         "allow, log, disallow, log_explicit or disallow_explicit.",
         "LEVEL",
     ),
-    Option("compilation_cache", "--compilation-cache", "text", "Keep compiled programs there.", "FOLDER"),
-    Option("cuda_graphs", "--cuda-graphs", "on_off", "XLA's command buffers on or off."),
+    Option("compilation_cache", "--compilation-cache", "text", "Keep compiled programs in this folder.", "FOLDER"),
+    Option("cuda_graphs", "--cuda-graphs", "on_off", "CUDA graphs (XLA's command buffers) on or off."),
     Option("pgle", "--pgle", "text", "Profile-guided latency estimation.", "auto|expect|PROFILE"),
     LAYER_BYTES,
-    Option("platform", "--platform", "text", "Set JAX_PLATFORMS too; cpu: nothing for GPUs.", "cpu|cuda"),
-    Option("devices", "--devices", "number", "Devices of the whole job.", "N"),
+    Option("platform", "--platform", "text", "Sets JAX_PLATFORMS; with cpu nothing is set for GPUs.", "cpu|cuda"),
+    Option("devices", "--devices", "number", "How many GPUs the whole job uses.", "N"),
     Option("prefer", "--prefer", "text", "Who wins: what is set already (default), or the preset.", "existing|preset"),
-    Option("strict", "--strict", "switch", "Conflicts and unknown inherited flags are errors."),
-    Option("unmeasured", "--unmeasured", "switch", "Set what was measured on other GPUs only, too."),
+    Option("strict", "--strict", "switch", "Fail on conflicts, and on unknown flags that are set."),
+    Option("unmeasured", "--unmeasured", "switch", "Also set what was measured on other GPUs only."),
     Option("probe", "--probe", "on_off", "Ask the installed binaries in a child process, or do not."),
     Option("machine", "--machine", "text", "Plan for this machine (JSON, as `detect --json` writes it).", "FILE"),
 )
