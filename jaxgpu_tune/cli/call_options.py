@@ -24,7 +24,9 @@ JSON_VALUES = ("config", "try-config")
 _PAIRED = frozenset(name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}"))
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
-LAYER_BYTES = Option("layer_bytes", "--layer-bytes", "number", "Bytes of one layer's weights, as sent between GPUs.", "BYTES")
+LAYER_BYTES = Option(
+    "layer_bytes", "--layer-bytes", "number", "Bytes of one layer's weights, as sent between GPUs.", "BYTES"
+)
 PLAN: tuple[Option | Argument, ...] = (
     Argument("preset", "[PRESET]", default="auto", completes="preset"),
     *(
@@ -44,7 +46,7 @@ PLAN: tuple[Option | Argument, ...] = (
             ),
         )
     ),
-    Option("memory_fraction", "--memory-fraction", "text", "Share of each GPU's memory for JAX, such as 0.9.", "FRACTION|auto"),
+    Option("memory_fraction", "--memory-fraction", "text", "Share of the GPU's memory for JAX.", "FRACTION|auto"),
     Option("preallocate", "--preallocate", "on_off", "Take that memory at the start, or as needed."),
     Option("allocator", "--allocator", "text", "Allocator of GPU memory, such as cuda_async.", "NAME"),
     Option("processes_per_gpu", "--processes-per-gpu", "number", "Processes that share a GPU's memory.", "N"),
