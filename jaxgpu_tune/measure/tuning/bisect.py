@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from ...wording import counted
 from ..runs import Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
-from ..statistics import Verdict, verdict
+from ..statistics import Verdict, order, verdict
 from .costs import SLOWEST, hangs_after
 from .how import How, caches
 from .journal import NAME, Journal, config_json, own_folder, trial_json
@@ -133,8 +132,7 @@ class _Hunt:
         """Runs that confirm what was found: each set again, or, where it is about time, in turns with nothing."""
         for one in found.sets:
             config = frozenset(one)
-            pair = (NOTHING, config)
-            turns = [arm for number in range(CONFIRMING_PAIRS) for arm in (pair if number % 2 == 0 else pair[::-1])]
+            turns = [(NOTHING, config)[arm] for arms in order(2, CONFIRMING_PAIRS) for arm in arms]
             wanted = turns if self.symptom.kind == "slower" else [config] * CONFIRMED
             done = len(self._checks(config))
             yield from ((arm, "check") for arm in wanted[done:])
@@ -145,9 +143,7 @@ class _Hunt:
 
     def _try(self, config: Config, purpose: Purpose) -> None:
         begun = time.monotonic()
-        number = len(self.journal.trials) + 1
-        folder = self.how.folder / f"{number:03}"
-        shutil.rmtree(folder, ignore_errors=True)
+        folder = self.how.run_folder(len(self.journal.trials) + 1)
         environ = caches(self.how.folder, config) | self.suspects.environ(config)
         limits = Limits(self._limit())
         outcome = run_watched(self.how.command, folder=folder, environ=environ, asked=self.how.asked, limits=limits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -39,6 +40,12 @@ class How(NamedTuple):
     def asked(self) -> Asked:
         """What is to be seen of a run."""
         return Asked(seconds=self.seconds, whole=self.whole, metric=self.metric)
+
+    def run_folder(self, number: int) -> Path:
+        """The folder of a run, without what a start that was killed left there."""
+        place = self.folder / f"{number:03}"
+        shutil.rmtree(place, ignore_errors=True)
+        return place
 
 
 def caches(folder: Path, config: Config) -> dict[str, str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
-from pathlib import Path
 
 from ...model import Finding
 from ..gpu_state import GpuState
@@ -57,7 +55,9 @@ class CommandRuns:
         try:
             started = self._early.taken(number, step.config) or self._started(step.config, number)
         except OSError:  # told as the outcome that it is
-            outcome = run_watched(self.how.command, folder=self._folder(number), environ=self._environ(step.config))
+            outcome = run_watched(
+                self.how.command, folder=self.how.run_folder(number), environ=self._environ(step.config)
+            )
             return self.trial(step, outcome)
         if ahead is not None and self.how.early:
             self._early.prepare(number + 1, ahead.config, self._started)
@@ -81,13 +81,12 @@ class CommandRuns:
 
     def _beside(self, slot: Slot, step: Step, number: int, limit: float | None) -> Trial:
         """What came of it, beside others that run now; called in a thread of its own."""
-        shutil.rmtree(self._folder(number), ignore_errors=True)
         environ = {**self._environ(step.config), **slot.environ}
         try:
             with on_its_cores(slot):
                 outcome = run_watched(
                     self.how.command,
-                    folder=self._folder(number),
+                    folder=self.how.run_folder(number),
                     environ=environ,
                     asked=self._asked(),
                     limits=Limits(limit),
@@ -104,13 +103,9 @@ class CommandRuns:
     def _asked(self) -> Asked:
         return self.how.asked._replace(program=True)
 
-    def _folder(self, number: int) -> Path:
-        return self.how.folder / f"{number:03}"
-
     def _started(self, config: Config, number: int, hold: bool = False) -> StartedRun:
-        shutil.rmtree(self._folder(number), ignore_errors=True)  # of a start that was killed
         told = request(self._asked())
-        return start(self.how.command, self._folder(number), self._environ(config), told, hold=hold)
+        return start(self.how.command, self.how.run_folder(number), self._environ(config), told, hold=hold)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
