@@ -7,10 +7,11 @@ from typing import Any
 
 from ..host.marker import MARKER
 from ..model import Report
+from ..planning.settings.from_arguments import VISIBLE
 
 __all__ = ["all_settings", "changes_of", "planned"]
 
-THIS_HOSTS_OWN = frozenset({"CUDA_VISIBLE_DEVICES"})
+THIS_HOSTS_OWN = frozenset({VISIBLE})
 """Where a job runs elsewhere, its scheduler or container says which GPUs it may use."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from ..knowledge.flags import FlagSpec, flags
+from ..knowledge.flag_spec import FlagSpec
+from ..knowledge.flags import flags
 from ..wording import bad_argument
 from .call_options import JAXLIB
 from .output import print_json, say, show

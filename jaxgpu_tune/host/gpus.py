@@ -11,7 +11,7 @@ from typing import Any
 
 from .found import NvmlAnswer
 
-__all__ = ["NvmlAnswer", "find_gpus", "has_device_node"]
+__all__ = ["find_gpus", "has_device_node"]
 
 NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 """One of these exists wherever an NVIDIA GPU can be used; /dev/dxg is WSL's."""

@@ -11,6 +11,7 @@ from ..knowledge.families import acts
 from ..knowledge.pool import neighbours
 from ..model import Decision, Machine, Observation
 from ..planning.findings.option_needs import TORCH
+from ..planning.settings.from_arguments import VISIBLE
 from ..planning.xla_flags.grammar import BLANKS
 from ..state import Layer, State
 from .apply import changed_options, former_options
@@ -22,7 +23,6 @@ from .phase import live_config, phase
 
 __all__ = ["cuda_folders", "flag_file", "observe", "relevant"]
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 CUDA_LIBRARIES = ("libcudart.so", "libcublas.so", "libcudnn.so", "libnccl.so", "libcupti.so", "libnvJitLink.so")
 PIPS_OWN = os.path.join("-packages", "nvidia", "")
 

@@ -17,9 +17,6 @@ from .tables import lifetimes, read_generated, read_lines, state_at
 from .versions import Resolved, resolve_among
 
 __all__ = [
-    "FlagSpec",
-    "Resolved",
-    "Rules",
     "canonical",
     "check_value",
     "closest_ever",

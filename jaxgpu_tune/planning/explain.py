@@ -24,13 +24,13 @@ from .base.conditions import Facts, all_met
 from .composing import compose, is_preset
 from .release.target import Target
 from .select import advised
+from .settings.from_arguments import VISIBLE
 
 __all__ = ["closest_name", "containing", "explain", "name_alone", "numbered_gpus"]
 
 ARGUMENTS = Arguments.__annotations__
 ALIKE = 0.75
 """How alike an argument must be to be offered for a name."""
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def explain(

@@ -16,7 +16,7 @@ from .base.wish import Problem
 from .composing import compose
 from .in_force import InForce
 from .settings import from_arguments as given_as
-from .settings.from_arguments import bad, booleans, choice
+from .settings.from_arguments import VISIBLE, bad, booleans, choice
 from .settings.pool_variables import meant_fraction
 
 __all__ = [
@@ -84,7 +84,7 @@ class Request(Value):
     @property
     def visible(self) -> str | None:
         """The CUDA_VISIBLE_DEVICES that is asked for: the GPUs to plan for, unless one is set already."""
-        return {s.name: s.value for s in self.settings}.get("CUDA_VISIBLE_DEVICES")
+        return {s.name: s.value for s in self.settings}.get(VISIBLE)
 
 
 def make_request(

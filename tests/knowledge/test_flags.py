@@ -22,7 +22,7 @@ from tools.read_flags.texts import random_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from jaxgpu_tune.knowledge.flags import FlagSpec
+    from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 
 ALL = [(release, spec) for release in known.releases() for spec in known.flags(release).values()]
 TYPES = {"bool", "int32", "int64", "float", "string"}

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from jaxgpu_tune.knowledge.flags import FlagSpec
+    from jaxgpu_tune.knowledge.flag_spec import FlagSpec
 
 __all__ = ["random_text"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...model import Finding, Machine
 from ...values import Value
 from ...wording import by_severity
-from ..settings.from_arguments import DATA_DIR
+from ..settings.from_arguments import DATA_DIR, VISIBLE
 from ..settings.platforms import OPTIONS, names_of
 from .compiler import from_wheels, ptxas_of_path
 from .gpu_faults import check_gpus, installed_neighbours
@@ -110,7 +110,7 @@ def _gpus(
             "driver-silent", "error", message, "Run nvidia-smi: after an update of the driver a restart is needed."
         )
     elif not machine.gpus:
-        yield _no_gpu(environ.get("CUDA_VISIBLE_DEVICES"), around)
+        yield _no_gpu(environ.get(VISIBLE), around)
 
 
 def _no_gpu(visible: str | None, around: Surroundings | None) -> Finding:

@@ -13,7 +13,7 @@ from ...model import Decision, Finding
 from ...wording import written
 from ..base.wish import YIELDS, Outcome, Wish, together
 from ..release.target import Target, same
-from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
+from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA, VISIBLE
 from ..settings.pool_variables import FRACTION_NAMES
 from ..xla_flags.grammar import quote
 
@@ -26,8 +26,6 @@ RANKS = {
 """A request is an earlier call's argument."""
 GIVEN = ("existing", "request")
 KINDS = ("xla_flag", "env", "jax_config")
-SCHEDULERS = "CUDA_VISIBLE_DEVICES"
-"""Which GPUs are this process's own is never ours to overwrite."""
 
 
 def merge(wishes: Iterable[Wish], target: Target, prefer: str) -> Outcome:
@@ -70,7 +68,7 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Outcome
     group = _without_taken(group)
     winner = _winner(group, rank)
     group = [wish for wish in group if wish is winner or wish.value is not None or wish.origin != "existing"]
-    told = _assigned(group, winner, target) if winner.name == SCHEDULERS else ()
+    told = _assigned(group, winner, target) if winner.name == VISIBLE else ()
     if winner.value is None:
         won = _remove(group, winner)
     elif len(group) > 1 and _adds_up(group, target):
@@ -86,7 +84,7 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Outcome
 
 def _winner(group: list[Wish], rank: dict[str, int]) -> Wish:
     """The last of the highest rank; which GPUs are this process's own is decided where it is set."""
-    own = [wish for wish in group if wish.name == SCHEDULERS and wish.origin == "existing"]
+    own = [wish for wish in group if wish.name == VISIBLE and wish.origin == "existing"]
     return own[-1] if own else max(enumerate(group), key=lambda item: (rank[item[1].origin], item[0]))[1]
 
 

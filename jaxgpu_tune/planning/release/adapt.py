@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ...knowledge.flags import FlagSpec
+    from ...knowledge.flag_spec import FlagSpec
     from ...knowledge.options import OptionSpec
     from ...knowledge.translations import Translation
     from ...model import Preset

@@ -33,6 +33,7 @@ __all__ = [
     "PLATFORMS_OPTION",
     "PROFILE_FLAG",
     "THRESHOLD_FLAGS",
+    "VISIBLE",
     "bad",
     "booleans",
     "choice",
@@ -56,6 +57,8 @@ CACHE_OPTION = "jax_compilation_cache_dir"
 PGLE_OPTION, EXPECT_OPTION = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
 PLATFORMS_OPTION = "jax_platforms"
 DATA_DIR = "xla_gpu_cuda_data_dir"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""Which GPUs are a process's own: its scheduler says it, and it is never ours to overwrite."""
 CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
 TEXT = "text that the environment can hold: no NUL, no half of a surrogate pair"
 BUILD_DEFAULT = "<the build's default>"

@@ -13,12 +13,11 @@ from ...knowledge.variables import VariableSpec, instead_of, is_spelt, misspelt,
 from ...model import Finding
 from ..base.stray import unwrapped
 from . import pool_variables
-from .from_arguments import GUARD_OPTIONS
+from .from_arguments import GUARD_OPTIONS, VISIBLE
 from .pool_variables import Checked
 
 __all__ = ["check_variable", "name_finding"]
 
-SCHEDULERS = "CUDA_VISIBLE_DEVICES"
 OWN = "JAXGPU_TUNE"
 ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
 DEVICE, NO_DEVICES = r"[ \t\n\v\f\r]*[+-]?[0-9]|GPU-|MIG-", "NoDevFiles"
@@ -27,12 +26,12 @@ NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
 
 def check_variable(name: str, value: str | None, jaxlib: str | None, unified: bool) -> Checked:
     """What its reader makes of one variable; variables of which nothing is known pass as they are."""
-    plain = unwrapped(value) if value and acts(name, "exact") and name != SCHEDULERS else value
+    plain = unwrapped(value) if value and acts(name, "exact") and name != VISIBLE else value
     if plain != value:
         found = check_variable(name, plain, jaxlib, unified)
         wrong = f"{name}={value!r} is read with what stands around the value; {found.value!r} is used."
         return found if found.problem else found._replace(note=wrong)
-    if name == SCHEDULERS:
+    if name == VISIBLE:
         return _devices(value)
     spec = variable(name)
     if spec is None or value is None or not value.strip():
@@ -46,7 +45,7 @@ def _devices(value: str | None) -> Checked:
     wrong = next((member for member in members if not re.match(DEVICE, member)), None)
     if wrong is None:
         return Checked(value)
-    note = f"{SCHEDULERS}={value!r}: {wrong!r} names no device, and CUDA reads no further: it and those behind it are not visible."
+    note = f"{VISIBLE}={value!r}: {wrong!r} names no device, and CUDA reads no further: it and those behind it are not visible."
     return Checked(
         value, note=note, hint="Allowed: numbers such as 0,1, or names GPU-… or MIG-… as nvidia-smi -L lists them."
     )
