@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from .mapped import Site
 
-__all__ = ["IN_THE_COMMAND", "SUBSHELL", "is_command", "is_item", "is_lost", "keeps", "lost_in"]
+__all__ = ["IN_THE_COMMAND", "SUBSHELL", "is_command", "is_item", "is_lost", "is_quiet", "keeps", "lost_in"]
 
 IN_THE_COMMAND = "Set it in the command that starts the program."
 BEFORE = 400
@@ -68,6 +68,11 @@ def is_lost(text: str, at: int) -> bool:
     """Whether the shell that runs this text ends before a program could see what is set at ``at``."""
     if not _SETS.search(text[max(0, at - BEFORE) : at]):
         return False
+    return is_quiet(text, at)
+
+
+def is_quiet(text: str, at: int) -> bool:
+    """Whether no program is started from there to the end."""
     while at < len(text):
         found = _QUIET.match(text, at)
         if found is None:

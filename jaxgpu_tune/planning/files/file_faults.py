@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ...model import Finding, Migration, Severity
 from ...values import Value
 from ..xla_flags.grammar import FLAGS, Token
+from .exported import is_kept_back
 from .file_kinds import sites_of
 from .late_settings import late_settings
 from .mapped import HOLE, Site, in_file, joined_text, line_of
@@ -40,6 +41,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
     found = [LineFault(line_of(text, at), finding) for at, finding in judge.all_of(sites, variables)]
     found += [*_in_vain(text, sites, variables), *_late(text, kind)]
+    found += _kept_back(text, sites, variables) if kind == "shell" else ()
     told: dict[int, list[str]] = {}
     for fault in found:
         told.setdefault(fault.line, []).append(fault.finding.message)
@@ -127,6 +129,14 @@ def _in_vain(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> It
         if instead:
             message = f"{name} is set in a shell that ends right after it: no program sees it."
             yield LineFault(line_of(text, at), Finding("set-in-vain", "error", message, instead))
+
+
+def _kept_back(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[LineFault]:
+    """What a script does not export."""
+    for at, name in (*((site.at, FLAGS) for site in sites), *((one.at, one.name) for one in variables)):
+        if is_kept_back(text, at, name):
+            message = f"{name} is assigned without export: programs see it only if it was exported before this script."
+            yield LineFault(line_of(text, at), Finding("not-exported", "warning", message, f"Write export {name}=…"))
 
 
 def _late(text: str, kind: str) -> Iterator[LineFault]:
