@@ -31,7 +31,10 @@ ENDED = {
     "futile": "It ended early: the pairs disagree, so more of them could not show a difference.",
     "budget": "The budget was spent before all pairs were measured.",
     "interrupted": "It was interrupted; this is what there was.",
-    "failed": "It ended because the reference, or every other variant, failed.",
+}
+CACHES = {
+    "cold": "Each run compiled anew (--caches cold).",
+    "warm": "The runs shared one compilation cache (--caches warm).",
 }
 HEAD = ("variant", "median", "verdict", "compile", "first step", "memory")
 
@@ -113,11 +116,18 @@ def _notes(found: Comparison) -> Iterator[str]:
     unit = WHAT[found.clock].format(function=found.function)
     share = "" if found.percentile is None else f", percentile {found.percentile:g}"
     more = " (more is better)" if found.higher_is_better else ""
-    caches = f" Caches: {found.caches} for all." if found.caches else ""
+    caches = f" {CACHES[found.caches]}" if found.caches in CACHES else ""
     yield f"Measured: {unit}{share}{more}; {_pairs(found)} in {seconds_text(found.seconds)}.{caches}"
     if found.noise is not None:
         yield f"{found.reference.name} against itself: {(found.noise - 1) * 100:+.1f}%, which is noise."
-    if ENDED.get(found.ended):
+    if found.ended == "failed":
+        bad = found.reference.status != "ok"
+        yield (
+            f"The reference ({found.reference.name}) failed, so nothing can be compared: mend that first."
+            if bad
+            else "No other variant ran to its end, so there is nothing to compare."
+        )
+    elif ENDED.get(found.ended):
         yield ENDED[found.ended]
     if found.winner is not found.reference:
         yield f"Use {found.winner.name}."
