@@ -36,6 +36,7 @@ FOLDERS = (CACHE_OPTION, DATA_DIR)
 CONFLICTS = frozenset(
     (
         "bad-flag-value",
+        "bad-variable",
         "flag-translated",
         "help-flag",
         "not-an-xla-flag",

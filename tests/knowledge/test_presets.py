@@ -422,6 +422,7 @@ def test_a_file_of_another_editor_is_read(tmp_path: Path, begin: str, end: str) 
         ('flag = "xla_gpu_autotune_level"\nvalue = true', "bad-flag-value", ""),
         ('flag = "xla_gpu_enable_command_buffer"\nvalue = ["FUSION", "WHILEE"]', "bad-flag-value", ""),
         ('config = "jax_enabl_x64"\nvalue = true', "unknown-option", "jax_enable_x64"),
+        ('env = "XLA_PYTHON_CLIENT_MEM_FRACTION"\nvalue = "much"', "bad-variable", "above 0 and at most 1"),
     ],
 )
 @pytest.mark.parametrize("count", [0, 1])
@@ -439,11 +440,12 @@ def test_a_mistake_in_a_file_is_told_with_the_file(
         plan(str(path), machine=machine(count=count), environ={}, strict=True)
 
 
-def test_a_variable_that_its_reader_refuses_names_the_file(tmp_path: Path) -> None:
-    """As the argument does, it raises."""
-    path = write(tmp_path, '[[set]]\nenv = "XLA_PYTHON_CLIENT_MEM_FRACTION"\nvalue = "much"\n')
-    with pytest.raises(BadSetting, match=re.escape(f"Correct it in preset {path}.")):
-        plan(str(path), machine=machine(), environ={})
+def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    """Of flags, of variables and of options."""
+    wrong = ('flag = "xla_gpu_autotune_levl"', 'env = "NCCL_PROTO"', 'config = "jax_enabl_x64"')
+    path = write(tmp_path, "\n".join(f'[[set]]\n{one}\nvalue = "FOO"\n' for one in wrong))
+    told = [finding.code for finding in plan(str(path), machine=machine(), environ={}).findings]
+    assert sorted(told) == ["bad-variable", "unknown-flag", "unknown-option"]
 
 
 def test_a_flag_of_other_releases_is_gated_without_a_word(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["adapt", "adapted", "mistakes"]
 
 MAX_TRANSLATIONS = 4
-OF_NO_RELEASE = ("unknown-flag", "bad-flag-value", "unknown-option")
+OF_NO_RELEASE = ("unknown-flag", "bad-flag-value", "unknown-option", "bad-variable")
 
 
 def adapt(settings: Iterable[Setting], origin: Origin, target: Target) -> Outcome:
@@ -134,10 +134,13 @@ def _variable(wish: Wish, target: Target) -> Outcome:
     if checked.problem and wish.origin in ("existing", "request"):
         finding = Finding("bad-variable", "error", f"{checked.problem} It is taken out.", checked.hint)
         return wish.left_out("dropped", checked.problem, *told, finding)
+    if checked.problem and wish.is_offered:
+        hint = f"Correct it in {wish.source}. {checked.hint}".rstrip()
+        wrong = Finding("bad-variable", "warning", f"{checked.problem} It is left out.", hint)
+        return wish.left_out("dropped", checked.problem, *told, wrong)
     if checked.problem:
-        hint = f"Correct it in {wish.source}. {checked.hint}".rstrip() if wish.is_offered else checked.hint
-        wrong = Problem(Finding("bad-variable", "error", checked.problem, hint), BadSetting)
-        return Outcome(findings=told, problems=(wrong,))
+        raised = Problem(Finding("bad-variable", "error", checked.problem, checked.hint), BadSetting)
+        return Outcome(findings=told, problems=(raised,))
     if checked.note:
         code = "doubtful-variable" if checked.value == wish.value else "variable-repaired"
         told = (*told, Finding(code, "warning", checked.note, checked.hint))
