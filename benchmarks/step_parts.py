@@ -171,7 +171,7 @@ def traced(one: Case, given: argparse.Namespace) -> dict[str, Any]:
 def kept(trace: Path, path: Path) -> None:
     """The trace, gzipped so that equal traces make equal files, and without this machine's path: another of its length takes its place."""
     here = str(ROOT).encode()
-    path.write_bytes(gzip.compress(trace.read_bytes().replace(here, b"/program".ljust(len(here), b"_")), 9, mtime=0))
+    path.write_bytes(gzip.compress(trace.read_bytes().replace(here, b"/".ljust(len(here), b"_")), 9, mtime=0))
 
 
 if __name__ == "__main__":
