@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
+import jaxgpu_tune
 from jaxgpu_tune.cli.pgle.record import _no_trace, _written
 from jaxgpu_tune.measure.watched import Process
 from jaxgpu_tune.pgle.profile_files import read_profile
 from jaxgpu_tune.pgle.sidecar import Sidecar, read_sidecar
-from tests.child import ROOT
 from tests.cli.pgle.examples import LOOP, TRACE, pgle
 from tests.cli.typed import call
 from tests.measure.test_readings import outcome
@@ -91,6 +92,7 @@ def test_why_no_trace_was_taken() -> None:
 
 
 def test_that_there_is_no_gpu_is_told_before_the_program_runs(tmp_path: Path) -> None:
+    (tmp_path / "machine.json").write_text(json.dumps({**jaxgpu_tune.detect().to_dict(), "gpus": []}))
     for way in ((), ("--to", str(tmp_path / "p.pb"))):
         done = pgle(
             "record",
@@ -102,7 +104,7 @@ def test_that_there_is_no_gpu_is_told_before_the_program_runs(tmp_path: Path) ->
             "-c",
             "echo it-ran >&2",
             JAX_PLATFORMS="cpu",
-            JAXGPU_TUNE_MACHINE=str(ROOT / "tests" / "machines" / "no_gpu.json"),
+            JAXGPU_TUNE_MACHINE=str(tmp_path / "machine.json"),
         )
         assert 0 < done.stderr.index("There is no NVIDIA GPU here") < done.stderr.index("it-ran")
 
