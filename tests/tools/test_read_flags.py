@@ -46,9 +46,8 @@ def test_the_installed_jaxlib_reads_as_committed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
-@pytest.mark.parametrize("release", ["0.4.18", "0.8.1"])
-def test_the_wheel_of_a_release_reads_as_committed(release: str, tmp_path: Path) -> None:
-    assert_reads_as_committed(release, fetch(Wheel("jaxlib", release), tmp_path), tmp_path / "read.json")
+def test_the_wheel_of_the_first_release_reads_as_committed(tmp_path: Path) -> None:
+    assert_reads_as_committed("0.4.18", fetch(Wheel("jaxlib", "0.4.18"), tmp_path), tmp_path / "read.json")
 
 
 def assert_reads_as_committed(release: str, library: Path, out: Path) -> None:
@@ -187,8 +186,8 @@ def command(*words: str, tool: str = "read_flags") -> subprocess.CompletedProces
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
 def test_a_committed_release_read_anew_changes_nothing(tmp_path: Path) -> None:
-    """All its wheels, those of CUDA plugins too, off the index, from an empty cache."""
-    done = command("0.6.2", "--cache", str(tmp_path), "--yes")
+    """All its wheels, those of CUDA plugins too, off the index, from an empty cache; also where a binary leaves a value undefined."""
+    done = command("0.8.1", "--cache", str(tmp_path), "--yes")
     assert done.returncode == 0, done.stderr
     assert [f"{name}: unchanged" in done.stdout for name in (BUILDS, FLAGS, HELP)] == [True] * 3
 
