@@ -11,9 +11,9 @@ from .tables import read_table, with_tuples
 
 __all__ = ["ACTS", "Family", "Launcher", "acts", "families", "family_of", "launchers"]
 
-Act = Literal["told", "gpu", "tunes", "hidden", "public", "exact", "profiles"]
+Act = Literal["told", "gpu", "tunes", "hidden", "public", "exact", "import", "start", "profiles"]
 
-ACTS: tuple[Act, ...] = ("told", "gpu", "tunes", "hidden", "public", "exact", "profiles")
+ACTS: tuple[Act, ...] = ("told", "gpu", "tunes", "hidden", "public", "exact", "import", "start", "profiles")
 """What a family can do; the head of the table says what each means."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ..arguments import Arguments
 from ..values import Value
 from ..wording import capital
@@ -9,7 +11,7 @@ from . import flags, options, variables
 from .families import family_of
 from .tables import read_table
 
-__all__ = ["RealName", "also_called", "elsewhere", "option_of_argument", "other_names", "real_name"]
+__all__ = ["RealName", "also_called", "calls", "elsewhere", "option_of_argument", "other_names", "real_name"]
 
 OURS = ("cpu", "cuda", "gpu")
 SETTINGS = {"": "", "preset": "", "flags": "--flag", "env": "--env", "jax_config": "--config", "late": ""}
@@ -39,6 +41,11 @@ def other_names() -> dict[str, str]:
 def also_called(name: str) -> str | None:
     """The preset that the field calls by this name."""
     return other_names().get(name.strip().lower().replace("-", "_"))
+
+
+def calls(kind: Literal["start_backend", "set_xla_flags"]) -> frozenset[str]:
+    """The full names of calls in Python programs that start JAX's backend, or that put a flag into XLA_FLAGS."""
+    return frozenset(read_table("names")["calls"][kind])
 
 
 def elsewhere(platform: object) -> RealName | None:

@@ -122,9 +122,8 @@ def _ahead(runs: list[list[float]], least: float) -> bool:
 
 def _begun(stamps: list[float], least: float) -> list[list[float]]:
     """The stamps, cut at each call that was waited for and from which on calls run ahead."""
-    gaps = _gaps(stamps)
-    cuts = [number for number, (before, after) in enumerate(itertools.pairwise(gaps), 1) if before >= least > after]
-    return [stamps[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(stamps)])]
+    pairs = enumerate(itertools.pairwise(_gaps(stamps)), 1)
+    return _split(stamps, [number for number, (before, after) in pairs if before >= least > after])
 
 
 def _gaps(stamps: Sequence[float]) -> list[float]:
@@ -133,8 +132,11 @@ def _gaps(stamps: Sequence[float]) -> list[float]:
 
 def _cut(stamps: list[float], longest: float) -> list[list[float]]:
     """The stamps, cut at the gaps that are longer."""
-    ends = [0, *(number + 1 for number, gap in enumerate(_gaps(stamps)) if gap > longest), len(stamps)]
-    return [stamps[begin:end] for begin, end in itertools.pairwise(ends)]
+    return _split(stamps, [number for number, gap in enumerate(_gaps(stamps), 1) if gap > longest])
+
+
+def _split(stamps: list[float], cuts: list[int]) -> list[list[float]]:
+    return [stamps[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(stamps)])]
 
 
 def _whole(bursts: list[list[float]]) -> list[tuple[float, int]]:

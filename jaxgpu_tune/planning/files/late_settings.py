@@ -6,29 +6,18 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
+from ...knowledge.families import acts
 from ...knowledge.options import known, option
+from ...knowledge.real_names import calls
 from ...model import Finding
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
 
-__all__ = ["STARTS", "SetLate", "late_settings"]
+__all__ = ["SetLate", "late_settings"]
 
-_JAX = "devices local_devices device_count local_device_count default_backend process_index process_count device_put make_mesh"
-_NUMPY = "array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like stack concatenate float32 int32"
-STARTS = frozenset(
-    [
-        *(f"jax.{name}" for name in _JAX.split()),
-        *(f"jax.numpy.{name}" for name in _NUMPY.split()),
-        *("jax.random.key", "jax.random.PRNGKey", "jax.experimental.mesh_utils.create_device_mesh"),
-        "jax.extend.backend.get_backend",
-    ]
-)
-"""Calls that start JAX's backend, wherever they stand first."""
 CONFIGURE = "configure()"
 _OWN = "jaxgpu_tune.configure"
 _UPDATE = "jax.config.update"
-_OF_OTHERS = frozenset({"numpyro.set_host_device_count", "chex.set_n_cpu_devices"})
-"""Calls of libraries that put a flag into XLA_FLAGS."""
 _ADDS = {
     "over": "takes out what configure() has set",
     "unless": "acts only where nothing else has set it, as configure() does",
@@ -99,6 +88,7 @@ def late_settings(source: str) -> tuple[SetLate, ...]:
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
         self._names = dict(_imported_names(tree))
+        self._starting, self._flagging = calls("start_backend"), calls("set_xla_flags")
         self._children = bool(
             _CHILDREN & {part for name in self._names.values() for part in (name, name.split(".")[0])}
         )
@@ -192,7 +182,7 @@ class _Reader:
         written = ast.unparse(node.func)
         if written in self._starters:
             return f"{written}(), which calls {self._starters[written]}"
-        return f"{written}()" if self._dotted(node.func) in STARTS else ""
+        return f"{written}()" if self._dotted(node.func) in self._starting else ""
 
     def _sets(self, node: ast.AST) -> Iterator[tuple[str, str]]:
         """(name, way) of each setting."""
@@ -210,7 +200,7 @@ class _Reader:
     def _called(self, node: ast.Call, called: str) -> Iterator[tuple[str, str]]:
         if called == _OWN and not any(one.arg == "late" for one in node.keywords):
             yield CONFIGURE, ""
-        elif called in _OF_OTHERS:
+        elif called in self._flagging:
             yield FLAGS, ""
         elif called == "os.environ.update":
             yield from ((one.arg or "", _over(one.value)) for one in node.keywords)
@@ -285,12 +275,9 @@ def _text(node: ast.expr) -> str:
 
 
 def _is_read_at_import(name: str) -> bool:
-    return name.startswith("JAX_") and known(name.lower())
+    return acts(name, "import") and known(name.lower())
 
 
 def _is_read_at_start(name: str) -> bool:
-    read = ("XLA_PYTHON_", "XLA_CLIENT_", "CUDA_VISIBLE_", "CUDA_DEVICE_")
-    if name.startswith("jax_"):
-        spec = option(name, None)
-        return spec is not None and spec.moment == "backend"
-    return name in (CONFIGURE, FLAGS, "TF_FORCE_UNIFIED_MEMORY") or name.startswith(read)
+    spec = option(name, None)
+    return name == CONFIGURE or acts(name, "start") or (spec is not None and spec.moment == "backend")

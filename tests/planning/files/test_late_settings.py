@@ -7,7 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from jaxgpu_tune.planning.files.late_settings import STARTS, late_settings
+from jaxgpu_tune.knowledge.real_names import calls
+from jaxgpu_tune.planning.files.late_settings import late_settings
 from tests.child import told
 from tests.planning.files.test_commands import found, notebook
 
@@ -24,12 +25,12 @@ ARGUMENTS = {
 
 
 def test_every_call_that_is_said_to_start_jax_does_so() -> None:
-    calls = {name: f"{name}({ARGUMENTS.get(name.split('.')[-1], '')})" for name in sorted(STARTS)}
+    starting = {name: f"{name}({ARGUMENTS.get(name.split('.')[-1], '')})" for name in sorted(calls("start_backend"))}
     code = f"""
 import numpy as np, jax, jax.experimental.mesh_utils, jax.extend.backend
 from jax._src import xla_bridge
 idle = []
-for name, call in {calls}.items():
+for name, call in {starting}.items():
     jax.extend.backend.clear_backends()
     assert not xla_bridge.backends_are_initialized()
     eval(call)
