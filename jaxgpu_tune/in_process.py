@@ -55,7 +55,6 @@ class CallRuns(Runner):
         self.lost: Path | None = None
         self.prepared_s = 0.0
 
-    sure = True
     keeps = ends = False
     """``ends``: nothing that hangs can be ended here, but the caller may want to risk it."""
 

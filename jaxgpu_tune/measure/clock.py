@@ -29,6 +29,8 @@ SHORTEST = 1e-9
 """Seconds; what a clock that stands still tells."""
 MOSTLY = 0.15
 """Where this share of the time is spent inside bursts, the program does not run ahead, and the long gaps are pauses."""
+ALIKE, LONGEST_TURN, LOOKED_AT = 0.2, 100, 1000
+"""Gaps repeat themselves after so many calls, at most LONGEST_TURN, if they differ from those by this share of what they differ from their mean; seen in the first LOOKED_AT."""
 RARE = 50
 """What comes more often than once in so many calls is part of the loop, no pause."""
 
@@ -157,8 +159,31 @@ def _waits(runs: list[list[float]], longest: float) -> bool:
 def _single(runs: list[list[float]], pauses: list[float]) -> Period:
     """Each call is a burst of one; those that ran ahead until the queue of the device was full do not count."""
     usual = _usual([gap for run in runs for gap in run])
-    kept = [gap for run in runs for gap in _queued(run, AHEAD * usual)]
+    runs = [_queued(run, AHEAD * usual) for run in runs]
+    kept = [gap for run in runs for gap in run]
+    if _error(kept) > FINE and (turn := _turn(max(runs, key=len)[:LOOKED_AT])):
+        return _bursts([(sum(gaps), turn) for run in runs for gaps in _parts(run, turn)], pauses)
     return Period(fmean(kept), len(kept), len(kept), len(pauses), sum(pauses), _error(kept), tuple(kept))
+
+
+def _turn(gaps: Sequence[float]) -> int | None:
+    """After how many calls the gaps repeat themselves; None: they do not, or were not seen to do it twice.
+
+    A host that needs a part of a step for each call runs ahead by one or two, and so by gaps of any length.
+    """
+    usual = fmean(gaps)
+    apart = ALIKE * fmean(abs(gap - usual) for gap in gaps)
+    longest = min(len(gaps) // 3, LONGEST_TURN)
+    return next((lag for lag in range(2, longest + 1) if _distance(gaps, lag) <= apart), None)
+
+
+def _distance(gaps: Sequence[float], lag: int) -> float:
+    return fmean(abs(after - before) for before, after in zip(gaps, gaps[lag:], strict=False))
+
+
+def _parts(gaps: Sequence[float], size: int) -> Iterable[Sequence[float]]:
+    """Whole parts of this size, one after the other."""
+    return (gaps[place : place + size] for place in range(0, len(gaps) - size + 1, size))
 
 
 def _queued(gaps: list[float], least: float) -> list[float]:

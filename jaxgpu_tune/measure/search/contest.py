@@ -34,6 +34,11 @@ class Contest(NamedTuple):
         return Verdict("failed") if self.failure else verdict(self.ratios)
 
     @property
+    def sentence(self) -> str:
+        """The verdict in words, and how it failed."""
+        return f"it failed ({self.failure})" if self.failure else self.verdict.sentence
+
+    @property
     def won(self) -> bool:
         """Whether the challenger is faster."""
         return self.verdict.word == "faster"

@@ -70,6 +70,14 @@ class Estimate(NamedTuple):
         white = _forward(self.lower, shared, ())
         return float(sum(map(mul, shared, self.weights))), math.sqrt(max(own - sum(map(mul, white, white)), 0.0))
 
+    def improvement(self, config: Config, best: Config) -> float:
+        """By how much ``config`` is expected to be faster than ``best`` where it is; a slower one counts as none."""
+        mean, spread = self.difference(config, best)
+        if spread == 0:
+            return max(-mean, 0.0)
+        z = -mean / spread
+        return spread * (z * _below(z) + math.exp(-z * z / 2) / math.sqrt(2 * math.pi))
+
     def _row(self, config: Config) -> list[float]:
         if config not in self.rows:
             self.rows[config] = _row(config, self.runs, self.scales)
@@ -229,3 +237,7 @@ def _backward(lower: Rows, values: Sequence[float]) -> list[float]:
         found.append(left[-1] / row[-1])
         left = [value - one * found[-1] for value, one in zip(left[:-1], row[:-1], strict=True)]
     return found[::-1]
+
+
+def _below(z: float) -> float:
+    return (1 + math.erf(z / math.sqrt(2))) / 2

@@ -9,7 +9,7 @@ in whatever process, so that a simulation, a journal of an earlier start and rea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from ..statistics import PAIRS
@@ -51,6 +51,7 @@ class Search:
         self._runs: list[Observed] = []
         self._inert: set[Config] = set()
         self._closing = False
+        self._failed: tuple[Contest, ...] = ()
         self._one_claim = False  # where two cannot be paid for: against the program as it is
         self._large = frozenset(one for move in moves if move.large for one in move.config)
         self._estimate: Estimate | None = None
@@ -62,6 +63,10 @@ class Search:
         if trial.purpose == "check":
             if self._checked == 1:  # it tells what the first claim is held against
                 self._one_claim = trial.config == self.starts[0].config
+            if (trial.ms is None or trial.failure) and trial.config != self.starts[0].config:
+                self._failed = tuple(contest for contest in self.contests if contest.over)
+                self._failures = self._failures.learnt(trial.config, self.good)
+                self._closing = False
             return
         if trial.failure == SAME:
             self._inert |= {move.config for move in self.moves if toggled(self.best, move) == trial.config}
@@ -79,9 +84,11 @@ class Search:
         can run at a time.
         """
         start = self._start()
-        if start is not None or not self._runs:
+        if not self._runs:
             return start if left >= 1 else None
         room = left - self._reserve(new, width) - SPARE
+        if start is not None and (room >= new or not self._provable(left)):
+            return start if left >= 1 else None
         if not self._closing and room >= new and (config := self._change(room, new, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
         if not self._checked and left >= 2 * PAIRS + new + SPARE:
@@ -132,9 +139,12 @@ class Search:
 
     @property
     def contests(self) -> tuple[Contest, ...]:
-        """The claims that are checked: the winner against the best of the starts; if that fails, the best start against the first."""
-        found: list[Contest] = []
-        told = [trial for trial in self.trials if trial.purpose == "check"]
+        """The claims that are checked: the winner against the best of the starts; if it is not faster, the best start against the first.
+
+        Where one ended in a hang or a crash, what failed is out, and the search goes on.
+        """
+        found = list(self._failed)
+        told = [trial for trial in self.trials if trial.purpose == "check"][_length(self._failed) :]
         for reference, challenger in self._claims():
             contest, told = Contest(reference, challenger).held(told)
             found.append(contest)
@@ -145,7 +155,8 @@ class Search:
     def _claims(self) -> Iterator[tuple[Config, Config]]:
         """(reference, challenger): only by the search's own runs, so that what a check finds does not choose what it checks."""
         winner, first = self.winner, self.starts[0].config
-        known = [one.config for one in self.starts if one.config in self.good and one.config != winner]
+        sound = [one.config for one in self.starts if one.config in self.good and not self._failures.forbid(one.config)]
+        known = [config for config in sound if config != winner]
         if winner == first or not known:
             return
         reference = min(known, key=self.estimate.mean)
@@ -156,10 +167,16 @@ class Search:
         if winner != first and first in known:
             yield first, winner
 
+    def _provable(self, left: float) -> bool:
+        """Whether there is something to claim, and its check can be paid for."""
+        return left >= 2 * PAIRS and next(self._claims(), None) is not None
+
     def _start(self) -> Step | None:
-        tried = {trial.config for trial in self.trials}
-        left = (one.config for one in self.starts if one.config not in tried)
-        config = next(left, None)
+        """The starts, and the first twice: so it is known what a run costs that compiles nothing, and how far runs differ."""
+        tried = [trial.config for trial in self.trials]
+        first, *others = (one.config for one in self.starts)
+        wanted = [first] if tried.count(first) < 2 else others
+        config = next((one for one in wanted if one == first or one not in tried), None)
         return None if config is None or self._closing else Step(config, "start")
 
     def _reserve(self, new: float, width: int) -> float:
@@ -179,7 +196,9 @@ class Search:
         last = [config for config in risky if config - best & self._large] if room < hang + 2 * new else []
         for some in (last, [config for config in sound if self.risk(config) == "none"], risky):
             hope, found = max(
-                ((self._hope(one, best), one) for one in some), key=lambda one: one[0], default=(0.0, best)
+                ((self.estimate.improvement(one, best), one) for one in some),
+                key=lambda one: one[0],
+                default=(0.0, best),
             )
             if hope >= HOPE:
                 return found
@@ -197,14 +216,6 @@ class Search:
         shown = frozenset(one for move in self.moves if move.seen for one in move.config)
         alike = (trial for trial in self.trials if trial.ms is not None and trial.config - shown == config - shown)
         return frozenset(trial.program for trial in alike if trial.program)
-
-    def _hope(self, config: Config, best: Config) -> float:
-        """The expected improvement over the best so far."""
-        mean, spread = self.estimate.difference(config, best)
-        if spread == 0:
-            return max(-mean, 0.0)
-        z = -mean / spread
-        return spread * (z * _below(z) + math.exp(-z * z / 2) / math.sqrt(2 * math.pi))
 
     def _fewer(self, config: Config) -> list[Config]:
         """The set without one thing, for each thing in it."""
@@ -268,13 +279,13 @@ class Search:
 
     def _told_of(self, contests: Sequence[Contest]) -> int:
         """Runs of the last contest so far."""
-        before = sum(contest.length for contest in contests[:-1])
-        return self._checked - before
+        return self._checked - _length(contests[len(self._failed) : -1])
 
     @property
     def _checked(self) -> int:
-        return sum(trial.purpose == "check" for trial in self.trials)
+        """Runs of the claims since one failed."""
+        return sum(trial.purpose == "check" for trial in self.trials) - _length(self._failed)
 
 
-def _below(z: float) -> float:
-    return (1 + math.erf(z / math.sqrt(2))) / 2
+def _length(contests: Iterable[Contest]) -> int:
+    return sum(contest.length for contest in contests)

@@ -11,8 +11,6 @@ from ..search.trials import Config, Trial
 __all__ = ["RISKY", "SLOWEST", "Costs", "costs_of", "hangs_after"]
 
 RECENT = 7
-LOADING = 1.2
-"""How much longer than without its compilation a first run is, the next one takes: it reads from the cache what it does not compile."""
 SLACK = 1.03
 SHORTEST = 1e-3
 SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
@@ -20,31 +18,26 @@ SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
 
 
 class Costs(NamedTuple):
-    """Seconds of a run: ``new`` settings, and settings that ran before (``again``)."""
+    """Seconds of a run: ``new`` settings, and settings that ran before (``again``), without what is compiled once more."""
 
     new: float
     again: float
 
 
 def costs_of(trials: Iterable[Trial]) -> Costs | None:
-    """By the newest runs; None before any ended well. A run of a new set of settings tells both, by its time of compiling."""
+    """By the newest runs; None before any ended well."""
     first: list[float] = []
-    without: list[float] = []
     again: list[float] = []
     seen: set[Config] = set()
     for trial in trials:
         if trial.ms is None:
             continue
-        bare = trial.seconds - float(trial.detail.get("compile_seconds") or 0.0)
-        if trial.config in seen:
-            again.append(bare * SLACK)
-        else:
-            first.append(trial.seconds)
-            without.append(min(bare * LOADING, trial.seconds))
+        compiling = float(trial.detail.get("compile_seconds") or 0.0) if trial.config in seen else 0.0
+        (again if trial.config in seen else first).append(trial.seconds - compiling)
         seen.add(trial.config)
     if not first:
         return None
-    return Costs(_usual(first), _usual(again or without))
+    return Costs(_usual(first), _usual(again or first) * SLACK)
 
 
 def hangs_after(trials: Iterable[Trial], limit: tuple[float, float]) -> float | None:

@@ -16,7 +16,6 @@ from .costs import RISKY, SLOWEST, costs_of, hangs_after
 from .journal import Journal
 from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
-from .trying import WRONG
 
 __all__ = ["Runner", "Standing", "drive", "resumed"]
 
@@ -59,14 +58,6 @@ class Runner(Protocol):
     @property
     def keeps(self) -> bool:
         """Whether what was compiled once is there for all later runs."""
-
-    @property
-    def sure(self) -> bool:
-        """Whether wrong numbers need no second run of the program as it is to be called that."""
-
-    def judged(self, trial: Trial) -> Trial:
-        """The trial by what is known now."""
-        return trial
 
     def learn(self, trial: Trial) -> None:  # noqa: ARG002 - as for places
         """A trial of this or an earlier start."""
@@ -175,9 +166,6 @@ class _Course:
         trial = self._tried(step)
         if not self.search.trials and (trial.ms is None or trial.failure):
             raise JaxGpuTuneError.of([_fails(trial)])
-        if trial.failure == WRONG and not self.run.sure:
-            self._keep(self._tried(self.as_it_is))
-            trial = self.run.judged(trial)
         self._keep(trial)
 
     def _tried(self, step: Step) -> Trial:
@@ -227,8 +215,9 @@ class _Course:
         return (step,) if self.search.risk(step.config) != "none" else steps_together(step, count, ahead)
 
     def _limit(self, config: Config) -> float | None:
-        """Seconds after which a run hangs: by what the others took, less for what is known to hang."""
-        after = hangs_after(self.search.trials, RISKY if self.search.risk(config) == "dies" else SLOWEST)
+        """Seconds after which a run hangs: by what the others took, less for what is known to hang and for what was compiled before."""
+        soon = self.search.risk(config) == "dies" or config in self.search.good
+        after = hangs_after(self.search.trials, RISKY if soon else SLOWEST)
         if after is None:
             return self.timeout or max(self.left, 60.0)
         return min(self.timeout or float("inf"), after)

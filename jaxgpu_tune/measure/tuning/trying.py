@@ -145,11 +145,6 @@ class CommandRuns:
 
     ends = keeps = True
 
-    @property
-    def sure(self) -> bool:
-        """Whether it is known how much the program's own numbers vary from run to run."""
-        return len(self.references) > 1
-
     def learn(self, trial: Trial) -> None:
         """The numbers of the program as it is are what the others are held against."""
         if trial.ms is not None and not trial.failure and self._as_it_is(trial):

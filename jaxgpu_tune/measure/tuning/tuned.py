@@ -160,12 +160,12 @@ def _sentence(search: Search, space: Space, contest: Contest | None, *, interrup
             f"fresh pairs) with {' '.join(map(str, sorted(contest.challenger)))}"
         )
     over = [one for one in search.contests if one.over]
-    if over:
-        told = over[0].verdict.sentence if not over[0].failure else f"it failed ({over[0].failure})"
-        return f"Nothing beats what you have: {space.name(over[0].challenger)} looked best, but in fresh pairs: {told}."
+    looked = f"{space.name(over[0].challenger)} looked best, but in fresh pairs: {over[0].sentence}." if over else ""
+    if over and search.contests[-1].over:
+        return f"Nothing beats what you have: {looked}"
     if not search.good:
         return "Nothing was measured yet."
-    return _unproved(search, space, interrupted=interrupted)
+    return f"{_unproved(search, space, interrupted=interrupted)} {looked}".rstrip()
 
 
 def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
@@ -195,11 +195,11 @@ def _cost(search: Search, tries: int) -> float:
 
 
 def _best(search: Search, space: Space) -> dict[str, Any]:
-    """The winner so far by the search's own runs, which prove nothing."""
+    """What is to be proved next, or the winner so far, by the search's own runs, which prove nothing."""
     if not search.good:
         return {"name": "", "gain": 1.0, "settings": []}
-    config, first = search.winner, space.starts[0].config
-    gain = math.exp(search.estimate.difference(first, config)[0])
+    config = next((one.challenger for one in search.contests if not one.over), search.winner)
+    gain = math.exp(search.estimate.difference(space.starts[0].config, config)[0])
     return {"name": space.name(config), "gain": gain, "settings": config_json(config)}
 
 
@@ -238,7 +238,7 @@ def _contest(contest: Contest, space: Space, trials: Iterable[Trial]) -> dict[st
         "challenger": space.name(contest.challenger),
         "pairs": [list(pair) for pair in contest.pairs],
         "ratios": list(contest.ratios),
-        "verdict": contest.verdict.sentence,
+        "verdict": contest.sentence,
         "won": contest.won,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from jaxgpu_tune.measure.search.estimate import (
     USUAL,
     Estimate,
     Observed,
+    _below,
     estimated,
 )
 from jaxgpu_tune.measure.search.trials import NOTHING, Config
@@ -134,3 +136,18 @@ def test_going_on_with_the_work_of_other_runs_changes_nothing(
     for one in (NOTHING, ONE, ONE | TWO):
         assert again.mean(one) == pytest.approx(once.mean(one), abs=1e-9)
         assert again.difference(one, TWO) == pytest.approx(once.difference(one, TWO), abs=1e-9)
+
+
+@given(st.floats(-6, 6))
+def test_how_likely_a_normal_number_is_below(z: float) -> None:
+    assert _below(z) == pytest.approx(NormalDist().cdf(z), abs=1e-12)
+
+
+def test_an_improvement_is_expected_of_what_looks_faster_and_of_what_is_unknown() -> None:
+    """The mean of what it is faster by, over all that it may be (checked by sampling); hardly anything where it is known to be slower."""
+    found = estimated(runs(*[(NOTHING, 100.0), (ONE, 90.0)] * 4))
+    mean, spread = found.difference(TWO, NOTHING)
+    drawn = np.random.default_rng(1).normal(-mean, spread, 100_000)
+    assert found.improvement(TWO, NOTHING) == pytest.approx(np.maximum(drawn, 0).mean(), rel=0.03)
+    assert found.improvement(ONE, NOTHING) == pytest.approx(math.log(100 / 90), rel=0.05)
+    assert found.improvement(NOTHING, ONE) < 1e-6 and found.improvement(ONE, ONE) == 0.0

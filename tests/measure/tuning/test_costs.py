@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial
-from jaxgpu_tune.measure.tuning.costs import costs_of
+from jaxgpu_tune.measure.tuning.costs import RECENT, SLACK, costs_of
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.model import Finding
@@ -21,18 +21,13 @@ from tests.measure.tuning.test_drive import ABOUT, Solver, space
 ONE = frozenset([atom("a=1")])
 
 
-def test_a_run_of_what_ran_before_costs_what_it_cost_and_until_then_a_run_without_its_compilation() -> None:
-    first = Trial(NOTHING, "start", 5.0, "", 14.0, "", {"compile_seconds": 5.0})
-    other = Trial(ONE, "start", 5.0, "", 13.0, "", {"compile_seconds": 4.0})
+def test_a_run_of_what_ran_before_costs_what_the_last_ones_cost_and_until_then_no_less_than_a_new_one() -> None:
+    first, other = Trial(NOTHING, "start", 5.0, "", 14.0), Trial(ONE, "start", 5.0, "", 13.0)
     dead = Trial(frozenset([atom("b=1")]), "toggle", None, "hang", 90.0)
     assert costs_of([dead]) is None
-    told = costs_of([first, other, dead])
-    assert told is not None
-    assert told.new == 13.5
-    assert 9.0 < told.again < 11.0
-    again = costs_of([first, other, first._replace(seconds=8.0, detail={})])
-    assert again is not None
-    assert again.again < 8.5
+    assert costs_of([first, other, dead]) == (13.5, 13.5 * SLACK)
+    assert costs_of([first, first._replace(seconds=8.0), other]) == (13.5, 8.0 * SLACK)
+    assert costs_of([*[first] * 3, *[first._replace(seconds=6.0)] * RECENT]) == (14.0, 6.0 * SLACK)
 
 
 class Clocked(Solver):
@@ -68,7 +63,7 @@ def test_a_budget_for_the_proof_and_a_few_runs_proves_the_gain_and_is_kept(
 ) -> None:
     """Two starts and a few changes, then the proof: a winner, and hardly more than the budget."""
     new, again = starting + compiling, 1.3 * starting
-    budget = generous * (8 * new + 14 * again + (0 if keeps else 2 * new))
+    budget = generous * (8 * new + 15 * again + (0 if keeps else 2 * new))
     with TemporaryDirectory() as place:
         search = drive(space(), Clocked(seed, starting, compiling, keeps), Journal(Path(place) / "j", ABOUT), budget)
     assert any(contest.won for contest in search.contests)

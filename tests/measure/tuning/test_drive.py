@@ -20,6 +20,7 @@ from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
 from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Move, Risk, Start, Step, Trial
+from jaxgpu_tune.measure.tuning.costs import SLACK
 from jaxgpu_tune.measure.tuning.drive import _next, drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.slots import Place
@@ -63,7 +64,6 @@ class Solver:
         ms = 6.0 * (self.mode if "CONCURRENT" in text else 1) * (0.72 if "+WHILE" in text else 1) * math.exp(noise)
         return Trial(step.config, step.purpose, ms, **took)
 
-    sure = True
     keeps = ends = True
     findings = ()
 
@@ -73,9 +73,6 @@ class Solver:
 
     def close(self) -> None:
         """Nothing is left."""
-
-    def judged(self, trial: Trial) -> Trial:
-        return trial
 
     def learn(self, _trial: Trial) -> None:
         """Nothing to learn."""
@@ -112,7 +109,8 @@ def test_what_may_hang_is_begun_only_where_a_hang_and_the_proof_can_be_paid_for(
     risks: list[Risk] = ["none", "dies"]
     for risk in risks:
         search = Search([Start("none", NOTHING)], [change], partial(_risk, risk))
-        search.tell(Trial(NOTHING, "start", 100.0, "", 10.0, detail={"agreed": True}))
+        for _ in range(2):
+            search.tell(Trial(NOTHING, "start", 100.0, "", 10.0 / SLACK, detail={"agreed": True}))
         steps = ((left, _next(search, float(left), True)) for left in range(100, 200))
         begun.append(next(left for left, step in steps if step is not None and step.purpose == "toggle"))
     assert begun == [math.ceil(10 * (1.06 + 12 + 1)), 10 * 1.5 + 10 + 10 * (12 + 1)]
@@ -161,7 +159,7 @@ def test_a_risky_pair_that_may_change_much_is_the_last_that_a_budget_has_room_fo
     search = drive(space("loops", "small-kernels"), run, Journal(tmp_path / "j", ABOUT), 300.0)
     tried = [trial for trial in search.trials if trial.purpose == "toggle"]
     risky = [search.risk(trial.config) == "dies" for trial in tried]
-    assert sum(risky) == 1
+    assert sum(risky) == 1 or not hangs
     assert len(tried) - risky.index(True) <= 3
     assert [(len(contest.challenger), contest.won) for contest in search.contests] == [(1 if hangs else 2, True)]
     assert sum(trial.seconds for trial in search.trials) <= 300

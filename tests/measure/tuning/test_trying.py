@@ -126,7 +126,7 @@ def test_numbers_are_held_against_the_first_run_as_it_is(runs: CommandRuns) -> N
     def trial(number: float, ms: float | None = 5.0, failure: str = "", config: Config = FAST) -> Trial:
         return Trial(config, "toggle", ms, failure, detail={"numbers": [number], "cause": "why"})
 
-    assert runs.judged(trial(9.0)) == trial(9.0) and not runs.sure
+    assert runs.judged(trial(9.0)) == trial(9.0)
     for other in (trial(2.0), trial(3.0, None, "died", NOTHING)):
         runs.learn(other)
     assert runs.references == []
@@ -136,7 +136,7 @@ def test_numbers_are_held_against_the_first_run_as_it_is(runs: CommandRuns) -> N
     assert wrong.failure == WRONG and "number 1 is 1.05 instead of 1" in wrong.detail["cause"]
     assert runs.judged(trial(1.05, None, "hang")) == trial(1.05, None, "hang")
     runs.learn(trial(1.01, config=NOTHING))
-    assert runs.sure and runs.tolerance == pytest.approx(0.1, rel=0.02)
+    assert runs.tolerance == pytest.approx(0.1, rel=0.02)
     again = runs.judged(wrong)
     assert (again.failure, again.detail["cause"]) == ("", "")
 

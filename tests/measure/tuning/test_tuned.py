@@ -27,7 +27,7 @@ def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_pat
         mode = 1.5
 
     found, _ = searched(tmp_path, Slower(), budget=60.0)
-    assert [one.purpose for one in found.trials] == ["start", "start"]
+    assert [one.purpose for one in found.trials] == ["start", "start", "start"]
     assert "no room for one try and its proof, which take about 2 min more" in found.sentence
 
 
@@ -56,6 +56,7 @@ def checked(ratio: float, pairs: int = PAIRS) -> list[Trial]:
 
 LOOPS = config("loops-in-graphs")
 FAST = Trial(LOOPS, "toggle", 8.0, "", 20.0)
+BOTH = Trial(LOOPS | config("cublas-only"), "toggle", 6.0, "", 20.0)
 ALONE = Trial(config("cublas-only"), "toggle", None, "hang", 60.0, "", {"cause": "it was ended"})
 
 
@@ -73,6 +74,8 @@ def found(*more: Trial) -> Tuned:
         ((Trial(LOOPS, "toggle", 11.0),), "Nothing beats what you have: no setting that was tried is expected to gain"),
         ((FAST, *checked(1.25, 2), *checked(0.9, 1)), "loops-in-graphs looked best, but in fresh pairs: "),
         ((FAST, Trial(NOTHING, "check", None, "died")), "but in fresh pairs: it failed (died)."),
+        ((FAST, BOTH, Trial(BOTH.config, "check", None, "hang")), "Nothing is proved yet: loops-in-graphs looks 1.2"),
+        ((FAST, BOTH, Trial(BOTH.config, "check", None, "hang")), "but in fresh pairs: it failed (hang)."),
     ],
 )
 def test_until_it_is_proved_nothing_is_claimed(more: tuple[Trial, ...], words: str) -> None:
