@@ -123,6 +123,8 @@ def _risk(risk: Risk, config: Config) -> Risk:
 class Timed(Solver):
     """The solver as it runs by processes within four minutes: 13 s for what is new, 11 s after that; a hang lasts until it is ended."""
 
+    new, again = 13.0, 11.0
+
     def __init__(self, hangs: bool, mode: float, luck: float = 1.0) -> None:
         super().__init__(hangs=hangs)
         self.mode, self.luck = mode, luck
@@ -134,10 +136,8 @@ class Timed(Solver):
         self.known.add(step.config)
         if trial.ms is None:
             return trial._replace(seconds=limit)
-        detail = {"agreed": True, "compile_seconds": 4.0 if new else 0.0}
-        return trial._replace(
-            ms=trial.ms * (self.luck if self.runs == 2 else 1.0), seconds=13.0 if new else 11.0, detail=detail
-        )
+        ms = trial.ms * (self.luck if self.runs == 2 else 1.0)
+        return trial._replace(ms=ms, seconds=self.new if new else self.again, detail={"agreed": True})
 
 
 WHILE = "--xla_gpu_enable_command_buffer=+WHILE,+CONDITIONAL"
@@ -163,6 +163,16 @@ def test_a_risky_pair_that_may_change_much_is_the_last_that_a_budget_has_room_fo
     assert len(tried) - risky.index(True) <= 3
     assert [(len(contest.challenger), contest.won) for contest in search.contests] == [(1 if hangs else 2, True)]
     assert sum(trial.seconds for trial in search.trials) <= 300
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_four_minutes_are_enough_for_the_pair_that_gains_most(tmp_path: Path, hangs: bool) -> None:
+    """An ODE solver on one H200 took 15 s for what is new and 9 s after that. One search took 9 s for 13 and closed with 71 s unused."""
+    run = Timed(hangs, mode=0.96)
+    run.new, run.again = 15.0, 9.2
+    search = drive(space("loops", "small-kernels"), run, Journal(tmp_path / "j", ABOUT), 240.0)
+    assert [(len(contest.challenger), contest.won) for contest in search.contests] == [(1 if hangs else 2, True)]
+    assert 210 <= sum(trial.seconds for trial in search.trials) <= 240
 
 
 def test_where_nobody_can_end_what_hangs_no_pair_is_tried_that_may(tmp_path: Path) -> None:
