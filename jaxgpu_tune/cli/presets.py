@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from . import explain
 from .output import print_json, show
-from .parameters import JSON
+from .parameters import JSON, Argument
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-PARAMETERS = (JSON,)
-EXAMPLES = (("jaxgpu-tune presets", "names, kinds and what each is for"),)
+PARAMETERS = (Argument("names", "[NAME]", many=True, completes="preset"), JSON)
+EXAMPLES = (
+    ("jaxgpu-tune presets", "names, kinds and what each is for"),
+    ("jaxgpu-tune presets fsdp", "all of one, as `explain fsdp` tells it"),
+)
 
 
-def command(as_json: bool) -> int:
-    """List the presets: those measured by this project ("maintained") and others' recipes ("published")."""
+def command(names: tuple[str, ...], as_json: bool) -> int:
+    """List the presets: those measured by this project ("maintained") and others' recipes ("published"). With NAME: tell all of one."""
+    if names:
+        return explain.command(names, None, as_json)
     from ..api import presets
     from ..render.table import table
     from ..render.text import terminal_width

@@ -32,6 +32,14 @@ def test_flags_takes_the_installed_release_and_a_pattern() -> None:
     ]
 
 
+def test_flags_takes_names_and_parts_of_names() -> None:
+    """With dashes and a value, too, as they stand in XLA_FLAGS; beside a pattern both must match."""
+    told = json.loads(call("flags", "--xla_gpu_autotune_level=2", "gemm_rewrite_size", "--json").stdout)
+    assert [one["name"] for one in told] == ["xla_gpu_autotune_level", "xla_gpu_gemm_rewrite_size_threshold"]
+    assert json.loads(call("flags", "autotune_level", "--grep", "gemm", "--json").stdout) == []
+    assert "matches 'nothing_such gemm'" in call("flags", "nothing_such", "--grep", "gemm").stderr
+
+
 def test_flags_says_where_no_name_matches() -> None:
     """Not on stdout, which is the list."""
     result = call("flags", "--grep", "GRAPH")
