@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,7 +37,14 @@ BEFORE_JAX = (
 )
 """What jax imports, and takes most of the time: names that a release of jax does not have are passed over."""
 PLATFORMS = (None, "cpu")
-"""A process waits with jax imported for each of these JAX_PLATFORMS, where no other JAX_* variable is set."""
+"""A process waits with jax imported for each of these JAX_PLATFORMS, where no JAX_* variable is set but these and ``LATER``."""
+LATER: dict[str, Callable[[str], object]] = {
+    "JAX_COMPILATION_CACHE_DIR": str,
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": float,
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": int,
+    "JAX_NUM_CPU_DEVICES": int,
+}
+"""Variables that jax reads when it is imported, and takes as well before its first computation: what each becomes in jax.config."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +152,14 @@ def _server(job: Job) -> _Server:
     """The one for this job, started where there is none yet."""
     read = {name: value for name, value in job.environ.items() if name.startswith("JAX_")}
     platform = read.pop("JAX_PLATFORMS", None)
-    imported = job.jax and not read and platform in PLATFORMS
+    imported = job.jax and read.keys() <= LATER.keys() and platform in PLATFORMS
     which = (imported, platform if imported else None)
     if which not in _servers:
-        ours = ("XLA_", "JAXGPU_TUNE") if imported else ("XLA_", "JAXGPU_TUNE", "JAX_")
-        plain = {name: value for name, value in job.environ.items() if not name.startswith(ours)}
+        plain = {
+            name: value for name, value in job.environ.items() if not name.startswith(("XLA_", "JAXGPU_TUNE", "JAX_"))
+        }
+        if imported and platform is not None:
+            plain["JAX_PLATFORMS"] = platform
         _servers[which] = _Server(JAX if imported else BEFORE_JAX, plain)
     return _servers[which]
 
@@ -216,9 +226,16 @@ def _be(job: dict[str, Any]) -> NoReturn:
     sys.argv = ["-c", *job["argv"]]
     sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(":") if path and path not in sys.path]
     if job["jax"]:
-        importlib.import_module("jax")
+        _take_in_later(importlib.import_module("jax"))
     warnings.resetwarnings()
     os._exit(_ended(job["code"]))
+
+
+def _take_in_later(jax: Any) -> None:
+    """As if jax had found these variables when it was imported; a release that does not know one does not read it either."""
+    for variable, read in LATER.items():
+        if variable in os.environ and hasattr(jax.config, variable.lower()):
+            jax.config.update(variable.lower(), read(os.environ[variable]))
 
 
 def _ended(code: str) -> int:
