@@ -19,8 +19,9 @@ _MAP = r"(?m)^(?P<lead>[ \t]*(?:-[ \t]+)*)(['\"]?){}\2:(?:[ \t]+|$)"
 _ITEM = r"(?m)^(?P<lead>[ \t]*-[ \t]+)(?P<quote>['\"]?){}="
 _REPLACED = re.compile(r"\$(?:\(\w+\)|\w+|\{[^}]*\})")
 """What Compose or Kubernetes replaces."""
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b"}
-_CODES = {"x": 2, "u": 4, "U": 8}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b"}
+_CODE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U00(0[0-9a-fA-F]{5}|10[0-9a-fA-F]{4})")
+_BLANKS = re.compile(r"[ \t]*")
 
 
 def yaml_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
@@ -87,20 +88,26 @@ def _double(text: str, start: int) -> Mapped:
     characters: list[Placed] = []
     at = start + 1
     while at < len(text) and text[at] != '"':
-        end, said = at + 1, text[at]
-        if said == "\\":
-            code = text[at + 1 : at + 2]
-            end = at + 2 + _CODES.get(code, 0)
-            said = chr(int(text[at + 2 : end], 16)) if code in _CODES else _ESCAPES.get(code, code)
-            if code == "\n":
-                end += len(text[end:]) - len(text[end:].lstrip(" \t"))
-                said = ""
-        elif said == "\n":
-            end += len(text[end:]) - len(text[end:].lstrip(" \t"))
-            said = " "
+        said, end = _escaped(text, at + 1) if text[at] == "\\" else (text[at], at + 1)
+        if text[end - 1] == "\n":  # a line that goes on: with a blank in between, or none where the break is escaped
+            said, end = said.replace("\n", " "), _after_blanks(text, end)
         characters += [(said, (at, end))] if said else []
         at = end
     return Mapped.of(characters, as_json)
+
+
+def _escaped(text: str, at: int) -> tuple[str, int]:
+    """What stands after a backslash, and where it ends; what is no escape, or no variable can hold, stands for itself."""
+    if code := _CODE.match(text, at):
+        said = chr(int(code[code.lastindex or 0], 16))
+        return code[0] if said == "\0" or "\ud800" <= said <= "\udfff" else said, code.end()
+    said = text[at : at + 1]
+    return "" if said == "\n" else _ESCAPES.get(said, said), at + len(said)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
 
 
 def _single(text: str, start: int) -> Mapped:

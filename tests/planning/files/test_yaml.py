@@ -6,6 +6,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
+from jaxgpu_tune.planning.files.yaml import yaml_sites
 from tests.planning.files.flags_in_files import FLAGS, expected, rewritten
 
 
@@ -53,3 +54,23 @@ def test_a_value_in_single_quotes_of_yaml_may_go_over_lines() -> None:
         "--xla_dump_to=a",
         "--xla_gpu_enable_command_buffer=FUSION",
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"--xla_a=\x31", "--xla_a=1"),
+        (r"--xla_a=\u0031\U00000031", "--xla_a=11"),
+        (r"--xla_a=\xZZ", "--xla_a=xZZ"),
+        (r"--xla_a=\U00110000", "--xla_a=U00110000"),
+        (r"--xla_a=\ud800", "--xla_a=ud800"),
+        (r"--xla_a=\x00\q", "--xla_a=x00q"),
+        ("--xla_a=1\n      --xla_b=2", "--xla_a=1 --xla_b=2"),
+        ("--xla_a=1\\\n      2", "--xla_a=12"),
+    ],
+)
+def test_escapes_in_double_quotes_are_read_and_what_is_none_stands_for_itself(written: str, meant: str) -> None:
+    """One that no variable can hold, or that is broken, does not keep the rest of the file from being judged."""
+    (site,) = yaml_sites(f'env:\n- name: XLA_FLAGS\n  value: "{written}"\n')
+    assert "".join(piece.text for piece in site.pieces) == meant
+    assert len(list(yaml_sites(f'env:\n- name: XLA_FLAGS\n  value: "{written}\\'))) == 1
