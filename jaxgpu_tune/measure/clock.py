@@ -29,8 +29,8 @@ SHORTEST = 1e-9
 """Seconds; what a clock that stands still tells."""
 MOSTLY = 0.15
 """Where this share of the time is spent inside bursts, the program does not run ahead, and the long gaps are pauses."""
-ALIKE, LONGEST_TURN, LOOKED_AT = 0.2, 100, 1000
-"""Gaps repeat themselves after so many calls, at most LONGEST_TURN, if they differ from those by this share of what they differ from their mean; seen in the first LOOKED_AT."""
+ALIKE, LONGEST_TURN = 0.2, 100
+"""Gaps repeat themselves after so many calls, at most LONGEST_TURN, if they differ from those by this share of what they differ from their mean."""
 RARE = 50
 """What comes more often than once in so many calls is part of the loop, no pause."""
 
@@ -161,7 +161,7 @@ def _single(runs: list[list[float]], pauses: list[float]) -> Period:
     usual = _usual([gap for run in runs for gap in run])
     runs = [_queued(run, AHEAD * usual) for run in runs]
     kept = [gap for run in runs for gap in run]
-    if _error(kept) > FINE and (turn := _turn(max(runs, key=len)[:LOOKED_AT])):
+    if _error(kept) > FINE and (turn := _turn(max(runs, key=len)[: 3 * LONGEST_TURN])):
         return _bursts([(sum(gaps), turn) for run in runs for gaps in _parts(run, turn)], pauses)
     return Period(fmean(kept), len(kept), len(kept), len(pauses), sum(pauses), _error(kept), tuple(kept))
 
