@@ -16,7 +16,7 @@ from ..statistics import PAIRS
 from .costs import costs_of
 from .drive import Standing
 from .journal import config_json, trial_json
-from .space import CLEAN, Space
+from .space import CLEAN, LeftOut, Space
 
 __all__ = ["Did", "Tuned", "how_it_goes", "search_preset", "tuned"]
 
@@ -204,12 +204,13 @@ def _best(search: Search, space: Space) -> dict[str, Any]:
 
 
 def _did(search: Search, space: Space) -> Iterable[Did]:
-    won = _won(search)
-    chosen = won.challenger if won else NOTHING
+    chosen = won.challenger if (won := _won(search)) else NOTHING
     for move in space.moves:
         yield _of_move(search, space, move, chosen)
-    for one in space.left_out:
-        yield Did(one.name, (), 0, None, None, chosen=False, why=one.why)
+    known = {trial.config for trial in search.trials} | {move.config for move in space.moves}
+    unreached = [LeftOut(one.name, "not reached") for one in space.starts if one.config not in known]
+    for left in (*unreached, *space.left_out):
+        yield Did(left.name, (), 0, None, None, chosen=False, why=left.why)
 
 
 def _of_move(search: Search, space: Space, move: Move, chosen: Config) -> Did:

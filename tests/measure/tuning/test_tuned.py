@@ -9,7 +9,7 @@ import pytest
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.knowledge.tables import read_toml
 from jaxgpu_tune.measure.search.search import Contest, Search
-from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Start, Step, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
 from jaxgpu_tune.measure.tuning.drive import Standing
 from jaxgpu_tune.measure.tuning.tuned import Tuned, how_it_goes, search_preset, tuned
@@ -133,6 +133,23 @@ def test_what_each_setting_did_is_told_whether_it_ran_or_not() -> None:
     assert did["pipeline-all-gather"].why == next(
         one.why for one in space().left_out if one.name == "pipeline-all-gather"
     )
+
+
+def test_a_preset_that_there_was_no_room_for_is_told_once() -> None:
+    """One that is a candidate, too, stands there already."""
+    ours = Start("mine", config("cublas-only") | LOOPS)
+    here = space()._replace(starts=(*space().starts, ours))
+    search = Search(here.starts, here.moves, here.risk)
+
+    def did() -> list[tuple[str, str]]:
+        told = [(one.name, one.why) for one in tuned(search, here, "t.toml", {}).did]
+        assert len(dict(told)) == len(told)
+        return told
+
+    search.tell(Trial(NOTHING, "start", 10.0))
+    assert ("mine", "not reached") in did()
+    search.tell(Trial(ours.config, "start", 9.0))
+    assert "mine" not in dict(did())
 
 
 def test_a_line_after_each_run_names_it_and_the_best_so_far() -> None:
