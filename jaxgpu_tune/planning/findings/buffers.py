@@ -42,7 +42,10 @@ def check_buffers(found: Settled, machine: Machine, facts: Facts) -> Iterator[Fi
 def _for_user_buffers(values: dict[str, str], machine: Machine) -> Iterator[Finding]:
     if machine.jaxlib and matches(POOL_UNTIL, machine.jaxlib) and values.get(COLLECTIVE_POOL, "").strip() in ("", "0"):
         message = f"{USER} takes its buffers from a second pool before jaxlib 0.11.0, which nothing has sized."
-        hint = f"Set {COLLECTIVE_POOL} (MiB, a multiple of 512), and lower the memory fraction by as much."
+        hint = (
+            f"Set {COLLECTIVE_POOL} (MiB, a multiple of 512), and lower the memory fraction by as much. The program needs no more "
+            "than all arrays marked S(1) in jax.jit(step).lower(...).compile().as_text() take together."
+        )
         yield Finding("buffers-without-pool", "warning", message, hint)
 
 

@@ -11,6 +11,9 @@ from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.base.wish import Wish
 from jaxgpu_tune.planning.findings.buffers import check_buffers
 from jaxgpu_tune.planning.in_force import Settled
+from tests.absent_gpus import toolkit
+from tests.child import ROOT
+from tests.child import told as told_by_a_child
 from tests.fleet import machine
 
 USER, NVLS = "xla_gpu_enable_nccl_user_buffers", "NCCL_NVLS_ENABLE"
@@ -51,3 +54,22 @@ def test_each_thing_that_is_missing_is_told(
     asked = user or (more.get(NVLS) == "1" and (devices or 0) > 1)
     assert ("no-nvls" in found) is (asked and capability == "8.9")
     assert "have 8.9:" in found.get("no-nvls", "have 8.9:")
+
+
+CODE = """
+import jax, jax.numpy as jnp, numpy as np
+from benchmarks.absent_gpus import devices
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+mesh = Mesh(np.array(devices(2)), ("data",))
+x = jax.ShapeDtypeStruct((1024, 1024), jnp.float32, sharding=NamedSharding(mesh, P("data")))
+step = jax.jit(lambda x: 2 * x @ x, out_shardings=NamedSharding(mesh, P())).lower(x)
+tell({value: "S(1)" in step.compile({"xla_gpu_enable_nccl_user_buffers": value == "on"}).as_text() for value in ("on", "off")})
+"""
+
+
+def test_the_compiled_text_marks_what_comes_from_the_pool() -> None:
+    """As the hint of a pool that nothing has sized says (seen with jaxlib 0.10.2 and 0.11.2)."""
+    flags = f"--xla_gpu_cuda_data_dir={toolkit()}"
+    found = told_by_a_child(CODE, JAX_PLATFORMS="cpu", XLA_FLAGS=flags, JAXGPU_TUNE="off", PYTHONPATH=str(ROOT))
+    assert found == {"on": True, "off": False}
