@@ -20,11 +20,13 @@ from jaxgpu_tune.knowledge.tables import DATA, read_toml
 FOLDER = Path(DATA)
 TABLES = (
     "advice",
+    "compile_options",
     "hazards",
     "installs",
     "memory",
     "names",
     "notes",
+    "options",
     "processes",
     "search",
     "translations",

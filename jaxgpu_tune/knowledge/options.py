@@ -1,4 +1,4 @@
-"""The jax.config options of every release (``data/jax_options.json``, made by ``tools/read_jax_options.py``).
+"""The jax.config options of every release (``data/jax_options.json``, made by ``tools/read_jax_options.py``; ``data/options.toml``).
 
 Any version text of jax stands for the release that ``versions.resolve_among`` names. What jax would refuse or misread
 is refused here with a sentence: ``jax.config.update("jax_enable_pgle", "false")`` would turn it on.
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ..values import Value
 from ..wording import nearest, setting_text
-from .tables import lifetimes, read_generated, state_at
+from .tables import lifetimes, read_generated, read_table, state_at
 from .versions import resolve_among
 
 __all__ = ["OptionSpec", "closest_option", "env_text", "known", "life", "names", "option", "parse", "releases"]
@@ -24,69 +24,7 @@ Moment = Literal["import", "backend", "distributed", "any"]
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")
 _FALSE = ("n", "no", "f", "false", "off", "0")
-
-_MOMENTS: dict[str, Moment] = {
-    **dict.fromkeys(
-        (
-            "jax_backend_target",
-            "jax_cpu_collectives_implementation",
-            "jax_cpu_enable_async_dispatch",
-            "jax_cpu_enable_gloo_collectives",
-            "jax_cpu_get_global_topology_timeout_minutes",
-            "jax_cpu_get_local_topology_timeout_minutes",
-            "jax_cross_host_transfer_socket_address",
-            "jax_cross_host_transfer_timeout_seconds",
-            "jax_cross_host_transfer_transfer_size",
-            "jax_cross_host_transport_addresses",
-            "jax_cuda_visible_devices",
-            "jax_force_dcn_cross_host_transfers",
-            "jax_mock_gpu_topology",
-            "jax_num_cpu_devices",
-            "jax_oneapi_visible_devices",
-            "jax_pjrt_client_create_options",
-            "jax_platform_name",
-            "jax_platforms",
-            "jax_rocm_visible_devices",
-            "jax_sort_devices_by_process_index",
-            "jax_xla_backend",
-            "mock_num_gpu_processes",
-            "mock_num_gpus",
-            "mock_num_processes",
-            "use_mock_gpu_client",
-        ),
-        "backend",
-    ),
-    **dict.fromkeys(
-        (
-            "jax_check_proxy_envs",
-            "jax_distributed_verify_secure_credentials",
-            "jax_enable_preemption_service",
-            "jax_enable_recoverability",
-            "jax_mtls_ca_file",
-            "jax_mtls_cert_file",
-            "jax_mtls_key_file",
-            "jax_mtls_peer_uri_prefix",
-        ),
-        "distributed",
-    ),
-    **dict.fromkeys(("jax_default_dtype_bits", "jax_use_simplified_jaxpr_constants"), "import"),
-}
-"""Until when an option counts, where that is not any time: read off the places in jax that ask for it.
-
-Those of "import" are asked for again later, but what modules of jax settled while they were imported stays.
-"""
-
-_DEVICES = (r"all| *\d+ *(, *\d+ *)*", "all, or numbers of GPUs joined by commas")
 _PAIR = "[^:;]*:[^:;]*"
-_FORMS: dict[str, tuple[str, str]] = {
-    "jax_cuda_visible_devices": _DEVICES,
-    "jax_rocm_visible_devices": _DEVICES,
-    "jax_oneapi_visible_devices": _DEVICES,
-    "jax_mock_gpu_topology": (r"( *\d+ *x *\d+ *x *\d+ *)?", "a text like 1x2x8 (slices, hosts of each, GPUs of each)"),
-    "jax_pjrt_client_create_options": (f"({_PAIR}(;{_PAIR})*)?", "name:value pairs joined by semicolons"),
-}
-"""Texts that jax takes as they come and refuses when the backend starts: (what it can read, in words)."""
-
 
 NEAR = 0.75
 """How alike an option must be to be offered for a name."""
@@ -195,7 +133,7 @@ def _enum(spec: OptionSpec, value: Any) -> str:
 
 def _string(spec: OptionSpec, value: Any) -> str:
     text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
-    if isinstance(text, str) and re.fullmatch(_FORMS.get(spec.name, (".*",))[0], text, re.DOTALL):
+    if isinstance(text, str) and re.fullmatch(_forms().get(spec.name, (".*",))[0], text, re.DOTALL):
         return text
     raise _refused(spec, value)
 
@@ -206,7 +144,7 @@ def _object(spec: OptionSpec, value: Any) -> Any:
         return _string(spec, value)
     texts = all(isinstance(member, str) for pair in value.items() for member in pair)
     readable = all(re.fullmatch(_PAIR, f"{name}:{text}") for name, text in value.items())
-    if spec.name in _FORMS and texts and readable:
+    if spec.name in _forms() and texts and readable:
         return dict(value)
     raise _refused(spec, value)
 
@@ -230,7 +168,7 @@ _KINDS = {
 
 
 def _allowed(spec: OptionSpec) -> str:
-    form = _FORMS[spec.name][1] if spec.name in _FORMS else None
+    form = _forms()[spec.name][1] if spec.name in _forms() else None
     allowed = form or _KINDS.get(spec.type) or f"one of {', '.join(spec.values)}"
     if form and spec.type == "object":
         allowed += ", a mapping of texts to texts (its variable holds text only)"
@@ -257,7 +195,7 @@ def _spec(name: str, release: str) -> OptionSpec | None:
     if state is None:
         return None
     values = tuple(state.get("values", ()))
-    return OptionSpec(name=name, **{**state, "values": values}, moment=_MOMENTS.get(name, "any"))
+    return OptionSpec(name=name, **{**state, "values": values}, moment=_moments().get(name, "any"))
 
 
 def _release(version: str | None) -> str:
@@ -274,3 +212,15 @@ def _data() -> dict[str, Any]:
     data = read_generated("jax_options.json")
     data["index"] = {release: at for at, release in enumerate(data["releases"])}
     return data
+
+
+@cache
+def _moments() -> dict[str, Moment]:
+    """Until when an option counts, where that is not any time."""
+    return {name: moment for moment, named in read_table("options")["until"].items() for name in named}
+
+
+@cache
+def _forms() -> dict[str, tuple[str, str]]:
+    """Texts that jax takes as they come and refuses when the backend starts: what it can read, as a pattern and in words."""
+    return {name: (one["reads"], one["words"]) for one in read_table("options")["form"] for name in one["options"]}

@@ -329,4 +329,4 @@ def test_moments(name: str, moment: str) -> None:
 
 
 def test_only_options_of_some_release_have_a_moment_or_a_form() -> None:
-    assert {*options._MOMENTS, *options._FORMS} <= set(DATA["options"])
+    assert {*options._moments(), *options._forms()} <= set(DATA["options"])
