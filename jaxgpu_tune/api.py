@@ -44,6 +44,7 @@ __all__ = [
 
 NAMED = 6
 """Names that are listed where one stands for many."""
+LISTED = "`jaxgpu-tune flags WORD` lists the flags with WORD in their names, `jaxgpu-tune presets` the presets."
 
 
 def configure(preset: str | os.PathLike[str] = "auto", **arguments: Unpack[Arguments]) -> Report:
@@ -263,7 +264,7 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
             raise UnknownFlag.of([Finding("unknown-name", "error", f"{name} is {real.what}.", real.instead)])
         listed = f"{', '.join(within[:NAMED])}{f' and {len(within) - NAMED} more' if len(within) > NAMED else ''}"
         hints = (f"Did you mean {near}?" if near else "", f"Names that hold it: {listed}." if within else "")
-        hint = " ".join(filter(None, hints))
+        hint = " ".join(filter(None, hints)) or LISTED
         raise UnknownFlag.of(
             [Finding("unknown-name", "error", f"{name!r} is no flag, variable, option or preset that is known.", hint)]
         )

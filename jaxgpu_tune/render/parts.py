@@ -40,7 +40,7 @@ def decisions_in_force(report: Report) -> list[Decision]:
 
 
 def by_owner(report: Report, *, would: bool = False) -> dict[str, list[Decision]]:
-    """What changes, by who wants it: the preset, the call, and what was set already and does not stay as it was.
+    """What changes, by who wants it: preset, call, a package's fault; and what was set already and does not stay as it was.
 
     What a preset would set in another release's words is no change here. ``would``: nothing of it was done.
     """
@@ -56,8 +56,11 @@ def _is_presets(decision: Decision) -> bool:
 
 
 def _owner(decision: Decision, *, would: bool) -> str:
+    done = "Would be set" if would else "Set"
     if _is_presets(decision):
-        return f"{'Would be set' if would else 'Set'} by {decision.source}:"
+        return f"{done} by {decision.source}:"
+    if decision.origin == "fault":
+        return f"{done} against a fault of an installed package ({decision.source.removeprefix('fault ')}):"
     return f"Asked for ({decision.source}):" if decision.origin == "argument" else "Of what was set already:"
 
 

@@ -32,16 +32,17 @@ def headline(report: Report) -> str:
     became: list[str] = [d.status for owned in by_owner(report).values() for d in owned]
     would = "would be " if off(report) else ""
     parts = [words.format(count, would) for status, words in COUNTED.items() if (count := became.count(status))]
+    told = [", ".join(parts)] if parts else []
     if not parts or _preset_is_unmet(report):
-        parts.append(_nothing(report, alone=not parts))
+        told.append(_nothing(report, alone=not parts))
     if kept := sum(finding.code == YIELDS for finding in report.findings):
-        parts.append(f"{kept} of yours kept, which the preset would set otherwise")
-    return f"{report.preset}: {_state(report)}; {', '.join(parts)}."
+        told.append(f"{kept} of yours kept, which the preset would set otherwise")
+    return f"{report.preset}: {_state(report)}; {'; '.join(told)}."
 
 
 def worth(report: Report) -> str:
     """What the presets were measured to gain on these GPUs and this jaxlib, or elsewhere; empty where nothing is set by them."""
-    done = [d for d in report.decisions if d.status in ("set", "merged") and d.origin == "preset"]
+    done = [d for d in report.decisions if d.status in ("set", "merged") and _is_from_a_preset(d)]
     if not done:
         return ""
     named = (name.strip() for name in report.preset.split("+"))
@@ -51,6 +52,11 @@ def worth(report: Report) -> str:
     more = [decision for decision in done if owner_of(decision.source) not in measured]
     gained = _gained(measured, report.machine, alone=" and ".join(measured) if more else "")
     return f"{gained} {_beyond(more, measured, report.preset)}" if more else gained
+
+
+def _is_from_a_preset(decision: Decision) -> bool:
+    """What an argument brings along yields as a preset's setting does, and is none of it."""
+    return decision.origin == "preset" and not decision.source.startswith("argument ")
 
 
 def _gained(measured: Sequence[str], machine: Machine, alone: str) -> str:

@@ -20,7 +20,7 @@ from jaxgpu_tune.render.parts import (
 from tests.render.written import FULL
 
 STATUSES = ("set", "kept", "merged", "default", "absent", "unmet", "translated", "dropped", "removed", "late")
-ORIGINS = {"preset fsdp": "preset", "argument flags": "argument", "XLA_FLAGS": "existing"}
+ORIGINS = {"preset fsdp": "preset", "argument flags": "argument", "XLA_FLAGS": "existing", "fault old-nccl": "fault"}
 DECISIONS = st.lists(
     st.builds(
         Decision,
@@ -66,6 +66,7 @@ def test_what_changes_is_told_by_who_wants_it(decisions: list[Decision]) -> None
         "preset fsdp": "Set by preset fsdp:",
         "argument flags": "Asked for (argument flags):",
         "XLA_FLAGS": "Of what was set already:",
+        "fault old-nccl": "Set against a fault of an installed package (old-nccl):",
     }
     assert all(heads[one.source] == head for head, group in groups.items() for one in group)
 

@@ -20,7 +20,7 @@ MACHINES = Path(__file__).resolve().parent.parent / "machines"
 
 
 @pytest.mark.parametrize(
-    ("place", "told"), [("no_gpu", "there is no NVIDIA GPU here, so the preset sets nothing."), ("b200x8", "1 set, the preset sets nothing.")]
+    ("place", "told"), [("no_gpu", "there is no NVIDIA GPU here, so the preset sets nothing."), ("b200x8", "1 set; the preset sets nothing.")]
 )  # fmt: skip
 def test_what_is_asked_for_does_not_hide_that_the_preset_sets_nothing(place: str, told: str) -> None:
     """The first line says both."""
@@ -49,7 +49,7 @@ def test_what_is_set_already_and_wins_over_the_preset_is_said_at_once() -> None:
     set_already = {"XLA_FLAGS": "--xla_gpu_command_buffer_scheduling_mode=SERIALIZE"}
     made = jaxgpu_tune.plan("simulation", machine=machine("H200", 1), environ=set_already)
     assert headline(made) == (
-        "simulation: planned, not applied; nothing is set, 1 of yours kept, which the preset would set otherwise."
+        "simulation: planned, not applied; nothing is set; 1 of yours kept, which the preset would set otherwise."
     )
 
 
@@ -149,3 +149,9 @@ def test_of_a_file_that_extends_a_preset_what_is_its_own_is_told_apart(
 def test_of_joined_presets_those_that_were_not_measured_are_named() -> None:
     said = worth(jaxgpu_tune.plan("fsdp+reproducible", environ={}, machine=MACHINES / "h200x2_captured.json"))
     assert said.startswith("Measured, fsdp alone, ") and "--xla_gpu_exclude_nondeterministic_ops. Compare both" in said
+
+
+def test_what_an_argument_brings_along_needs_no_measurement() -> None:
+    """A compilation cache changes no step, and no preset can be compared with itself."""
+    place = {"environ": {}, "machine": MACHINES / "h200x2_captured.json"}
+    assert worth(jaxgpu_tune.plan("fsdp", compilation_cache="/c", **place)) == worth(jaxgpu_tune.plan("fsdp", **place))
