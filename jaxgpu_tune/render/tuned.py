@@ -36,7 +36,7 @@ def tuned_text(told: Told, width: int | None = None) -> str:
     if told["path"]:
         lines += hanging(f"Written to {told['path']}: jaxgpu_tune.configure({told['path']!r}).", columns)
     lines += [line for hazard in told["hazards"] for line in hanging(f"warning: {hazard}", columns)]
-    lines += [line for one in told["findings"] for line in hanging(f"{one['severity']}: {one['message']}", columns)]
+    lines += [line for one in told["findings"] for line in hanging(f"{one['severity']}: {_finding(one)}", columns)]
     rows = [_did_row(one) for one in told["did"] if one["tried"]]
     if rows:
         lines += ["What each setting did", *table([("setting", "runs", "speed", ""), *rows], columns, "  ")]
@@ -44,6 +44,11 @@ def tuned_text(told: Told, width: int | None = None) -> str:
     if rest:
         lines += hanging(f"Not tried: {', '.join(rest)} (the reasons are in the JSON and on the page).", columns)
     return "\n".join(lines)
+
+
+def _finding(one: Told) -> str:
+    """What should be known, and what to do."""
+    return f"{one['message']} {one['hint']}".rstrip()
 
 
 def trial_line(told: Told, number: int, first: float | None, left: float, best: str = "") -> str:
@@ -62,7 +67,7 @@ def tuned_html(told: Told) -> str:
     parts = [
         f"<strong>{escape(str(told['answer']))}</strong>",
         f"<div>{settings}</div>" if settings else "",
-        *(f'<p class="{one["severity"]}">{escape(one["message"])}</p>' for one in told["findings"]),
+        *(f'<p class="{one["severity"]}">{escape(_finding(one))}</p>' for one in told["findings"]),
         table_html(("setting", "runs", "speed with it", "remark"), rows),
     ]
     return boxed(*parts)

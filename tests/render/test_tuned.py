@@ -20,7 +20,7 @@ TOLD: dict[str, Any] = {
     "path": "tuned.toml",
     "settings": [["env", "X", NASTY]],
     "hazards": ["some-code: it may hang."],
-    "findings": [{"severity": "warning", "message": "GPU 0 is busy."}],
+    "findings": [{"severity": "warning", "message": "GPU 0 is busy.", "hint": "End what runs there."}],
     "did": [
         {"name": "a", "tried": 2, "effect": 1.3, "spread": 0.01, "chosen": True, "why": ""},
         {"name": NASTY, "tried": 1, "effect": None, "spread": None, "chosen": False, "why": "hang: it was ended"},
@@ -52,7 +52,7 @@ def test_the_text_tells_the_answer_the_warnings_and_each_setting() -> None:
     text = tuned_text(TOLD, 100)
     assert text.startswith("1.300 times as fast")
     assert "configure('tuned.toml')" in text
-    assert "warning: some-code: it may hang." in text and "warning: GPU 0 is busy." in text
+    assert "warning: some-code: it may hang." in text and "warning: GPU 0 is busy. End what runs there." in text
     assert re.search(r"a +2 +1\.300 ± 0\.010 +chosen", text)
     assert "Not tried: c" in text
     assert all(len(line) <= 100 for line in text.splitlines())

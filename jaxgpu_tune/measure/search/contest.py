@@ -13,7 +13,7 @@ __all__ = ["Contest"]
 class Contest(NamedTuple):
     """The fresh pairs of one claim: times of the reference and of the challenger, in milliseconds a step.
 
-    ``length``: how many runs it took so far.
+    ``failure``: why a run failed, ``failed``: of which of the two; ``length``: how many runs it took so far.
     """
 
     reference: Config
@@ -21,6 +21,7 @@ class Contest(NamedTuple):
     pairs: tuple[tuple[float, float], ...] = ()
     over: bool = False
     failure: str = ""
+    failed: Config | None = None
     length: int = 0
 
     @property
@@ -32,11 +33,6 @@ class Contest(NamedTuple):
     def verdict(self) -> Verdict:
         """By the rule of ``compare``."""
         return Verdict("failed") if self.failure else verdict(self.ratios)
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in words, and how it failed."""
-        return f"it failed ({self.failure})" if self.failure else self.verdict.sentence
 
     @property
     def won(self) -> bool:
@@ -52,8 +48,11 @@ class Contest(NamedTuple):
         contest, first = self, None
         for number, trial in enumerate(told, start=1):
             contest = contest._replace(length=number)
-            if trial.ms is None or trial.failure:
-                return contest._replace(over=True, failure=trial.failure or "failed"), told[number:]
+            if not trial.well:
+                return contest._replace(over=True, failure=trial.failure or "failed", failed=trial.config), told[
+                    number:
+                ]
+            assert trial.ms is not None
             if first is None:
                 first = trial.ms
                 continue

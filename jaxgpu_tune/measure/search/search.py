@@ -9,7 +9,7 @@ in whatever process, so that a simulation, a journal of an earlier start and rea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from ..statistics import PAIRS
@@ -29,6 +29,8 @@ CLEARLY = 0.02
 DOUBT = 2.0
 """A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
 
+IN_A_ROW = 3
+"""A check fails by so many failures one after the other, where the program fails like that as it is, too; fewer are made again."""
 SPARE, BEGUN = 1, 1.6
 """Runs that are kept back, for those of the last check that take longer than usual; and those that a check which was begun may take beyond what is left."""
 
@@ -51,7 +53,10 @@ class Search:
         self._runs: list[Observed] = []
         self._inert: set[Config] = set()
         self._closing = False
-        self._failed: tuple[Contest, ...] = ()
+        self._lost: tuple[Contest, ...] = ()  # the claims before and with the last one that failed
+        self._checks: list[Trial] = []  # of the claims since then
+        self._own_failures: set[str] = set()
+        self._in_a_row = 0
         self._one_claim = False  # where two cannot be paid for: against the program as it is
         self._large = frozenset(one for move in moves if move.large for one in move.config)
         self._estimate: Estimate | None = None
@@ -60,22 +65,29 @@ class Search:
         """Take in what came of a run."""
         self.trials.append(trial)
         self._closing |= trial.purpose in ("prune", "check")
+        if not trial.well and trial.config == self.starts[0].config:
+            self._own_failures.add(trial.failure)
         if trial.purpose == "check":
-            if self._checked == 1:  # it tells what the first claim is held against
-                self._one_claim = trial.config == self.starts[0].config
-            if (trial.ms is None or trial.failure) and trial.config != self.starts[0].config:
-                self._failed = tuple(contest for contest in self.contests if contest.over)
-                self._failures = self._failures.learnt(trial.config, self.good)
-                self._closing = False
-            return
-        if trial.failure == SAME:
+            self._tell_check(trial)
+        elif trial.failure == SAME:
             self._inert |= {move.config for move in self.moves if toggled(self.best, move) == trial.config}
-        elif trial.config == self.starts[0].config and trial.failure:
-            return  # what the program does as it is blames no setting
-        elif trial.ms is None or trial.failure:
+        elif trial.well:
+            self._runs.append(Observed(trial.config, math.log(trial.ms or 0.0)))
+        elif trial.failure not in self._own_failures:  # what the program does as it is blames no setting
             self._failures = self._failures.learnt(trial.config, self.good)
-        else:
-            self._runs.append(Observed(trial.config, math.log(trial.ms)))
+
+    def _tell_check(self, trial: Trial) -> None:
+        """A run of a claim; one that fails as the program does as it is says nothing and is made again."""
+        self._in_a_row = 0 if trial.well else self._in_a_row + 1
+        if trial.failure in self._own_failures and self._in_a_row < IN_A_ROW:
+            return
+        self._checks.append(trial)
+        if len(self._checks) == 1:  # it tells what the first claim is held against
+            self._one_claim = trial.config == self.starts[0].config
+        if not trial.well and trial.config != self.starts[0].config:
+            self._lost, self._checks = tuple(contest for contest in self.contests if contest.over), []
+            self._failures = self._failures.learnt(trial.config, self.good)
+            self._closing = False
 
     def ask(self, left: float, new: float = 1.0, hang: float = 1.0, width: int = 1) -> Step | None:
         """The next step; None: the search is over.
@@ -91,7 +103,7 @@ class Search:
             return start if left >= 1 else None
         if not self._closing and room >= new and (config := self._change(room, new, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
-        if not self._checked and left >= 2 * PAIRS + new + SPARE:
+        if not self._checks and left >= 2 * PAIRS + new + SPARE:
             config = self._doubtful()
             if config is not None:
                 return Step(config, "prune")
@@ -143,8 +155,7 @@ class Search:
 
         Where one ended in a hang or a crash, what failed is out, and the search goes on.
         """
-        found = list(self._failed)
-        told = [trial for trial in self.trials if trial.purpose == "check"][_length(self._failed) :]
+        found, told = list(self._lost), self._checks
         for reference, challenger in self._claims():
             contest, told = Contest(reference, challenger).held(told)
             found.append(contest)
@@ -267,25 +278,12 @@ class Search:
         return None if any(trial.config == winner for trial in self.trials) else winner
 
     def _check(self, left: float) -> Step | None:
-        if not self._checked:
+        if not self._checks:
             self._one_claim = left < 4 * PAIRS
         contests = self.contests
         if not contests or contests[-1].over:
             return None
-        contest, told = contests[-1], self._told_of(contests)
-        if left < 2 * PAIRS - told - (BEGUN if told else 0):
+        contest = contests[-1]
+        if left < 2 * PAIRS - contest.length - (BEGUN if contest.length else 0):
             return None
-        return Step(contest.turn(told), "check")
-
-    def _told_of(self, contests: Sequence[Contest]) -> int:
-        """Runs of the last contest so far."""
-        return self._checked - _length(contests[len(self._failed) : -1])
-
-    @property
-    def _checked(self) -> int:
-        """Runs of the claims since one failed."""
-        return sum(trial.purpose == "check" for trial in self.trials) - _length(self._failed)
-
-
-def _length(contests: Iterable[Contest]) -> int:
-    return sum(contest.length for contest in contests)
+        return Step(contest.turn(contest.length), "check")

@@ -87,6 +87,11 @@ class Trial(NamedTuple):
     program: str = ""
     detail: Mapping[str, Any] = {}
 
+    @property
+    def well(self) -> bool:
+        """Whether it has a time, and nothing went wrong."""
+        return self.ms is not None and not self.failure
+
 
 def settings_of(config: Iterable[Atom]) -> frozenset[tuple[str, str]]:
     """The settings that have a value, without their values."""

@@ -164,7 +164,7 @@ class _Course:
 
     def _alone(self, step: Step) -> None:
         trial = self._tried(step)
-        if not self.search.trials and (trial.ms is None or trial.failure):
+        if not self.search.trials and not trial.well:
             raise JaxGpuTuneError.of([_fails(trial)])
         self._keep(trial)
 

@@ -109,8 +109,17 @@ class CommandRuns:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What made the machine's times less sure: a GPU that was busy before, or slowed down meanwhile."""
-        return (*self._busy, *self._gpus.findings())
+        """What made the machine's times less sure (a GPU that was busy before, or slowed down meanwhile), and its numbers."""
+        return (*self._busy, *self._gpus.findings(), *self._numbers_vary())
+
+    def _numbers_vary(self) -> tuple[Finding, ...]:
+        if self.tolerance <= self.how.tolerance:
+            return ()
+        message = (
+            f"The program's own numbers differ by up to {self.tolerance / OWN_SPREAD:.1%} from run to run, so settings that change "
+            f"them by less than {self.tolerance:.1%} were not told from the others."
+        )
+        return (Finding("numbers-vary", "note", message, "Give the program a fixed seed, or use --numbers."),)
 
     def _look(self, step: Step, processes: tuple[Process, ...]) -> None:
         _stop_if_known(step, processes)
@@ -147,7 +156,7 @@ class CommandRuns:
 
     def learn(self, trial: Trial) -> None:
         """The numbers of the program as it is are what the others are held against."""
-        if trial.ms is not None and not trial.failure and self._as_it_is(trial):
+        if trial.well and self._as_it_is(trial):
             self.references.append(tuple(trial.detail.get("numbers", ())))
 
     def _as_it_is(self, trial: Trial) -> bool:

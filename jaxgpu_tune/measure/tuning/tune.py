@@ -111,9 +111,8 @@ def tune_with(
     journal = Journal(files.journal, told)
     budget, timeout = limits
     search = drive(space, run, journal, budget, tell, timeout)
-    return tuned(
-        search, space, str(files.preset), told, [*_without_gpu(space), *space.mended, *run.findings, *journal.earlier]
-    )
+    findings = [*_without_gpu(space), *space.mended, *run.findings, *journal.earlier]
+    return tuned(search, space, str(files.preset), told, findings)
 
 
 def _without_gpu(space: Space) -> tuple[Finding, ...]:
@@ -126,7 +125,7 @@ def how_it_stands(space: Space, how: How, files: Files) -> Tuned:
     """The answer by what is in the journal of a search that was interrupted."""
     told = about(space, how)
     search = resumed(space, CommandRuns(space, how), Journal(files.journal, told))
-    return tuned(search, space, str(files.preset), told, interrupted=True)
+    return tuned(search, space, str(files.preset), told, [*_without_gpu(space), *space.mended], interrupted=True)
 
 
 def about(space: Space, how: How) -> dict[str, Any]:

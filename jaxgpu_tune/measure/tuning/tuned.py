@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 from ...model import Finding, Machine
 from ...values import jsonable
-from ...wording import rough_time, size_text
+from ...wording import size_text
 from ..preset_text import measured_where, preset_text, toml_table, toml_text
 from ..search.search import Contest, Search
 from ..search.trials import NOTHING, Config, Move, Trial
-from ..statistics import PAIRS
-from .costs import costs_of
+from .answer import answer, best_so_far, doubts, verdict_of, won
 from .drive import Standing
 from .journal import config_json, trial_json
 from .space import CLEAN, LeftOut, Space
@@ -80,11 +79,11 @@ def tuned(
     interrupted: bool = False,
 ) -> Tuned:
     """The answer as the search stands. ``path``: where the preset file goes; ``about``: what was searched, for the report."""
-    contest = _won(search)
+    contest = won(search)
     config = contest.challenger if contest else NOTHING
     verdict = contest.verdict if contest else None
     against = space.name(contest.reference) if contest else ""
-    sentence = _sentence(search, space, contest, interrupted=interrupted)
+    sentence = answer(search, space, interrupted=interrupted)
     ratio, interval = (verdict.ratio, verdict.interval) if verdict else (None, None)
     did = tuple(_did(search, space))
     report = {
@@ -95,7 +94,7 @@ def tuned(
         "interval": interval,
         "against": against,
         **_chosen(config, space),
-        "findings": jsonable(tuple(findings)),
+        "findings": jsonable((*findings, *doubts(search))),
         "did": jsonable(did),
         **_history(search, space),
     }
@@ -131,7 +130,7 @@ def _history(search: Search, space: Space) -> dict[str, Any]:
         "starts": [{"name": one.name, "settings": config_json(one.config)} for one in space.starts],
         "contests": [_contest(one, space, search.trials) for one in search.contests],
         "left_out": jsonable(space.left_out),
-        "best": _best(search, space),
+        "best": best_so_far(search, space),
         "trials": [{**trial_json(one), "name": space.name(one.config)} for one in search.trials],
     }
 
@@ -146,65 +145,8 @@ def how_it_goes(standing: Standing, space: Space) -> str:
     return trial_line(told, standing.number, search.trials[0].ms, standing.left, best)
 
 
-def _won(search: Search) -> Contest | None:
-    return next((contest for contest in search.contests if contest.won), None)
-
-
-def _sentence(search: Search, space: Space, contest: Contest | None, *, interrupted: bool) -> str:
-    if contest is not None:
-        verdict = contest.verdict
-        assert verdict.interval is not None
-        low, high = verdict.interval
-        return (
-            f"{verdict.ratio:.3f} times as fast as {space.name(contest.reference)} ({low:.3f} to {high:.3f} in {len(contest.pairs)} "
-            f"fresh pairs) with {' '.join(map(str, sorted(contest.challenger)))}"
-        )
-    over = [one for one in search.contests if one.over]
-    looked = f"{space.name(over[0].challenger)} looked best, but in fresh pairs: {over[0].sentence}." if over else ""
-    if over and search.contests[-1].over:
-        return f"Nothing beats what you have: {looked}"
-    if not search.good:
-        return "Nothing was measured yet."
-    return f"{_unproved(search, space, interrupted=interrupted)} {looked}".rstrip()
-
-
-def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
-    """Of a search without fresh pairs that are over."""
-    again = f"Start it again{'' if interrupted else ' with a larger --budget'}: it goes on from here."
-    if search.contests:
-        best = _best(search, space)
-        ended = "it was interrupted" if interrupted else "the budget ended"
-        return (
-            f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but {ended} before {PAIRS} fresh pairs, "
-            f"which take about {rough_time(_cost(search, 0))} more. {again}"
-        )
-    if interrupted:
-        return f"So far nothing beats what you have, but it was interrupted before the search was over. {again}"
-    if space.moves and not any(trial.purpose == "toggle" for trial in search.trials):
-        return (
-            "Nothing was tried: the budget has no room for one try and its proof, which take about "
-            f"{rough_time(_cost(search, 1))} more. {again}"
-        )
-    return "Nothing beats what you have: no setting that was tried is expected to gain anything."
-
-
-def _cost(search: Search, tries: int) -> float:
-    """Seconds of so many tries and six pairs."""
-    costs = costs_of(search.trials)
-    return tries * costs.new + 2 * PAIRS * costs.again if costs else 0.0
-
-
-def _best(search: Search, space: Space) -> dict[str, Any]:
-    """What is to be proved next, or the winner so far, by the search's own runs, which prove nothing."""
-    if not search.good:
-        return {"name": "", "gain": 1.0, "settings": []}
-    config = next((one.challenger for one in search.contests if not one.over), search.winner)
-    gain = math.exp(search.estimate.difference(space.starts[0].config, config)[0])
-    return {"name": space.name(config), "gain": gain, "settings": config_json(config)}
-
-
 def _did(search: Search, space: Space) -> Iterable[Did]:
-    chosen = won.challenger if (won := _won(search)) else NOTHING
+    chosen = contest.challenger if (contest := won(search)) else NOTHING
     for move in space.moves:
         yield _of_move(search, space, move, chosen)
     known = {trial.config for trial in search.trials} | {move.config for move in space.moves}
@@ -239,7 +181,7 @@ def _contest(contest: Contest, space: Space, trials: Iterable[Trial]) -> dict[st
         "challenger": space.name(contest.challenger),
         "pairs": [list(pair) for pair in contest.pairs],
         "ratios": list(contest.ratios),
-        "verdict": contest.sentence,
+        "verdict": verdict_of(contest, space),
         "won": contest.won,
     }
 

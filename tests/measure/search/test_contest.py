@@ -58,4 +58,4 @@ def test_a_run_that_fails_ends_it(failure: str, told: str) -> None:
         held, left = NEW.held([*runs(number=before), failed, *runs(number=1)])
         assert held.length == before + 1 and left == runs(number=1)
     assert (held.over, held.won, held.failure, held.verdict.word) == (True, False, told, "failed")
-    assert left == runs(number=1) and len(held.pairs) == 1
+    assert left == runs(number=1) and len(held.pairs) == 1 and held.failed == FAST

@@ -159,6 +159,36 @@ def test_what_fails_in_its_proof_is_out_and_the_rest_is_proved(failure: str) -> 
     assert sum(trial.failure == failure for trial in search.trials) == 1
 
 
+def checked(*lost: int) -> Search:
+    """A search with one gain; ``lost``: the runs of its proof that die."""
+    search = Search([NONE], MOVES[:1])
+    for left in range(40, 0, -1):
+        if (step := search.ask(left)) is None:
+            break
+        number = sum(trial.purpose == "check" for trial in search.trials)
+        died = step.purpose == "check" and number in lost
+        ms = None if died else 90.0 if step.config else 100.0
+        search.tell(Trial(step.config, step.purpose, ms, "died" if died else ""))
+    return search
+
+
+@pytest.mark.parametrize("lost", [(0,), (0, 1, 4), (0, 2), (3, 5, 6), (0, 2, 3, 5)])
+def test_a_program_that_fails_now_and_then_as_it_is_blames_no_setting(lost: tuple[int, ...]) -> None:
+    """Its run says nothing and is made again, and so is the challenger's that fails in the same way after it."""
+    search = checked(*lost)
+    checks = [trial.well for trial in search.trials if trial.purpose == "check"]
+    assert len(checks) == 2 * PAIRS + len(lost) and checks.count(False) == len(lost)
+    assert [(contest.won, contest.length) for contest in search.contests] == [(True, 2 * PAIRS)]
+
+
+@pytest.mark.parametrize(("lost", "failed"), [(range(3), NONE.config), ((0, 2, 3, 4), MOVES[0].config)])
+def test_what_fails_three_times_in_a_row_has_failed(lost: tuple[int, ...], failed: Config) -> None:
+    """The program as it is: then nothing can be proved; settings: they are out."""
+    search = checked(*lost)
+    assert [(contest.over, contest.failure, contest.failed) for contest in search.contests] == [(True, "died", failed)]
+    assert search.trials[-1].config == failed
+
+
 @pytest.mark.parametrize(("runs", "tried"), [(2 + 1 + 2 * PAIRS, 1), (40, 5)])
 def test_where_there_is_room_for_one_proof_it_is_that_of_the_first_start_that_gains(runs: int, tried: int) -> None:
     """As measured once: four more presets were run, and nothing was left to prove the one that gained 12 %."""
@@ -216,7 +246,7 @@ def test_a_check_begins_where_all_of_it_has_room_and_each_claim_is_checked_in_tu
         world = World(seed, 0.02, recipe=True)
         search = Ours([NONE, Start("recipe", world.recipe)], MOVES[:8])
         while world.runs < 60 and (step := search.ask(60 - world.runs)) is not None:
-            begins = step.purpose == "check" and search._told_of(search.contests) == 0
+            begins = step.purpose == "check" and search.contests[-1].length == 0
             if begins:
                 seen.add(len(search.contests))
                 enough = 4 * PAIRS if search.trials[-1].purpose != "check" else 2 * PAIRS

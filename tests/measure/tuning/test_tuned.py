@@ -9,26 +9,12 @@ import pytest
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.knowledge.tables import read_toml
 from jaxgpu_tune.measure.search.search import Contest, Search
-from jaxgpu_tune.measure.search.trials import NOTHING, Config, Start, Step, Trial
+from jaxgpu_tune.measure.search.trials import NOTHING, Config, Start, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
 from jaxgpu_tune.measure.tuning.drive import Standing
 from jaxgpu_tune.measure.tuning.tuned import Tuned, how_it_goes, search_preset, tuned
 from jaxgpu_tune.model import Finding
-from tests.measure.tuning.test_drive import Solver, searched, space
-
-
-def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_path: Path) -> None:
-    class Slow(Solver):
-        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
-            trial = super().__call__(step, number, limit, ahead)
-            return trial._replace(seconds=10.0, detail={"agreed": True, "compile_seconds": 2.0})
-
-    class Slower(Slow):
-        mode = 1.5
-
-    found, _ = searched(tmp_path, Slower(), budget=60.0)
-    assert [one.purpose for one in found.trials] == ["start", "start", "start"]
-    assert "no room for one try and its proof, which take about 2 min more" in found.sentence
+from tests.measure.tuning.test_drive import space
 
 
 def told(*more: Trial) -> Search:
@@ -57,53 +43,13 @@ def checked(ratio: float, pairs: int = PAIRS) -> list[Trial]:
 LOOPS = config("loops-in-graphs")
 FAST = Trial(LOOPS, "toggle", 8.0, "", 20.0)
 BOTH = Trial(LOOPS | config("cublas-only"), "toggle", 6.0, "", 20.0)
+DIED = Trial(NOTHING, "check", None, "died", 1.0, "", {"cause": "exit code 1: ValueError"})
 ALONE = Trial(config("cublas-only"), "toggle", None, "hang", 60.0, "", {"cause": "it was ended"})
 
 
 def found(*more: Trial) -> Tuned:
     """The answer then."""
     return tuned(told(*more), space(), "tuned.toml", {"command": ["python", "train.py"]}, [Finding("a", "note", "b")])
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ((), "Nothing was tried: the budget has no room for one try"),
-        ((FAST,), "Nothing is proved yet: loops-in-graphs looks 1.2"),
-        ((FAST, *checked(1.25, 2)), "Nothing is proved yet"),
-        ((Trial(LOOPS, "toggle", 11.0),), "Nothing beats what you have: no setting that was tried is expected to gain"),
-        ((FAST, *checked(1.25, 2), *checked(0.9, 1)), "loops-in-graphs looked best, but in fresh pairs: "),
-        ((FAST, Trial(NOTHING, "check", None, "died")), "but in fresh pairs: it failed (died)."),
-        ((FAST, BOTH, Trial(BOTH.config, "check", None, "hang")), "Nothing is proved yet: loops-in-graphs looks 1.2"),
-        ((FAST, BOTH, Trial(BOTH.config, "check", None, "hang")), "but in fresh pairs: it failed (hang)."),
-    ],
-)
-def test_until_it_is_proved_nothing_is_claimed(more: tuple[Trial, ...], words: str) -> None:
-    """The sentence says how far it is, and no preset is written."""
-    answer = found(*more)
-    assert words in answer.sentence
-    assert (answer.path, answer.gain, answer.interval, answer.settings, answer.against) == (None, 1.0, None, (), "")
-    assert answer.to_dict()["answer"] == answer.sentence
-    with pytest.raises(ValueError, match="nothing was proved"):
-        search_preset(answer.report)
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ((), "So far nothing beats what you have, but it was interrupted before the search was over. Start it again: "),
-        ((Trial(LOOPS, "toggle", 11.0),), "it was interrupted before the search was over."),
-        ((FAST, *checked(1.25, 2)), "but it was interrupted before 6 fresh pairs"),
-    ],
-)
-def test_what_was_interrupted_had_no_budget_that_was_too_small(more: tuple[Trial, ...], words: str) -> None:
-    sentence = tuned(told(*more), space(), "t.toml", {}, interrupted=True).sentence
-    assert words in sentence and "budget" not in sentence
-
-
-def test_before_any_run_nothing_was_measured() -> None:
-    search = Search(space().starts[:1], space().moves, space().risk)
-    assert tuned(search, space(), "t.toml", {}).sentence == "Nothing was measured yet."
 
 
 def test_what_is_proved_is_a_preset_with_its_evidence(tmp_path: Path) -> None:

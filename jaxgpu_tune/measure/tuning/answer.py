@@ -1,0 +1,131 @@
+"""What a search found, in words: the answer, and what makes it doubtful. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from ...model import Finding
+from ...wording import counted, rough_time
+from ..doubts import UNSURE, unsure
+from ..search.search import Contest, Search
+from ..search.trials import Trial
+from ..statistics import PAIRS
+from .costs import costs_of
+from .journal import config_json
+from .space import Space
+
+__all__ = ["answer", "best_so_far", "doubts", "verdict_of", "won"]
+
+APART = 0.05
+"""Two runs of the program as it is that differ by this are told."""
+
+
+def won(search: Search) -> Contest | None:
+    """The claim that was proved."""
+    return next((contest for contest in search.contests if contest.won), None)
+
+
+def verdict_of(contest: Contest, space: Space) -> str:
+    """The verdict in words; where a run failed, which one and how."""
+    if contest.failure:
+        who = "it" if contest.failed == contest.challenger else space.name(contest.reference)
+        return f"{who} failed ({contest.failure})"
+    return contest.verdict.sentence
+
+
+def answer(search: Search, space: Space, *, interrupted: bool) -> str:
+    """The answer as the search stands."""
+    contest = won(search)
+    if contest is not None:
+        return _proved(contest, space)
+    over = [one for one in search.contests if one.over]
+    looked = (
+        f"{space.name(over[0].challenger)} looked best, but in fresh pairs: {verdict_of(over[0], space)}."
+        if over
+        else ""
+    )
+    if over and search.contests[-1].failed == space.starts[0].config:
+        return f"Nothing is proved. {looked} Run the program by itself until it works every time, then begin anew."
+    if over and search.contests[-1].over:
+        return f"Nothing beats what you have: {looked}"
+    if not search.good:
+        return "Nothing was measured yet."
+    return f"{_unproved(search, space, interrupted=interrupted)} {looked}".rstrip()
+
+
+def _proved(contest: Contest, space: Space) -> str:
+    verdict = contest.verdict
+    assert verdict.interval is not None
+    low, high = verdict.interval
+    return (
+        f"{verdict.ratio:.3f} times as fast as {space.name(contest.reference)} ({low:.3f} to {high:.3f} in {len(contest.pairs)} "
+        f"fresh pairs) with {' '.join(map(str, sorted(contest.challenger)))}"
+    )
+
+
+def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
+    """Of a search without fresh pairs that are over."""
+    again = f"Start it again{'' if interrupted else ' with a larger --budget'}: it goes on from here."
+    if search.contests:
+        best = best_so_far(search, space)
+        ended = "it was interrupted" if interrupted else "the budget ended"
+        return (
+            f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but {ended} before {PAIRS} fresh pairs, "
+            f"which take about {rough_time(_cost(search, 0))} more. {again}"
+        )
+    if interrupted:
+        return f"So far nothing beats what you have, but it was interrupted before the search was over. {again}"
+    if space.moves and not any(trial.purpose == "toggle" for trial in search.trials):
+        return (
+            "Nothing was tried: the budget has no room for one try and its proof, which take about "
+            f"{rough_time(_cost(search, 1))} more. {again}"
+        )
+    return "Nothing beats what you have: no setting that was tried is expected to gain anything."
+
+
+def _cost(search: Search, tries: int) -> float:
+    """Seconds of so many tries and six pairs."""
+    costs = costs_of(search.trials)
+    return tries * costs.new + 2 * PAIRS * costs.again if costs else 0.0
+
+
+def best_so_far(search: Search, space: Space) -> dict[str, Any]:
+    """What is to be proved next, or the winner so far, by the search's own runs, which prove nothing."""
+    if not search.good:
+        return {"name": "", "gain": 1.0, "settings": []}
+    config = next((one.challenger for one in search.contests if not one.over), search.winner)
+    gain = math.exp(search.estimate.difference(space.starts[0].config, config)[0])
+    return {"name": space.name(config), "gain": gain, "settings": config_json(config)}
+
+
+def doubts(search: Search) -> Iterator[Finding]:
+    """What the runs themselves say against trusting them."""
+    as_it_is = [trial for trial in search.trials if trial.config == search.starts[0].config]
+    failed = [trial for trial in as_it_is if trial.ms is None]
+    if failed:
+        yield _fails_at_times(failed, len(as_it_is))
+    first = [trial.ms for trial in as_it_is if trial.ms and trial.purpose == "start"][:2]
+    if first and max(first) > (1 + APART) * min(first):
+        yield _runs_differ(first)
+    timed = [trial.detail.get("error") or 0.0 for trial in search.trials if trial.ms]
+    if timed and median(timed) > UNSURE:
+        yield unsure(sum(error > UNSURE for error in timed), len(timed))
+
+
+def _fails_at_times(failed: list[Trial], runs: int) -> Finding:
+    cause = failed[0].detail.get("cause") or ""
+    message = (
+        f"The program failed as it is in {len(failed)} of {counted(runs, 'run')} ({failed[0].failure}{cause and ': '}{cause}). "
+        "What failed with other settings may have failed by itself, too."
+    )
+    return Finding("fails-at-times", "warning", message, "Run it by itself until it works every time.")
+
+
+def _runs_differ(first: list[float]) -> Finding:
+    told = " and ".join(f"{ms:.4g} ms" for ms in first)
+    message = f"Two runs of the program as it is took {told} a step. What gains less than they differ may not be found."
+    hint = "Measure longer (--seconds), or on a machine that does nothing else."
+    return Finding("runs-differ", "note", message, hint)
