@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -74,9 +74,47 @@ class Outcome(NamedTuple):
 
 
 def outcomes(folder: Path) -> list[Outcome]:
-    """One for each file of full-sized results, by name."""
+    """One for each file of full-sized results, by name: what may be told of it."""
     found = [(path.stem.removeprefix("suite-"), read(path)) for path in folder.glob("suite-*.json")]
-    return [outcome_of(name, results) for name, results in sorted(found) if results["size"] == "full"]
+    return worth_telling([outcome_of(name, results) for name, results in sorted(found) if results["size"] == "full"])
+
+
+def worth_telling(measured: Iterable[Outcome]) -> list[Outcome]:
+    """The same without what decides nothing; it stays in the files.
+
+    A row stays if a verdict stands behind it, or if it is of a preset on a program that it is for, by two pairs or more; and if no other
+    file says more of the same on as many of the same GPUs with the same jaxlib. A program stays with its rows.
+    """
+    measured = list(measured)
+    return [_with_rows(one, lambda name, row, one=one: _tells(measured, one, name, row)) for one in measured]
+
+
+def _with_rows(outcome: Outcome, keeps: Callable[[str, Row], bool]) -> Outcome:
+    kept = {
+        name: [row for row in rows if row.variant == DEFAULT or keeps(name, row)] for name, rows in outcome.rows.items()
+    }
+    rows = {name: tuple(these) for name, these in kept.items() if len(these) > 1}
+    variants = {name: {row.variant for row in these} for name, these in rows.items()}
+    same = {
+        name: {one: other for one, other in outcome.same.get(name, {}).items() if other in variants[name]}
+        for name in rows
+    }
+    return outcome._replace(rows=rows, same=same)
+
+
+def _tells(measured: Iterable[Outcome], outcome: Outcome, name: str, row: Row) -> bool:
+    counts = row.speed.word != "undecided" or (row.pairs > 1 and row.variant in WORKLOADS[name].presets)
+    others = [one for one in measured if name in one.rows and _where(one, name) == _where(outcome, name)]
+    same = [other for one in others for other in one.rows[name] if other.variant == row.variant]
+    return counts and all(_weight(other) <= _weight(row) for other in same)
+
+
+def _where(outcome: Outcome, name: str) -> tuple[str, str]:
+    return outcome.card(name), outcome.machine["jaxlib"]
+
+
+def _weight(row: Row) -> tuple[bool, int]:
+    return row.speed.word != "undecided", row.pairs
 
 
 def read(path: Path) -> dict[str, Any]:

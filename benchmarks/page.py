@@ -25,7 +25,7 @@ percent slower. The number is the median of the pairs, in brackets are the small
 
 **When it counts.** A preset is called *faster* or *slower* after {PAIRS} pairs that all agree and differ by at least half a percent in
 the median. If they do not, *no difference is shown*, whatever the median is. {PAIRS} pairs hold the true median with a probability of 97 %.
-Of fewer pairs nothing is said but their number.
+Fewer pairs decide nothing. They stand here only where a preset has nothing better on a release, with their number; the files of results hold all others.
 
 **Programs.** Those of people's libraries are in `benchmarks/programs`, each a script that knows nothing of this library
 (`python -m benchmarks.programs.ppo --steps 200`); the others, in plain JAX, in `benchmarks/workloads`.
@@ -46,34 +46,7 @@ OTHER_PURPOSE = {
 def page(measured: list[Outcome], traced: list[steps.Traced]) -> str:
     """The whole of it."""
     parts = [INTRODUCTION, *_in_short(measured), *steps.section(traced)]
-    return (
-        "\n".join(
-            [
-                *parts,
-                *(line for outcome in measured for line in _section(outcome, _superseded(measured, outcome))),
-            ]
-        )
-        + "\n"
-    )
-
-
-def _superseded(measured: Iterable[Outcome], outcome: Outcome) -> set[tuple[str, str]]:
-    """Workload and variant on which another file of as many of the same GPUs and the same jaxlib says more: a verdict, or more pairs."""
-    others = [one for one in measured if one is not outcome and _place(one) == _place(outcome)]
-    return {
-        (workload, row.variant)
-        for workload, rows in outcome.rows.items()
-        for row in rows
-        for one in others
-        for other in one.rows.get(workload, ())
-        if other.variant == row.variant
-        and one.gpus[workload] == outcome.gpus[workload]
-        and _weight(other) > _weight(row)
-    }
-
-
-def _weight(row: Row) -> tuple[bool, int]:
-    return row.speed.word != "undecided", row.pairs
+    return "\n".join([*parts, *(line for outcome in measured for line in _section(outcome))]) + "\n"
 
 
 def _place(outcome: Outcome) -> tuple[str, str]:
@@ -109,28 +82,27 @@ def _tally_line(preset: str, measured: list[Outcome]) -> str:
     return f"| `{preset}` | {' | '.join(cells)} |"
 
 
-def _section(outcome: Outcome, superseded: set[tuple[str, str]]) -> Iterator[str]:
+def _section(outcome: Outcome) -> Iterator[str]:
     machine, (gpu, jaxlib) = outcome.machine, _place(outcome)
     measured = [(workload, row) for workload, rows in outcome.rows.items() for row in rows if row.variant != DEFAULT]
     decided = any(row.speed.word != "undecided" for _, row in measured)
     yield f"## {gpu}, jaxlib {jaxlib}{'' if decided else ', earlier, by fewer pairs'}\n"
     yield f"All of it: `benchmarks/results/suite-{outcome.name}.json`.\n"
     yield f"Driver {machine['driver']}, NCCL {machine['nccl']}, jax {machine['jax']}, NVLink multicast off.\n"
-    yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
-    yield "| program | on | variant | default, ms | with it, ms | speed | verdict |"
-    yield "|---|---|---|---|---|---|---|"
-    main = [(workload, row) for workload, row in measured if _is_main(workload, row.variant)]
-    shown = [(workload, row) for workload, row in main if (workload, row.variant) not in superseded]
-    yield from (_short_line(outcome, workload, row) for workload, row in shown)
-    yield (
-        ""
-        if shown == main
-        else "\nLeft out above: what was measured again since by more pairs, in another table of these GPUs and this jaxlib. It stands below.\n"
-    )
+    if measured:
+        yield from _speeds(outcome, measured)
     for workload, rows in outcome.rows.items():
         yield from _folded(outcome, workload, rows)
     for run in outcome.failed:
         yield f"{run['workload']} with {run['variant']} failed: `{cause(run)}`.\n"
+
+
+def _speeds(outcome: Outcome, measured: Iterable[tuple[str, Row]]) -> Iterator[str]:
+    yield f"![speed of each variant](images/{plots.speed_file(outcome)})\n"
+    yield "| program | on | variant | default, ms | with it, ms | speed | verdict |"
+    yield "|---|---|---|---|---|---|---|"
+    yield from (_short_line(outcome, workload, row) for workload, row in measured if _is_main(workload, row.variant))
+    yield ""
 
 
 def _is_main(workload: str, variant: str) -> bool:
@@ -174,7 +146,7 @@ def speed_told(row: Row) -> str:
 def verdict_told(row: Row) -> str:
     """One word, or how many pairs there are."""
     words: Mapping[str, str] = {"faster": "faster", "slower": "slower", "no-difference": "no difference shown"}
-    return words.get(row.speed.word) or f"none yet ({row.pairs} {'pair' if row.pairs == 1 else 'pairs'})"
+    return words.get(row.speed.word) or f"none yet ({row.pairs} pairs{', not in turns' if row.pairs >= PAIRS else ''})"
 
 
 def _flags_told(rows: Iterable[Row]) -> Iterator[str]:

@@ -36,7 +36,8 @@ def speed_file(outcome: Outcome) -> str:
 
 def stale(folder: Path, measured: Iterable[Outcome], traced: list[steps.Traced]) -> dict[Path, Draw]:
     """Each plot that does not show these numbers, and what draws it."""
-    wanted = {folder / speed_file(outcome): _with_digest(draw_speed, panels(outcome)) for outcome in measured}
+    shown = {speed_file(outcome): panels(outcome) for outcome in measured}
+    wanted = {folder / name: _with_digest(draw_speed, these) for name, these in shown.items() if these}
     if traced:
         wanted[folder / steps.FILE] = _with_digest(draw_steps, [(one.title, one.parts) for one in traced])
     return {

@@ -169,14 +169,13 @@ def test_the_page_states_the_time_of_two_processes(held: Any, release: str) -> N
 
 
 def test_padding_one_sequence_pays_as_the_preset_says() -> None:
-    """By every way that was measured; the advice names the figures."""
+    """By every way that was measured; the advice names the page of the figures."""
     decode = HELD["decode"]["found"]["result"]
     times = {way: median(by_batch["1"]["ms"]) for way, by_batch in decode.items() if "1" in by_batch}
     padded = [way for way in times if way.endswith(", padded")]
     assert len(padded) == 4 and all(times[way] < 0.9 * times[way.removesuffix(", padded")] for way in padded)
     (advice, _), *_ = load_preset("decode").advice
-    for way in ("shipped", "ours"):
-        assert f"{times[f'{way}, padded']:.2f} instead of {times[way]:.2f}" in advice
+    assert "--pad-to 8" in advice and "docs/comms.md" in advice
 
 
 @pytest.mark.parametrize("batch", ["1", "8"])
