@@ -34,7 +34,8 @@ def test_what_is_asked_for_does_not_hide_that_the_preset_sets_nothing(place: str
         ("fsdp", "h200x2_captured", "0.11.2", "Measured on 2 x H200, jaxlib 0.11.2: "),
         ("fsdp", "h200x2_captured", "0.11.0", "Not measured on 2 x H200, jaxlib 0.11.0. On 2 x H200, jaxlib 0.11.2: "),
         ("fsdp", "h100x8", "0.11.2", "Not measured on 8 x H100 80GB HBM3, jaxlib 0.11.2. On 2 x H200"),
-        ("jax-nccl", "h100x8", "0.5.1", "Not measured on 8 x H100"),
+        ("jax-toolbox", "h100x8", "0.5.1", "Not measured on 8 x H100"),
+        ("jax-nccl", "h100x8", "0.5.1", "Nothing of it was measured by this project"),
         ("auto", "h100x8", "0.11.2", "nothing is set"),
     ],
 )
