@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import count
 
 from ..wording import bad_argument
 from .call_options import LAYER_BYTES, mapping
@@ -131,8 +132,13 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
 
 def _progress(space: Any) -> Any:
     from ..measure.tuning.tuned import how_it_goes
+    from ..render.tuned import trial_heading
+
+    lines = count()
 
     def tell(standing: Standing) -> None:
+        if next(lines) == 0:
+            say(trial_heading(), sys.stderr)
         say(how_it_goes(standing, space), sys.stderr)
 
     return tell

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Told = Mapping[str, Any]
 
 
-__all__ = ["trial_line", "tuned_html", "tuned_page", "tuned_text"]
+__all__ = ["trial_heading", "trial_line", "tuned_html", "tuned_page", "tuned_text"]
 
 WIDTH, HEIGHT, LEFT, TOP = 900, 260, 60, 16
 COLOURS = {"start": "#8c959f", "toggle": "#0969da", "prune": "#bf8700", "check": "#1a7f37"}
@@ -51,13 +51,18 @@ def _finding(one: Told) -> str:
     return f"{one['message']} {one['hint']}".rstrip()
 
 
-def trial_line(told: Told, number: int, first: float | None, left: float, best: str = "") -> str:
-    """One run, for the screen: its number, what was changed, its time against the first, what is left, and the ``best`` so far (empty: the first)."""
+def trial_heading() -> str:
+    """What the parts of a ``trial_line`` are."""
+    return f"{'run':>3} {'time':>16} {'speed':>7}  {'what for':<14}  settings"
+
+
+def trial_line(told: Told, number: int, as_it_is: float | None, left: float, best: str = "") -> str:
+    """One run, for the screen: its number, its time, how many times as fast as ``as_it_is`` (ms), what for, its settings, what is left, the ``best`` so far."""
     ms = told["ms"]
-    speed = f"{first / ms:.3f}" if first and ms else ""
+    speed = f"{as_it_is / ms:.3f}" if as_it_is and ms else ""
     what = told["failure"] or f"{ms:.4g} ms"
     rest = f"{_minutes(left)} left{f'; best so far: {best}' if best else ''}"
-    return f"{number:3} {what:>16} {speed:>7}  {told['purpose']:<6} {told['name']}  ({rest})"
+    return f"{number:3} {what:>16} {speed:>7}  {WORDS[told['purpose']]:<14}  {told['name']}  ({rest})"
 
 
 def tuned_html(told: Told) -> str:
@@ -81,7 +86,7 @@ def tuned_page(told: Told) -> str:
         f"<p>{code_html(command)}</p>" if command else "",
         tuned_html(told),
         "<h2>Every run</h2>",
-        _history(told["trials"]),
+        _history(told["trials"], told["ms_as_it_is"]),
         "<h2>Fresh pairs</h2>" if told["contests"] else "",
         *(_pairs(contest) for contest in told["contests"]),
         "<h2>Trials</h2>",
@@ -107,12 +112,11 @@ def _trial_rows(told: Told) -> Iterable[tuple[str, ...]]:
         yield str(number), name, WORDS[one["purpose"]], ms, outcome, f"{one['seconds']:.0f}"
 
 
-def _history(trials: list[Any]) -> str:
-    """Speed against the first run, run by run; what failed stands on the line at the bottom."""
-    timed = [one["ms"] for one in trials if one["ms"]]
-    if not timed:
+def _history(trials: list[Any], as_it_is: float | None) -> str:
+    """Speed against the program as it is, run by run; what failed stands on the line at the bottom."""
+    if as_it_is is None:
         return ""
-    speeds = [timed[0] / one["ms"] if one["ms"] else None for one in trials]
+    speeds = [as_it_is / one["ms"] if one["ms"] else None for one in trials]
     known = [one for one in speeds if one is not None]
     low, high = min(*known, 0.95), max(*known, 1.05)
 

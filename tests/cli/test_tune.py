@@ -91,7 +91,7 @@ def test_what_pays_is_proven_and_written(tmp_path: Path, monkeypatch: pytest.Mon
     done = call(*words, *program)
     assert done.exit_code == 0, done.output
     assert "2.000 times as fast as what you have (2.000 to 2.000 in 6 fresh pairs) with FAST=1" in done.stdout
-    assert done.stdout.endswith("Every run: a/best.json, a/best.html\n") and "toggle FAST=1" in done.stderr
+    assert done.stdout.endswith("Every run: a/best.json, a/best.html\n") and "one change      FAST=1" in done.stderr
     assert (tmp_path / "a" / "best.html").stat().st_size > 1000
     ended = call(*words, "--json", *program)
     told = json.loads(ended.stdout)

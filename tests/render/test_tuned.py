@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jaxgpu_tune.render.tuned import trial_line, tuned_html, tuned_page, tuned_text
+from jaxgpu_tune.render.tuned import trial_heading, trial_line, tuned_html, tuned_page, tuned_text
 
 NASTY = "<script>alert('x')</script>"
 
@@ -18,6 +18,7 @@ TOLD: dict[str, Any] = {
     "command": ["python", NASTY],
     "answer": f"1.300 times as fast as what you have {NASTY}",
     "path": "tuned.toml",
+    "ms_as_it_is": 10.0,
     "settings": [["env", "X", NASTY]],
     "hazards": ["some-code: it may hang."],
     "findings": [{"severity": "warning", "message": "GPU 0 is busy.", "hint": "End what runs there."}],
@@ -44,7 +45,14 @@ def test_the_page_escapes_all_and_loads_nothing() -> None:
 
 
 def test_a_search_that_has_measured_nothing_has_a_page() -> None:
-    empty = {**TOLD, "trials": [trial("a", None, "start", "died")], "contests": [], "did": [], "settings": []}
+    empty = {
+        **TOLD,
+        "ms_as_it_is": None,
+        "trials": [trial("a", None, "start", "died")],
+        "contests": [],
+        "did": [],
+        "settings": [],
+    }
     assert "<svg" not in tuned_page(empty)
 
 
@@ -59,7 +67,10 @@ def test_the_text_tells_the_answer_the_warnings_and_each_setting() -> None:
 
 
 def test_a_run_is_one_line() -> None:
-    assert trial_line(TOLD["trials"][1], 2, 10.0, 75.4) == "  2           7.7 ms   1.299  check  a  (1:15 left)"
-    assert trial_line(TOLD["trials"][1], 2, 10.0, 75.4, "b").endswith("check  a  (1:15 left; best so far: b)")
+    assert (
+        trial_line(TOLD["trials"][1], 2, 10.0, 75.4) == "  2           7.7 ms   1.299  fresh pair      a  (1:15 left)"
+    )
+    assert trial_line(TOLD["trials"][1], 2, 10.0, 75.4, "b").endswith("fresh pair      a  (1:15 left; best so far: b)")
+    assert trial_heading() == "run             time   speed  what for        settings"
     assert "hang" in trial_line(TOLD["trials"][2], 3, 10.0, 0)
     assert "0:00 left" in trial_line(TOLD["trials"][2], 3, None, -5)

@@ -29,7 +29,7 @@ NOISES = (0.0015, 0.003, 0.006, 0.012, 0.025, 0.06)
 USUAL = 0.008
 """What it mostly is; how likely another is falls with its factor to this, so that a few lucky runs do not pass for exact ones."""
 WORST = 0.1
-"""What is slower than the first run by more than this is just slow; how slow teaches nothing about the others."""
+"""What is slower than the first settings by more than this is just slow; how slow teaches nothing about the others."""
 FAR, ROUNDS = 2.0, 2
 
 Rows = list[list[float]]
@@ -148,13 +148,11 @@ def estimated(runs: Sequence[Observed], large: Collection[Atom] = (), before: Es
 
     ``large``: settings known for large effects. ``before``: the estimate of some of the runs, whose work is gone on with; the result is the same.
     """
-    most, centre = (
-        runs[0].log_ms + WORST,
-        runs[0].log_ms,
-    )  # not the centre of all: most may have what changed everything
-    clipped = tuple(Observed(run.config, min(run.log_ms, most)) for run in runs)
+    # not the centre of all: most may have what changed everything; nor the first run, which may have been slow
+    centre = min(run.log_ms for run in runs if run.config == runs[0].config)
+    clipped = tuple(Observed(run.config, min(run.log_ms, centre + WORST)) for run in runs)
     values = [run.log_ms - centre for run in clipped]
-    fits = _Fits(clipped, values, before.fits if before else ())
+    fits = _Fits(clipped, values, before.fits if before and before.centre == centre else ())
     fit = _fitted(fits, dict.fromkeys(large, KNOWN))
     noise, lower, white, _ = fit.best
     spreads, weights = [noise] * len(values), _backward(lower, white)

@@ -126,6 +126,13 @@ class Search:
         return self._estimate
 
     @property
+    def ms_as_it_is(self) -> float | None:
+        """What the program takes without settings of ours, of its first runs the fastest: the very first may have been slow."""
+        first = self.starts[0].config
+        told = [one.ms for one in self.trials if one.purpose == "start" and one.config == first and one.ms is not None]
+        return min(told, default=None)
+
+    @property
     def good(self) -> frozenset[Config]:
         """What ran well."""
         return frozenset(run.config for run in self._runs)

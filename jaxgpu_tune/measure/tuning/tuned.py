@@ -11,7 +11,7 @@ from ...values import jsonable
 from ...wording import size_text
 from ..preset_text import measured_where, preset_text, toml_table, toml_text
 from ..search.search import Contest, Search
-from ..search.trials import NOTHING, Config, Move, Trial
+from ..search.trials import NOTHING, SAME, Config, Move, Trial
 from .answer import answer, best_so_far, doubts, verdict_of, won
 from .drive import Standing
 from .journal import config_json, trial_json
@@ -127,6 +127,7 @@ def _history(search: Search, space: Space) -> dict[str, Any]:
     """What was tried, and on what."""
     return {
         "machine": _machine(space.observation.machine),
+        "ms_as_it_is": search.ms_as_it_is,
         "starts": [{"name": one.name, "settings": config_json(one.config)} for one in space.starts],
         "contests": [_contest(one, space, search.trials) for one in search.contests],
         "left_out": jsonable(space.left_out),
@@ -142,7 +143,7 @@ def how_it_goes(standing: Standing, space: Space) -> str:
     search, trial = standing.search, standing.trial
     told = {**trial_json(trial), "name": space.name(trial.config)}
     best = "" if search.best == space.starts[0].config or trial.purpose == "check" else space.name(search.best)
-    return trial_line(told, standing.number, search.trials[0].ms, standing.left, best)
+    return trial_line(told, standing.number, search.ms_as_it_is, standing.left, best)
 
 
 def _did(search: Search, space: Space) -> Iterable[Did]:
@@ -164,10 +165,16 @@ def _of_move(search: Search, space: Space, move: Move, chosen: Config) -> Did:
         mean, spread = search.estimate.difference(best - move.config, best | move.config)
         effect = math.exp(mean)
     failed = (one for one in trials if one.failure and one.config - move.config in search.good)
-    failures = dict.fromkeys(f"{one.failure}: {one.detail.get('cause', '')}".rstrip(": ") for one in failed)
+    failures = dict.fromkeys(_how_it_failed(one) for one in failed)
     why = "; ".join(failures) or ("" if trials else "not reached")
     words = tuple(map(str, sorted(move.config)))
     return Did(space.name(move.config), words, len(trials), effect, spread, move.config <= chosen, why)
+
+
+def _how_it_failed(trial: Trial) -> str:
+    if trial.failure == SAME:
+        return "not run: what is compiled is the same as before"
+    return f"{trial.failure}: {trial.detail.get('cause', '')}".rstrip(": ")
 
 
 def _contest(contest: Contest, space: Space, trials: Iterable[Trial]) -> dict[str, Any]:

@@ -61,6 +61,13 @@ def test_one_run_far_off_hardly_counts() -> None:
     assert told[1] - told[0] < 0.015
 
 
+def test_a_slow_first_run_is_no_measure_of_the_others() -> None:
+    """As where files are read for the first time, or kernels are chosen: the second run of the same settings tells more."""
+    found = estimated(runs((NOTHING, 150.0), (NOTHING, 100.0), (ONE, 80.0), (ONE | TWO, 72.0), (ONE, 81.0)))
+    assert math.exp(found.difference(ONE, NOTHING)[0]) == pytest.approx(0.8, abs=0.04)
+    assert found.difference(ONE | TWO, ONE)[0] < 0
+
+
 def test_noise_is_learnt_from_the_runs() -> None:
     calm = estimated(runs(*[(NOTHING, 100.0), (NOTHING, 100.1)] * 5))
     wild = estimated(runs(*[(NOTHING, 100.0), (NOTHING, 106.0), (NOTHING, 97.0)] * 4))

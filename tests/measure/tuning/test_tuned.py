@@ -101,13 +101,24 @@ def test_a_preset_that_there_was_no_room_for_is_told_once() -> None:
 def test_a_line_after_each_run_names_it_and_the_best_so_far() -> None:
     """While the proof runs no best is told: it is what the proof is about."""
     line = how_it_goes(Standing(told(FAST), FAST, 2, 100.0), space())
-    assert "8 ms" in line and "1.250  toggle loops-in-graphs  (1:40 left; best so far: loops-in-graphs)" in line
+    assert (
+        "8 ms" in line and "1.250  one change      loops-in-graphs  (1:40 left; best so far: loops-in-graphs)" in line
+    )
     check = checked(1.2)[1]
     proof = how_it_goes(Standing(told(FAST, check), check, 3, 100.0), space())
     assert proof.count("loops-in-graphs") == 1
+
+
+def test_a_speed_is_told_against_the_faster_of_the_first_runs() -> None:
+    """The very first run may have been slow: it read files for the first time, or chose kernels."""
+    again = Trial(NOTHING, "start", 5.0)
+    line = how_it_goes(Standing(told(again, FAST), FAST, 3, 100.0), space())
+    assert " 0.625  one change" in line and found(again, FAST).report["ms_as_it_is"] == 5.0
 
 
 def test_each_way_of_failing_is_told_once() -> None:
     died = ALONE._replace(failure="died", detail={})
     did = {one.name: one for one in found(FAST, ALONE, died, ALONE, *checked(1.2)).did}
     assert did["cublas-only"].why == "hang: it was ended; died"
+    same = found(ALONE._replace(failure="same-program")).did
+    assert "is the same as before" in next(one.why for one in same if one.name == "cublas-only")
