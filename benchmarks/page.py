@@ -46,7 +46,7 @@ OTHER_PURPOSE = {
 def page(measured: list[Outcome], traced: list[steps.Traced]) -> str:
     """The whole of it."""
     parts = [INTRODUCTION, *_in_short(measured), *steps.section(traced)]
-    return "\n".join([*parts, *(line for outcome in measured for line in _section(outcome))]) + "\n"
+    return "\n".join([*parts, *(line for outcome in measured if outcome.rows for line in _section(outcome))]) + "\n"
 
 
 def _place(outcome: Outcome) -> tuple[str, str]:
@@ -56,15 +56,15 @@ def _place(outcome: Outcome) -> tuple[str, str]:
 
 def _in_short(measured: list[Outcome]) -> Iterator[str]:
     yield "## In short\n"
-    yield "| preset | faster on | no difference shown on | slower on | fewer pairs than a verdict takes |"
-    yield "|---|---|---|---|---|"
+    yield "| preset | faster on | no difference shown on | slower on |"
+    yield "|---|---|---|---|"
     for preset in jaxgpu_tune.presets():
         if preset.kind != "maintained":
             continue
         if preset.name in OTHER_PURPOSE:
-            yield f"| `{preset.name}` | not for speed: {OTHER_PURPOSE[preset.name]} | | | |"
+            yield f"| `{preset.name}` | not for speed: {OTHER_PURPOSE[preset.name]} | | |"
         elif not preset.settings:
-            yield f"| `{preset.name}` | sets nothing | | | |"
+            yield f"| `{preset.name}` | sets nothing | | |"
         else:
             yield _tally_line(preset.name, measured)
     yield ""
@@ -72,13 +72,8 @@ def _in_short(measured: list[Outcome]) -> Iterator[str]:
 
 def _tally_line(preset: str, measured: list[Outcome]) -> str:
     found = [tally(preset, outcome) for outcome in measured]
-    decided = {name.rpartition(" ")[0] for one in found for these in one[:3] for name in these}
-    cells = []
-    for place in range(4):
-        names = [name for one in found for name in one[place]]
-        if place == 3:
-            names = sorted({name.rpartition(" ")[0] for name in names} - decided)
-        cells.append(f"{len(names)}: {'; '.join(names)}" if names else "0")
+    told = ([name for one in found for name in one[place]] for place in range(3))
+    cells = [f"{len(names)}: {'; '.join(names)}" if names else "0" for names in told]
     return f"| `{preset}` | {' | '.join(cells)} |"
 
 
@@ -89,8 +84,7 @@ def _section(outcome: Outcome) -> Iterator[str]:
     yield f"## {gpu}, jaxlib {jaxlib}{'' if decided else ', earlier, by fewer pairs'}\n"
     yield f"All of it: `benchmarks/results/suite-{outcome.name}.json`.\n"
     yield f"Driver {machine['driver']}, NCCL {machine['nccl']}, jax {machine['jax']}, NVLink multicast off.\n"
-    if measured:
-        yield from _speeds(outcome, measured)
+    yield from _speeds(outcome, measured)
     for workload, rows in outcome.rows.items():
         yield from _folded(outcome, workload, rows)
     for run in outcome.failed:
