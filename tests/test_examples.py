@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import FAST, ROOT, clean_environ, compiled_once, free_port, told
+from tests.child import COMPILED, FAST, ROOT, clean_environ, compiled_once, free_port, told
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-SMALL = ("--layers", "2", "--width", "64", "--batch", "2", "--sequence", "32", "--steps", "8")
+SMALL = ("--layers", "4", "--width", "64", "--batch", "2", "--sequence", "32", "--steps", "8")
 LOSS = re.compile(r"loss (\d+\.\d+) -> (\d+\.\d+), on (\d+) x ")
 
 TWO_DEVICES = "--xla_force_host_platform_device_count=2"
@@ -56,23 +56,17 @@ def on_path(tmp_path: Path) -> str:
     return f"{tmp_path}:{os.environ['PATH']}"
 
 
-def test_the_script_trains_on_two_host_devices_and_prints_its_report() -> None:
-    """The loss falls, and is the same again."""
+def test_the_script_and_the_decorated_entry_point_train_the_same() -> None:
+    """On two host devices; the loss falls, and the script prints its report. Flags that the other inherits are kept when it is called."""
     first, last, devices, output = trained("fsdp_training.py", *SMALL)
     assert last < first and devices == 2
     assert "fsdp: applied" in output and "xla_force_host_platform_device_count" in output
-    assert trained("fsdp_training.py", *SMALL)[:3] == (first, last, devices)
+    assert trained("decorated_training.py", *SMALL, XLA_FLAGS=TWO_DEVICES)[:3] == (first, last, devices)
 
 
 def test_the_script_trains_on_as_many_devices_as_are_asked_for() -> None:
     """XLA_FLAGS says how many host devices."""
     assert trained("fsdp_training.py", *SMALL, XLA_FLAGS="--xla_force_host_platform_device_count=4")[2] == 4
-
-
-def test_the_decorated_entry_point_trains() -> None:
-    """Inherited flags are kept when it is called."""
-    first, last, devices, _ = trained("decorated_training.py", *SMALL, XLA_FLAGS=TWO_DEVICES)
-    assert last < first and devices == 2
 
 
 @pytest.mark.parametrize("library", ["flax", "equinox"])
@@ -99,11 +93,11 @@ def test_several_processes_train_as_one(on_path: str) -> None:
     assert end < begin and devices == 2 and not LOSS.search(other)
 
 
-def test_the_slurm_array_trains(on_path: str, tmp_path: Path) -> None:
+def test_the_slurm_array_trains(on_path: str) -> None:
     """There is no SLURM here: srun is the one task that it would start; array indices choose the size."""
     runs_here = {"BASH_FUNC_srun%%": '() {  "$@"\n}', "SLURM_SUBMIT_DIR": str(EXAMPLES), "PATH": on_path}
     environ = {**runs_here, "SLURM_ARRAY_TASK_ID": "0", "XLA_FLAGS": TWO_DEVICES}
-    script = (EXAMPLES / "slurm_array.sh").read_text().replace("$PWD/jax_cache", str(tmp_path / "cache"))
+    script = (EXAMPLES / "slurm_array.sh").read_text().replace("$PWD/jax_cache", os.environ[COMPILED])
     first, last, devices = losses(output_of("bash", "-c", script, "slurm_array.sh", *SMALL[2:], **environ))
     assert last < first and devices == 2
     assert "#SBATCH --array=0-3" in script and "layers=(4 8 12 16)" in script
@@ -121,10 +115,12 @@ def test_the_kubernetes_job_trains(on_path: str) -> None:
 
 
 def test_the_notebook_trains() -> None:
-    """In a real Jupyter kernel; the first cell shows the report."""
+    """In a real Jupyter kernel, at the small size; the first cell shows the report."""
     nbformat = pytest.importorskip("nbformat", reason="in the extra 'test'")
     nbclient = pytest.importorskip("nbclient", reason="in the extra 'test'")
     notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+    (training,) = (cell for cell in notebook.cells if "size_from([])" in cell.source)
+    training.source = training.source.replace("size_from([])", f"size_from({list(SMALL)})")
     compiled = compiled_once(JAX_PLATFORMS="cpu", XLA_FLAGS=f"{FAST} {TWO_DEVICES}")
     kernel = clean_environ(CUDA_VISIBLE_DEVICES="", **compiled)
     client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(EXAMPLES)}})
