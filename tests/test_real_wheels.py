@@ -12,7 +12,7 @@ from tests.child import ROOT
 from tests.oracle import Oracle
 from tools import check_plans
 
-RELEASES = ("0.4.30", "0.5.3", "0.7.2", "0.10.2", "0.11.2", "0.12.0.1")
+RELEASES = ("0.4.30", "0.5.3", "0.8.1", "0.10.2", "0.11.2", "0.12.0.1")
 """The installed one answers for itself."""
 
 

@@ -66,7 +66,8 @@ texts = st.one_of(
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6),
 )
 environs = st.dictionaries(st.sampled_from(NAMES), texts, min_size=1)
-RELEASES = ("0.4.30", "0.4.36", "0.6.2", "0.10.2", "0.11.2")
+RELEASES = ("0.4.30", "0.5.3", "0.8.1", "0.10.2", "0.11.2")
+"""One for each text that the reader had; their wheels are those of ``tests/test_real_wheels.py``."""
 
 
 def left(environ: Mapping[str, str], jaxlib: str, **more: object) -> tuple[dict[str, str], jaxgpu_tune.Report]:
