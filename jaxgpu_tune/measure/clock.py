@@ -167,14 +167,15 @@ def _single(runs: list[list[float]], pauses: list[float]) -> Period:
 
 
 def _turn(gaps: Sequence[float]) -> int | None:
-    """After how many calls the gaps repeat themselves; None: they do not, or were not seen to do it twice.
+    """After how many calls the gaps repeat themselves; None: they do not, were not seen to do it twice, or are like their neighbours and only drift.
 
     A host that needs a part of a step for each call runs ahead by one or two, and so by gaps of any length.
     """
     usual = fmean(gaps)
     apart = ALIKE * fmean(abs(gap - usual) for gap in gaps)
     longest = min(len(gaps) // 3, LONGEST_TURN)
-    return next((lag for lag in range(2, longest + 1) if _distance(gaps, lag) <= apart), None)
+    turn = next((lag for lag in range(1, longest + 1) if _distance(gaps, lag) <= apart), 1)
+    return turn if turn > 1 else None
 
 
 def _distance(gaps: Sequence[float], lag: int) -> float:

@@ -54,5 +54,5 @@ def _of_steps(found: Period, share: float | None) -> tuple[float | None, str]:
     if share is None:
         return found.seconds, ""
     if not found.each:
-        return None, "a percentile needs a program that waits for the device at each step; this one runs ahead"
+        return None, "a percentile needs a program that waits for the device at each step; this one seems to run ahead"
     return percentile(found.values, share), ""

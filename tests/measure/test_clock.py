@@ -107,6 +107,13 @@ def test_gaps_that_differ_and_repeat_nothing_are_counted_one_by_one() -> None:
     assert found is not None and found.each
 
 
+@pytest.mark.parametrize("gaps", [[50 + 0.1 * n for n in range(300)], [50.0] * 150 + [60.0] * 150])
+def test_calls_that_become_slower_repeat_nothing(gaps: list[float]) -> None:
+    """Neighbours are alike there, as are all that are not far from each other: each call is one by itself."""
+    found = period([0.0, *itertools.accumulate(gaps)])
+    assert found is not None and found.error > FINE and found.each
+
+
 def test_what_varies_as_much_as_it_lasts_is_not_sure() -> None:
     """Ten calls are enough where they tell the period to 5 %, four where they agree."""
     assert not Period(1.0, 10, 10, 0, 0.0, ROUGH * 1.01, ()).sure and Period(1.0, 10, 10, 0, 0.0, ROUGH, ()).sure
