@@ -29,7 +29,8 @@ NOISES = (0.0015, 0.003, 0.006, 0.012, 0.025, 0.06)
 USUAL = 0.008
 """What it mostly is; how likely another is falls with its factor to this, so that a few lucky runs do not pass for exact ones."""
 WORST = 0.1
-"""What is slower than the first settings by more than this is just slow; how slow teaches nothing about the others."""
+"""What is slower than the first settings by more than this is just slow; how slow teaches nothing about the others.
+A run that is slower by this than another of the same settings does not count."""
 FAR, ROUNDS = 2.0, 2
 
 Rows = list[list[float]]
@@ -47,6 +48,7 @@ class Estimate(NamedTuple):
     """What the runs tell: ``noise`` of one run, ``scales`` of the settings with large effects; ``mean`` and ``difference`` of any sets.
 
     ``fits``: what was computed on the way, for the estimate after the next run. ``rows``: what sets that were asked about share with the runs.
+    ``runs``: those that count, of ``told``.
     """
 
     runs: tuple[Observed, ...]
@@ -57,6 +59,7 @@ class Estimate(NamedTuple):
     weights: list[float]
     fits: tuple[_Fit, ...]
     rows: dict[Config, list[float]]
+    told: int
 
     def mean(self, config: Config) -> float:
         """The expected logarithm of the time, free of drift."""
@@ -148,9 +151,15 @@ def estimated(runs: Sequence[Observed], large: Collection[Atom] = (), before: Es
 
     ``large``: settings known for large effects. ``before``: the estimate of some of the runs, whose work is gone on with; the result is the same.
     """
-    # not the centre of all: most may have what changed everything; nor the first run, which may have been slow
-    centre = min(run.log_ms for run in runs if run.config == runs[0].config)
-    clipped = tuple(Observed(run.config, min(run.log_ms, centre + WORST)) for run in runs)
+    fastest: dict[Config, float] = {}
+    for run in runs:
+        fastest[run.config] = min(run.log_ms, fastest.get(run.config, run.log_ms))
+    centre = fastest[runs[0].config]  # not the centre of all: most may have what changed everything
+    clipped = tuple(
+        Observed(run.config, min(run.log_ms, centre + WORST))
+        for run in runs
+        if run.log_ms <= fastest[run.config] + WORST  # the very first may have been slow, and so any other
+    )
     values = [run.log_ms - centre for run in clipped]
     fits = _Fits(clipped, values, before.fits if before and before.centre == centre else ())
     fit = _fitted(fits, dict.fromkeys(large, KNOWN))
@@ -161,7 +170,7 @@ def estimated(runs: Sequence[Observed], large: Collection[Atom] = (), before: Es
         spreads = [noise * math.sqrt(max(1.0, abs(one) / (FAR * noise))) for one in left]
         lower = _cholesky(fit.shared, spreads, [])
         weights = _backward(lower, _forward(lower, values, ()))
-    return Estimate(clipped, fit.scales, noise, centre, lower, weights, tuple(fits.made), {})
+    return Estimate(clipped, fit.scales, noise, centre, lower, weights, tuple(fits.made), {}, len(runs))
 
 
 def _fitted(fits: _Fits, known: Scales) -> _Fit:

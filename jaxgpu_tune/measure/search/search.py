@@ -121,7 +121,7 @@ class Search:
     @property
     def estimate(self) -> Estimate:
         """Of the search's own runs. Raises ValueError before any ended well."""
-        if self._estimate is None or len(self._estimate.runs) < len(self._runs):
+        if self._estimate is None or self._estimate.told < len(self._runs):
             self._estimate = estimated(self._runs, self._large, self._estimate)
         return self._estimate
 

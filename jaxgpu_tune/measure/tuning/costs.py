@@ -18,21 +18,24 @@ SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
 
 
 class Costs(NamedTuple):
-    """Seconds of a run: ``new`` settings, and settings that ran before (``again``), without what is compiled once more."""
+    """Seconds of a run: ``new`` settings, and settings that ran before (``again``)."""
 
     new: float
     again: float
 
 
-def costs_of(trials: Iterable[Trial]) -> Costs | None:
-    """By the newest runs; None before any ended well."""
+def costs_of(trials: Iterable[Trial], keeps: bool = True) -> Costs | None:
+    """By the newest runs; None before any ended well.
+
+    ``keeps``: what was compiled once is kept; what a second run compiles all the same, each does, as a program that calls the host. Else ``again`` is without it.
+    """
     first: list[float] = []
     again: list[float] = []
     seen: set[Config] = set()
     for trial in trials:
         if trial.ms is None:
             continue
-        compiling = float(trial.detail.get("compile_seconds") or 0.0) if trial.config in seen else 0.0
+        compiling = 0.0 if keeps or trial.config not in seen else float(trial.detail.get("compile_seconds") or 0.0)
         (again if trial.config in seen else first).append(trial.seconds - compiling)
         seen.add(trial.config)
     if not first:

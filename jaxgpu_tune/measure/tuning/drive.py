@@ -225,7 +225,7 @@ class _Course:
 
 def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
     """The next step with ``left`` seconds; where nothing is kept, the two of the check are compiled once more."""
-    costs = costs_of(search.trials)
+    costs = costs_of(search.trials, keeps)
     if costs is None:
         return search.ask(float("inf"))
     new = max(costs.new * LONGER, costs.again)
@@ -237,7 +237,7 @@ def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | No
 
 def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
     """What comes after a step, if that takes the time that is expected of it."""
-    costs = costs_of(search.trials)
+    costs = costs_of(search.trials, keeps)
     return None if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
 
 

@@ -27,6 +27,9 @@ def test_a_run_of_what_ran_before_costs_what_the_last_ones_cost_and_until_then_n
     assert costs_of([dead]) is None
     assert costs_of([first, other, dead]) == (13.5, 13.5 * SLACK)
     assert costs_of([first, first._replace(seconds=8.0), other]) == (13.5, 8.0 * SLACK)
+    compiled = first._replace(seconds=13.0, detail={"compile_seconds": 4.0})
+    assert costs_of([first, compiled]) == (14.0, 13.0 * SLACK), "as where a program cannot be kept"
+    assert costs_of([first, compiled], keeps=False) == (14.0, 9.0 * SLACK)
     assert costs_of([*[first] * 3, *[first._replace(seconds=6.0)] * RECENT]) == (14.0, 6.0 * SLACK)
 
 
