@@ -71,7 +71,7 @@ def check_gpus(pool: Pool, machine: Machine, processes_per_gpu: int = 1) -> Iter
     yield from _integrated(pool, gpus, processes_per_gpu)
     if machine.wsl and gpus and known.differs("wsl_handles", machine.jaxlib) and pool.allocator in ("default", "bfc"):
         message = f"This is WSL2, where the memory pool of jaxlib {machine.jaxlib} cannot hand out an array of more than about 4 GiB, or fails at the first one: it asks for handles that can be exported, which WSL2 bounds (openxla/xla#48979)."
-        yield Finding("wsl-memory", "warning", message, 'Pass allocator="cuda_async".')
+        yield Finding("wsl-memory", "warning", message, "Set XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async.")
     if any(gpu.vgpu for gpu in gpus) and known.differs("needs_vmm", machine.jaxlib):
         message = f"The GPU is a vGPU, a share that a hypervisor hands out; without virtual memory management, which such shares may lack, jaxlib {machine.jaxlib} cannot start its backend (openxla/xla#49252)."
         yield Finding(
@@ -133,7 +133,10 @@ def _integrated(pool: Pool, gpus: tuple[Gpu, ...], processes_per_gpu: int) -> It
     if own and share > known.most("integrated"):
         message = f"{own[0]} has no memory of its own: the {share:.0%} that JAX takes when it starts are taken from the host's programs (marin-community/marin#2142)."
         yield Finding(
-            "host-memory-taken", "warning", message, 'Pass memory_fraction="auto" (half), or preallocate=False.'
+            "host-memory-taken",
+            "warning",
+            message,
+            'Pass memory_fraction="auto" (half) or preallocate=False to configure().',
         )
 
 

@@ -98,7 +98,9 @@ def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> 
 def _unshared(per_gpu: int) -> Finding:
     """Each process reserves three quarters of what it finds, so that the second has too little."""
     message = f"{per_gpu} processes are to use each GPU, and each would reserve 75 % of its memory."
-    return Finding("gpu-shared", "warning", message, f"Pass processes_per_gpu={per_gpu}, or preallocate=False.")
+    return Finding(
+        "gpu-shared", "warning", message, f"Pass processes_per_gpu={per_gpu} or preallocate=False to configure()."
+    )
 
 
 def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:

@@ -119,7 +119,8 @@ def _graphs(pool: Pool, machine: Machine, flags: Mapping[str, str]) -> Iterator[
     """An array asked of the driver inside a graph that is captured."""
     if pool.per_array and known.differs("platform_graphs", machine.jaxlib) and not _without_graphs(flags):
         message = f"{ALLOCATOR}={pool.stated[ALLOCATOR]} with CUDA graphs, which are on, ended programs of jaxlib {machine.jaxlib} with a segmentation fault (jax-ml/jax#18663)."
-        yield Finding("platform-with-graphs", "warning", message, 'Pass allocator="cuda_async", or cuda_graphs=False.')
+        hint = "Set XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, or pass cuda_graphs=False to configure()."
+        yield Finding("platform-with-graphs", "warning", message, hint)
 
 
 def _without_graphs(flags: Mapping[str, str]) -> bool:

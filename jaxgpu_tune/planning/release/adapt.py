@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...knowledge.options import OptionSpec
     from ...knowledge.translations import Translation
     from ...model import Preset
+    from ..settings.pool_variables import Checked
 
 
 __all__ = ["adapt", "adapted", "mistakes"]
@@ -142,9 +143,15 @@ def _variable(wish: Wish, target: Target) -> Outcome:
         raised = Problem(Finding("bad-variable", "error", checked.problem, checked.hint), BadSetting)
         return Outcome(findings=told, problems=(raised,))
     if checked.note:
-        code = "doubtful-variable" if checked.value == wish.value else "variable-repaired"
-        told = (*told, Finding(code, "warning", checked.note, checked.hint))
+        told = (*told, _noted(wish, checked))
     return Outcome((wish._replace(value=checked.value),), findings=told)
+
+
+def _noted(wish: Wish, checked: Checked) -> Finding:
+    if checked.value == wish.value:
+        return Finding("doubtful-variable", "warning", checked.note, checked.hint)
+    hint = checked.hint or f"Write {wish.name}={checked.value} from now on."
+    return Finding("variable-repaired", "warning", checked.note, hint)
 
 
 def _option(wish: Wish, target: Target) -> Outcome:
