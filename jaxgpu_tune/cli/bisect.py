@@ -54,8 +54,10 @@ EXAMPLES = (
 def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Find the smallest set of settings under which COMMAND fails, hangs, goes NaN or is slower.
 
-    The suspects are halved while one half alone shows it, then left out one by one; what is found is run again to confirm it. Each run
-    is ended once enough steps were measured. Started again, it goes on. Exit code 1 if nothing was found, or it was not confirmed.
+    The suspects are halved as long as one half alone shows the fault, then left out one by one. What is found is run again to
+    confirm it. Each run is ended once enough steps were measured. Started again, it goes on.
+
+    Exit code 1 if nothing was found, or it was not confirmed.
     """
     from ..measure.tuning.bisect import bisect_command
 

@@ -25,7 +25,11 @@ _PAIRED = frozenset(name for options in SETTINGS.values() for option in options 
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
 LAYER_BYTES = Option(
-    "layer_bytes", "--layer-bytes", "number", "Bytes of one layer's weights, as sent between GPUs.", "BYTES"
+    "layer_bytes",
+    "--layer-bytes",
+    "number",
+    "Bytes of one layer's weights, as sent between GPUs: sizes how much is sent at once.",
+    "BYTES",
 )
 PLAN: tuple[Option | Argument, ...] = (
     Argument("preset", "[PRESET]", default="auto", completes="preset"),
@@ -59,14 +63,22 @@ PLAN: tuple[Option | Argument, ...] = (
     ),
     Option("compilation_cache", "--compilation-cache", "text", "Keep compiled programs in this folder.", "FOLDER"),
     Option("cuda_graphs", "--cuda-graphs", "on_off", "CUDA graphs (XLA's command buffers) on or off."),
-    Option("pgle", "--pgle", "text", "Profile-guided latency estimation.", "auto|expect|PROFILE"),
+    Option(
+        "pgle",
+        "--pgle",
+        "text",
+        "Schedule by a profile: a file; auto: JAX takes one; expect: its cache has the result.",
+        "auto|expect|PROFILE",
+    ),
     LAYER_BYTES,
-    Option("platform", "--platform", "text", "Sets JAX_PLATFORMS; with cpu nothing is set for GPUs.", "cpu|cuda"),
-    Option("devices", "--devices", "number", "How many GPUs the whole job uses.", "N"),
+    Option("platform", "--platform", "text", "Set JAX_PLATFORMS; with cpu nothing is set for GPUs.", "cpu|cuda"),
+    Option("devices", "--devices", "number", "How many GPUs the whole job uses, if not all that are visible.", "N"),
     Option("prefer", "--prefer", "text", "Who wins: what is set already (default), or the preset.", "existing|preset"),
     Option("strict", "--strict", "switch", "Fail on conflicts, and on unknown flags that are set."),
     Option("unmeasured", "--unmeasured", "switch", "Also set what was measured on other GPUs only."),
-    Option("probe", "--probe", "on_off", "Ask the installed binaries in a child process, or do not."),
+    Option(
+        "probe", "--probe", "on_off", "Ask the installed jaxlib for its flags, or never (default: if no table has it)."
+    ),
     Option("machine", "--machine", "text", "Plan for this machine (JSON, as `detect --json` writes it).", "FILE"),
 )
 

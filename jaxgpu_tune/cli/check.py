@@ -32,12 +32,14 @@ EXAMPLES = (
 def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json: bool) -> int:
     """Say what is wrong with TEXT as XLA_FLAGS (default: the environment's), and what to write instead.
 
-    Shows where the fault is, what XLA makes of it (ends the process, or stops reading without a word), and the text
-    that says what was meant. Without TEXT the other variables that JAX, XLA, NCCL and CUDA read are checked as well. With --file,
-    the same of what scripts, Dockerfiles, Makefiles, YAML, Python and the other files set that `migrate` reads, each with its
-    line. Of Python and notebooks also what is set after JAX has started there, or in place of what configure() has set. A value that
-    is put together when the file runs is named and not judged.
-    Exit code 1 if XLA would end the process, or what is set would not count as it stands.
+    Shows where the fault is, what XLA makes of it (it ends the process, or stops reading without a word), and the text
+    that says what was meant. Without TEXT the other variables that JAX, XLA, NCCL and CUDA read are checked, too.
+
+    --file does the same for what a file sets, with the line: scripts, Dockerfiles, Makefiles, YAML, Python, notebooks and
+    whatever else `migrate` reads. In Python and notebooks it also finds what is set after JAX has started, and what takes
+    the place of what configure() has set. A value that is put together when the file runs is named, not judged.
+
+    Exit code 1 if XLA would end the process, or if what is set would not count as it stands.
     """
     from ..flag_texts import checked
 

@@ -81,9 +81,9 @@ EXAMPLES = (
 def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Tell which variant makes COMMAND faster: it runs in turns with each, unchanged, until a verdict stands.
 
-    VARIANT: presets, joined by + or paths of TOML files; none (nothing of ours; what is set stays); clean (that removed,
-    too). The first is the reference. "faster" is said only if six pairs of runs agree and the median differs by half a
-    percent. Each run is ended once its steps are measured; {run} in COMMAND is an empty folder of its own, as is
+    VARIANT: a preset, presets joined by +, or the path of a TOML file; none (nothing of this library; what is set stays);
+    clean (what is set is removed, too). The first is the reference. "faster" is said only if six pairs of runs agree and
+    the median differs by half a percent. Each run is ended once its steps are measured; {run} in COMMAND is an empty folder of its own, as is
     JAXGPU_TUNE_RUN_DIR. The options of `run` hold for every variant that has a preset.
     """
     protocol = _protocol(given)

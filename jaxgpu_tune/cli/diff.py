@@ -30,9 +30,9 @@ EXAMPLES = (
 def command(old: str, new: str, mine: bool, everything: bool, text: str | None, as_json: bool) -> int:
     """Tell what changed about XLA's flags from jaxlib V1 to V2.
 
-    Which vanished (and what to write instead), which mean something else, have another type, other values or another
-    default, and with --all which appeared. Begins with counts, and with what concerns the flags that are set here.
-    `jaxgpu-tune migrate` rewrites a text or a file.
+    It lists the flags that vanished (and what to write instead), and those that mean something else or have another type,
+    other values or another default; with --all also the new ones. It begins with counts, and with what concerns the flags
+    that are set here. `jaxgpu-tune migrate` rewrites a text or a file.
     """
     from ..planning.release.changes import flag_changes
     from ..render.changes import changes_text

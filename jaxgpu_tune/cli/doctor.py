@@ -39,8 +39,9 @@ EXAMPLES = (
 def command(preset: str, start: bool, seconds: int, as_json: bool) -> int:
     """Tell on one screen why JAX is slow, on the CPU, or about to die here; exit code 1 if it is.
 
-    Looks at the GPUs and their driver, the installed packages, memory, XLA_FLAGS and what else is set; of PRESET it tells what it
-    would set and what else it advises. No JAX is imported here. The output is fit for a bug report: passwords, tokens and the name of the home folder are masked.
+    Looks at the GPUs and their driver, the installed packages, memory, XLA_FLAGS and what else is set. With PRESET it tells
+    what that would set, and what else it advises. JAX is not imported. The output is fit for a bug report: passwords,
+    tokens and the name of the home folder are masked.
     """
     from ..api import plan
     from ..flag_texts import checked

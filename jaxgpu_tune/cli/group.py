@@ -21,22 +21,35 @@ __all__ = ["COMMANDS", "group", "magic"]
 COMMANDS = (
     "plan",
     "run",
+    "env",
+    "doctor",
+    "check",
+    "explain",
+    "presets",
     "profile",
     "compare",
     "tune",
     "bisect",
-    "env",
-    "check",
-    "explain",
+    "pgle",
     "flags",
     "diff",
     "migrate",
-    "presets",
-    "doctor",
     "detect",
-    "pgle",
 )
-"""In the order of the help; each is the module of its name."""
+"""In the order of the help: set up, find what is wrong, measure, look up. Each is the module of its name."""
+HELP = """Set up JAX on NVIDIA GPUs: XLA flags, environment variables and jax.config options, each with its reason.
+
+\b
+Begin with:
+  jaxgpu-tune doctor                                what is wrong here, if anything
+  jaxgpu-tune presets                               the named sets of settings
+  jaxgpu-tune plan fsdp                             what one would do here
+  jaxgpu-tune run fsdp -- python train.py           your program with it
+  jaxgpu-tune compare none fsdp -- python train.py  whether it pays
+
+Exit code: 0 fine, 1 an error was found, 2 wrong use, 130 Ctrl-C. Every command takes --help, with examples, and
+--json. Output is plain where it is piped or NO_COLOR is set, and as wide as the terminal (or COLUMNS).
+"""
 COMPLETION = """\b
 Completion of commands and options, for bash (zsh and fish alike):
   eval "$(_JAXGPU_TUNE_COMPLETE=bash_source jaxgpu-tune)"
@@ -111,14 +124,10 @@ class Words(click.Command):
         ]
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, help=HELP, epilog=COMPLETION)
 @click.version_option(library_version())
 def group() -> None:
-    """Set up JAX on NVIDIA GPUs: XLA flags, environment variables and jax.config options, each with its reason.
-
-    Exit code: 0 fine, 1 findings of severity error, 2 wrong use. Every command takes --json. Output is plain where it
-    is piped or NO_COLOR is set, and as wide as the terminal (or COLUMNS).
-    """
+    """The command ``jaxgpu-tune``."""
 
 
 def _command(name: str, package: str) -> click.Command:

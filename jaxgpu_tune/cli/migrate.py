@@ -35,9 +35,10 @@ EXAMPLES = (
 def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], kind: str | None, as_json: bool) -> int:
     """Print TEXT (default: the environment's XLA_FLAGS) in the words of another jaxlib; stdout is that text only.
 
-    With --file, print a patch that does so inside shell scripts, Dockerfiles, YAML (Kubernetes, Compose), Python,
-    notebooks, .env files, Makefiles, Apptainer definitions, JSON, TOML and Lua. Only flags that have to change are touched.
-    What cannot be known, such as a value that is put together at run time, is left and named on stderr with its line.
+    With --file it prints a patch of a file: shell scripts, Dockerfiles, YAML (Kubernetes, Compose), Python, notebooks, .env
+    files, Makefiles, Apptainer definitions, JSON, TOML and Lua. Only flags that have to change are touched. What cannot be
+    known, such as a value that is put together at run time, stays, and is named on stderr with its line.
+
     Exit code 1 if a flag stays in a file that the release does not have: it would end the process.
     """
     from ..api import migrate

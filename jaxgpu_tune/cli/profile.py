@@ -55,10 +55,10 @@ def command(
     as_json: bool,
     **asked: Any,
 ) -> int:
-    """Tell where a step of COMMAND goes: computing, communication, copies, idle, each millisecond once; and what to do.
+    """Tell where each millisecond of a step of COMMAND goes (computing, communication, copies, idle), and what to do.
 
-    The program runs unchanged, to its end (or --stop): its output (on stderr with --json), signals and exit code are its own. Once it
-    runs steadily its step is measured, then a few steps are traced. Without a GPU only the host's clock is told.
+    The program runs unchanged, to its end (or --stop). Its output (on stderr with --json), signals and exit code are its own.
+    Once it runs steadily its step is measured; then a few steps are traced. Without a GPU only the time of a step is told.
     Exit code 1 also where no step was seen.
     """
     import tempfile

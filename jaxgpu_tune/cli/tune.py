@@ -69,9 +69,10 @@ EXAMPLES = (
 def command(program: tuple[str, ...], **given: Any) -> int:
     """Search for the settings that make COMMAND faster, prove them by fresh runs, and write them as a preset file.
 
-    COMMAND runs many times, unchanged, each time ended once enough steps were measured; what it writes goes to {run} where that stands in
-    it. It begins at no settings and at the presets that fit, tries one change at a time, leaves out what does not pay, and claims a gain
-    only if six fresh pairs of runs agree. What hangs, crashes or changes the numbers is never chosen. Ctrl-C loses no finished run.
+    COMMAND runs many times, unchanged. Each run is ended once enough steps were measured; {run} in COMMAND is an empty
+    folder of its own. The search begins with no settings and with the presets that fit, tries one change at a time, and
+    leaves out what does not pay. It claims a gain only if six fresh pairs of runs agree. What hangs, crashes or changes the
+    numbers is never chosen. Ctrl-C loses no finished run, and the same command goes on.
     """
     from ..arms import environ_of
     from ..measure.tuning.tune import SearchWanted, files_of, space_here, tune_command, write_files
