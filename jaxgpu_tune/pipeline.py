@@ -220,7 +220,9 @@ def _avoided(faults: tuple[InstallFault, ...], found: Settled, target: Target, m
 
 
 def _raise_strict(findings: Iterable[Finding]) -> None:
-    wrong = [finding for finding in findings if finding.severity == "error" or finding.code in CONFLICTS]
+    from .planning.findings.conditional import would
+
+    wrong = [would(finding) for finding in findings if finding.severity == "error" or finding.code in CONFLICTS]
     raise_problems(Problem(finding, STRICT_ERRORS.get(finding.code, BadSetting)) for finding in wrong)
 
 

@@ -14,7 +14,7 @@ __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 PARAMETERS = (
     Argument("old", "V1", required=True),
-    Argument("new", "V2", required=True),
+    Argument("new", "[V2]"),
     Option("mine", "--mine", "switch", "Only what touches the flags in XLA_FLAGS."),
     Option("everything", "--all", "switch", "The new flags too, each with what it does."),
     Option("text", "--flags", "text", "Only what touches the flags in this text.", "TEXT"),
@@ -27,8 +27,8 @@ EXAMPLES = (
 )
 
 
-def command(old: str, new: str, mine: bool, everything: bool, text: str | None, as_json: bool) -> int:
-    """Tell what changed about XLA's flags from jaxlib V1 to V2.
+def command(old: str, new: str | None, mine: bool, everything: bool, text: str | None, as_json: bool) -> int:
+    """Tell what changed about XLA's flags from jaxlib V1 to V2 (default: the installed one).
 
     It lists the flags that vanished (and what to write instead), and those that mean something else or have another type,
     other values or another default; with --all also the new ones. It begins with counts, and with what concerns the flags

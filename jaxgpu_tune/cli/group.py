@@ -182,7 +182,8 @@ def _of_argument(given: Argument) -> dict[str, Any]:
     path = PATHS.get(given.metavar.strip("[]."))
     if given.many:
         return {"nargs": -1, "type": path or click.UNPROCESSED}
-    return {"default": given.default, **({"type": path} if path else {})}
+    default = {} if given.required else {"default": given.default}  # click takes None for a value that is there
+    return {**default, **({"type": path} if path else {})}
 
 
 def _completed(given: Option | Argument) -> dict[str, Any]:

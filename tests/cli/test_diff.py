@@ -26,3 +26,8 @@ def test_diff_names_the_flags_that_neither_release_has() -> None:
     """That nothing changed about them would sound as if they were fine."""
     result = call("diff", "0.5.1", "0.11.2", "--flags=--xla_gpu_autotune_levle=2 --xla_gpu_graph_level=0")
     assert result.stderr == "Neither of the two has --xla_gpu_autotune_levle.\n"
+
+
+def test_diff_compares_with_the_installed_release_by_default() -> None:
+    """That of the machine here."""
+    assert call("diff", "0.4.35").stdout == call("diff", "0.4.35", "0.11.2").stdout != ""

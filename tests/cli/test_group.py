@@ -64,3 +64,10 @@ def test_what_is_called_otherwise_now_works_and_is_in_no_help() -> None:
     told = call("plan", "--help").output
     assert "--no-env NAME" in told and "variable NAME" not in told
     assert call("plan", "auto", "--variable", "NCCL_DEBUG=INFO").exit_code == 0
+
+
+@pytest.mark.parametrize("line", [("diff",), ("pgle", "inspect"), ("pgle", "diff", "x"), ("pgle", "convert"), ("run",), ("explain",)])  # fmt: skip
+def test_a_word_that_is_missing_is_wrong_use(line: tuple[str, ...]) -> None:
+    """Not a traceback, and not another word in its place."""
+    told = call(*line)
+    assert told.exit_code == 2 and told.stdout == "" and told.stderr

@@ -6,7 +6,7 @@ import re
 
 from ...model import Finding, Report
 
-__all__ = ["conditional", "would_be"]
+__all__ = ["conditional", "would", "would_be"]
 
 ACTS = re.compile(r"\bis (?:(?P<done>left out|taken out|dropped|removed|used instead|used)\b|read as\b(?! a number))")
 """How findings tell what this library does with a setting; NCCL itself reads a text as a number."""
@@ -15,7 +15,7 @@ STANDS = r"\bnow stands? in\b"
 
 def conditional(report: Report, who: str = "") -> Report:
     """The same report, whose findings claim nothing as done. ``who`` would do it, where the reader cannot know."""
-    return report._replace(findings=tuple(_would(finding, who) for finding in report.findings))
+    return report._replace(findings=tuple(would(finding, who) for finding in report.findings))
 
 
 def would_be(said: str, who: str = "") -> str:
@@ -25,6 +25,7 @@ def would_be(said: str, who: str = "") -> str:
     return re.sub(STANDS, "would stand in", told)
 
 
-def _would(finding: Finding, who: str) -> Finding:
+def would(finding: Finding, who: str = "") -> Finding:
+    """The same finding, of something that is not done."""
     message = would_be(finding.message, who)
     return finding if message == finding.message else finding._replace(message=message)

@@ -47,3 +47,9 @@ def test_what_is_done_would_be_done(said: str, would: str) -> None:
 )
 def test_who_would_do_it_is_named(said: str, would: str) -> None:
     assert would_be(said, "configure()") == would
+
+
+def test_an_error_under_strict_claims_nothing_as_done() -> None:
+    """It is raised before anything is applied."""
+    with pytest.raises(jaxgpu_tune.BadSetting, match="It would be taken out"):
+        jaxgpu_tune.plan(machine=machine(), environ={"XLA_PYTHON_CLIENT_MEM_FRACTION": "75%"}, strict=True)
