@@ -2,10 +2,13 @@
 
     python decode.py [--path fused|kernel|psum] [--batch 1] [--pad-to 8] [--layers 4] ...
 
-``psum``: lax.psum, then the addition and the norm; ``kernel``: AllReduce.psum in its place; ``fused``: sum, addition and norm in one
-kernel. Where AllReduce has no kernel (without NVLink, on a CPU) the three are the same program. Without a GPU: two host devices, unless XLA_FLAGS says how many.
-``--pad-to 8``: a batch of fewer rows goes through matrix products, sums and norms with rows of zeros, attention without them, since
-XLA's matrix-vector products can take longer than its products of matrices.
+The paths: ``psum`` is lax.psum, then the addition and the norm. ``kernel`` has AllReduce.psum in its place. ``fused`` is sum,
+addition and norm in one kernel. Where AllReduce has no kernel (without NVLink, on a CPU) the three are the same program.
+
+``--pad-to 8`` fills up a batch of fewer rows with rows of zeros, for matrix products, sums and norms; attention goes without
+them. XLA's matrix-vector products can take longer than its products of matrices.
+
+Without a GPU it uses two devices of the CPU, unless XLA_FLAGS says how many.
 """
 
 from __future__ import annotations

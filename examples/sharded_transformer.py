@@ -1,7 +1,7 @@
 """A small transformer, trained with its parameters sharded over all devices (FSDP, ZeRO-3), in plain JAX.
 
-It knows nothing of jaxgpu_tune: the three examples beside it show where that is called. Weights live in shards;
-the loop over layers gathers one layer at a time in bfloat16, and gradients are scattered back to the shards.
+It knows nothing of jaxgpu_tune: the examples beside it show where that is called. Weights live in shards. The loop
+over layers gathers one layer at a time in bfloat16, and gradients are scattered back to the shards.
 """
 
 from __future__ import annotations
