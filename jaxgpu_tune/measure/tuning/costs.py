@@ -27,7 +27,7 @@ class Costs(NamedTuple):
 def costs_of(trials: Iterable[Trial], keeps: bool = True) -> Costs | None:
     """By the newest runs; None before any ended well.
 
-    ``keeps``: what was compiled once is kept; what a second run compiles all the same, each does, as a program that calls the host. Else ``again`` is without it.
+    ``keeps``: what was compiled once is kept; what the second run of some settings compiles all the same, later ones compile, too. Else ``again`` is without it.
     """
     first: list[float] = []
     again: list[float] = []
