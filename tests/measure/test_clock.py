@@ -114,6 +114,19 @@ def test_calls_that_become_slower_repeat_nothing(gaps: list[float]) -> None:
     assert found is not None and found.error > FINE and found.each
 
 
+def test_gaps_that_hardly_differ_are_counted_one_by_one_though_they_repeat() -> None:
+    found = period([0.0, *itertools.accumulate([50.0, 50.2] * 200)])
+    assert found is not None and found.error <= FINE and found.each
+
+
+@pytest.mark.parametrize(("calls", "each"), [(59, True), (60, False)])
+def test_a_turn_is_one_that_was_seen_to_repeat_twice(calls: int, each: bool) -> None:
+    dice = random.Random(1)
+    turn = [dice.uniform(30, 70) for _ in range(20)]
+    found = period([0.0, *itertools.accumulate((turn * 3)[:calls])])
+    assert found is not None and found.each is each
+
+
 def test_what_varies_as_much_as_it_lasts_is_not_sure() -> None:
     """Ten calls are enough where they tell the period to 5 %, four where they agree."""
     assert not Period(1.0, 10, 10, 0, 0.0, ROUGH * 1.01, ()).sure and Period(1.0, 10, 10, 0, 0.0, ROUGH, ()).sure

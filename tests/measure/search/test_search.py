@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -159,17 +160,78 @@ def test_what_fails_in_its_proof_is_out_and_the_rest_is_proved(failure: str) -> 
     assert sum(trial.failure == failure for trial in search.trials) == 1
 
 
+def run_out(search: Search, runs: int, fails: Callable[[Step], str]) -> Search:
+    """The search to its end, each of the settings 10 % faster; ``fails``: how a step fails."""
+    for left in range(runs, 0, -1):
+        if (step := search.ask(left)) is None:
+            break
+        failure = fails(step)
+        search.tell(Trial(step.config, step.purpose, None if failure else 100 * 0.9 ** len(step.config), failure))
+    return search
+
+
+@pytest.mark.parametrize("starts", [[NONE], [NONE, Start("first", frozenset(ATOMS[:1]))]])
+def test_what_was_not_tried_before_a_proof_that_failed_is_tried_after_it(starts: list[Start]) -> None:
+    """One setting hangs in the proof, alone and in company, also where it is the preset that another is held against."""
+
+    def fails(step: Step) -> str:
+        return "hang" if step.purpose == "check" and ATOMS[0] in step.config else ""
+
+    search = run_out(Search(starts, MOVES[:2]), 60, fails)
+    assert [contest.failure for contest in search.contests] == ["hang"] * (3 - len(starts)) + [""]
+    won = search.contests[-1]
+    assert (won.reference, won.challenger, won.won) == (NOTHING, frozenset(ATOMS[1:2]), True)
+
+
+def test_where_the_program_fails_as_it_is_a_change_that_fails_so_is_not_to_blame() -> None:
+    """It is not tried again by itself, but in company."""
+    died = {(NOTHING, 1), (frozenset(ATOMS[:1]), 0)}
+    search = Search([NONE], MOVES[:2])
+
+    def fails(step: Step) -> str:
+        number = sum(trial.config == step.config for trial in search.trials)
+        return "died" if (step.config, number) in died else ""
+
+    run_out(search, 60, fails)
+    assert [(contest.challenger, contest.won) for contest in search.contests] == [(frozenset(ATOMS[:2]), True)]
+
+
+def test_without_room_for_a_proof_the_other_starts_are_run_for_a_later_start() -> None:
+    starts = [Start(str(one), frozenset([atom])) for one, atom in enumerate(ATOMS[:3])]
+    search = run_out(Search([NONE, *starts], []), 5, lambda _: "")
+    assert [trial.config for trial in search.trials[2:]] == [start.config for start in starts]
+
+
+def test_a_claim_stays_the_same_when_it_is_gone_on_with() -> None:
+    """With room for one proof it is held against nothing, also where more time was given later."""
+    search = Search([NONE, Start("first", frozenset(ATOMS[:1]))], MOVES[:2])
+    runs = run_out(search, 5 + 2 * PAIRS, lambda _: "").trials
+    again = Search(search.starts, search.moves)
+    for trial in runs[:-3]:
+        again.tell(trial)
+    step = again.ask(40)
+    assert step == Step(runs[-3].config, "check")
+    assert [one.reference for one in again.contests] == [one.reference for one in search.contests] == [NOTHING]
+
+
+def test_a_check_that_was_begun_may_take_a_little_more_than_is_left() -> None:
+    search = run_out(Search([NONE], MOVES[:1]), 5 + 2 * PAIRS, lambda _: "")
+    again = Search(search.starts, search.moves)
+    for trial in search.trials[:-3]:
+        again.tell(trial)
+    step = Step(search.trials[-3].config, "check")
+    assert again.ask(2) == step and again.ask(1) is None
+
+
 def checked(*lost: int) -> Search:
     """A search with one gain; ``lost``: the runs of its proof that die."""
     search = Search([NONE], MOVES[:1])
-    for left in range(40, 0, -1):
-        if (step := search.ask(left)) is None:
-            break
+
+    def fails(step: Step) -> str:
         number = sum(trial.purpose == "check" for trial in search.trials)
-        died = step.purpose == "check" and number in lost
-        ms = None if died else 90.0 if step.config else 100.0
-        search.tell(Trial(step.config, step.purpose, ms, "died" if died else ""))
-    return search
+        return "died" if step.purpose == "check" and number in lost else ""
+
+    return run_out(search, 40, fails)
 
 
 @pytest.mark.parametrize("lost", [(0,), (0, 1, 4), (0, 2), (3, 5, 6), (0, 2, 3, 5)])

@@ -20,7 +20,7 @@ from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
 from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Move, Risk, Start, Step, Trial
-from jaxgpu_tune.measure.tuning.costs import SLACK
+from jaxgpu_tune.measure.tuning.costs import RISKY, SLACK, SLOWEST
 from jaxgpu_tune.measure.tuning.drive import _next, drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.slots import Place
@@ -100,6 +100,18 @@ def test_what_hangs_is_tried_once_under_a_limit_that_follows_from_the_others(tmp
     found, _ = searched(tmp_path, run, budget=60.0)
     assert [one.failure for one in found.trials].count("hang") == 1
     assert all(limit is not None and limit < 30 for limit in run.limits[1:])
+
+
+def test_what_ran_before_hangs_sooner_than_what_is_new(tmp_path: Path) -> None:
+    """What it takes is known; what is new may compile for long."""
+    run = Solver(seconds=10.0)
+    search = drive(space(), run, Journal(tmp_path / "j", ABOUT), 400.0)
+    seen: set[Config] = set()
+    for trial, limit in list(zip(search.trials, run.limits, strict=True))[1:]:
+        known = trial.config in seen or search.risk(trial.config) == "dies" or not trial.config
+        factor, more = RISKY if known else SLOWEST
+        assert limit == factor * 10.0 + more
+        seen.add(trial.config)
 
 
 def test_what_may_hang_is_begun_only_where_a_hang_and_the_proof_can_be_paid_for() -> None:
