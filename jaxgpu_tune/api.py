@@ -165,10 +165,16 @@ def fresh_environ(
 def verify() -> Verification:
     """Read back what took effect of the last configure() here, or of the parent that launched this process.
 
-    Call it once the backend has started. It compiles at most one constant, runs nothing on a device and
-    talks to no other process. Without anything applied the answer is not ``ok`` (but under JAXGPU_TUNE=off it is). Raises TooEarly before
-    the backend has started, and BadSetting with every finding if configure(strict=True) was called and something
-    proved ignored, overridden or overwritten, or JAX runs on the CPU by mistake.
+    Call it once the backend has started. It compiles at most one constant, runs nothing on a device and talks to no
+    other process.
+
+    Returns:
+        A state for each setting, with the reason. Where nothing was applied it is not ``ok``, unless JAXGPU_TUNE is off.
+
+    Raises:
+        TooEarly: The backend has not started.
+        BadSetting: After ``configure(strict=True)``: something proved ignored, overridden or overwritten, or JAX runs on
+            the CPU by mistake. It holds every finding.
     """
     from .proof.verify import verify as read_back
 
@@ -193,11 +199,21 @@ def check(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Find
 
 
 def check_processes(timeout: float = 60.0) -> tuple[Finding, ...]:
-    """After ``jax.distributed.initialize()``, in every process: what differs between them, and which did not come.
+    """What differs between the processes of a job, and which of them did not come.
 
-    Compares XLA_FLAGS, the variables that matter, jax.config and the versions of jax, jaxlib, plugins, NCCL and driver,
-    before the first compile, at which a job of different processes hangs. ``timeout``: in seconds, from when
-    process 0 comes, for which the others wait as long. All processes get the same findings, empty where nothing differs. Raises JaxGpuTuneError before ``initialize()``, BadSetting for a wrong timeout.
+    Call it in every process, after ``jax.distributed.initialize()`` and before the first compile, at which a job of
+    different processes hangs. It compares XLA_FLAGS, the variables that matter, jax.config, the kind of GPU and the
+    versions of jax, jaxlib, plugins, NCCL and driver.
+
+    Args:
+        timeout: In seconds, from when process 0 comes. The others wait for process 0 as long.
+
+    Returns:
+        The findings, the same in all processes; empty where nothing differs.
+
+    Raises:
+        JaxGpuTuneError: ``initialize()`` was not called.
+        BadSetting: The timeout is wrong.
     """
     from .proof.check_processes import check_processes as compare
 

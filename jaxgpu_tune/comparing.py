@@ -70,8 +70,9 @@ def compare(
 ) -> Comparison:
     """Which settings make a function faster: it is compiled with those of each variant, and all are called in turns.
 
-    Only what acts per compile can be compared in one process; what acts on the whole process (NCCL's variables, memory) is
-    left out and told. For those, for the noise of processes, and for a whole program, unchanged: `jaxgpu-tune compare none fsdp -- python train.py`.
+    Only what acts per compile can be compared in one process. What acts on the whole process (NCCL's variables, memory)
+    is left out, with a warning. For that, and for a whole program as it is, there is
+    ``jaxgpu-tune compare none fsdp -- python train.py``.
 
     Args:
         step: Any function that JAX can compile, jitted or not; what it takes over (``donate_argnums``) it must give back.
