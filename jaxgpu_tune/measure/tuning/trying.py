@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 from ...model import Finding
+from ..doubts import written_outside
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
 from ..search.trials import SAME, Config, Step, Trial
@@ -47,9 +49,17 @@ class CommandRuns:
         self._gpus = GpuState(space.observation.environ)
         self._busy = self._gpus.busy()
         self._early = Early()
+        self._written: list[Finding] = []
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs; ``ahead``: what comes next, probably."""
+        begin = time.time()
+        trial = self._alone(step, number, limit, ahead)
+        if number == 1:
+            self._written = written_outside(begin, self.how.folder)
+        return trial
+
+    def _alone(self, step: Step, number: int, limit: float | None, ahead: Step | None) -> Trial:
         asked = self._asked()
         self._gpus.wait_for_memory()
         try:
@@ -109,8 +119,8 @@ class CommandRuns:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What made the machine's times less sure (a GPU that was busy before, or slowed down meanwhile), and its numbers."""
-        return (*self._busy, *self._gpus.findings(), *self._numbers_vary())
+        """What made the machine's times less sure (a GPU that was busy before, or slowed down meanwhile), its numbers, and what one run leaves to another."""
+        return (*self._busy, *self._gpus.findings(), *self._numbers_vary(), *self._written)
 
     def _numbers_vary(self) -> tuple[Finding, ...]:
         if self.tolerance <= self.how.tolerance:

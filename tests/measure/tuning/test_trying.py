@@ -152,6 +152,15 @@ def test_the_program_as_it_is_is_wrong_only_where_its_numbers_are_none(runs: Com
     assert runs.references == [(1.0,), (-4.0,)]
 
 
+def test_what_the_first_run_leaves_for_the_others_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it writes into its own folder is not."""
+    monkeypatch.chdir(tmp_path)
+    for text, told in (("touch checkpoint", ["program-writes-outside"]), ("touch $JAXGPU_TUNE_RUN_DIR/x", [])):
+        run = CommandRuns(solver_space(), How(("sh", "-c", text), tmp_path / "runs"))
+        run(Step(NOTHING, "start"), 1, 10.0)
+        assert [finding.code for finding in run.findings] == told
+
+
 def test_a_command_that_cannot_start_is_a_failure_of_its_trial(tmp_path: Path) -> None:
     """In a folder of its own, where nothing of an earlier start is left."""
     (tmp_path / "001" / "old").mkdir(parents=True)
