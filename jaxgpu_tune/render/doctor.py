@@ -43,7 +43,7 @@ def _verdict(findings: list[Finding]) -> str:
     errors = sum(finding.severity == "error" for finding in findings)
     if not errors:
         return "Nothing keeps JAX from the GPU here."
-    return f"JAX is slow, on the CPU or about to die here: {errors} reason{'s' * (errors > 1)}."
+    return f"JAX is slow, on the CPU or about to die here, for {errors} reason{'s' * (errors > 1)}."
 
 
 def _start(start: Mapping[str, Any] | None) -> list[str]:

@@ -67,7 +67,7 @@ def test_the_headline_says_what_the_findings_say(file: Path | None, monkeypatch:
         monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
     told, screen = (CliRunner().invoke(group, ["doctor", *more]) for more in (["--json"], []))
     errors = sum(one["severity"] == "error" for one in json.loads(told.stdout)["findings"])
-    begins = f"about to die here: {errors} reason" if errors else "Nothing keeps JAX from the GPU here."
+    begins = f"about to die here, for {errors} reason" if errors else "Nothing keeps JAX from the GPU here."
     assert begins in screen.stdout.splitlines()[0] and screen.exit_code == bool(errors)
 
 
