@@ -28,7 +28,7 @@ def test_the_screen(severities: list[str], start: Any, mended: list[str], enviro
     told |= {"environ": dict.fromkeys(environ, "1"), "preset": "auto", "sets": sets, "presets": ["fsdp", "debug"]}
     lines = doctor_text(told, 100).splitlines()
     errors = severities.count("error")
-    reasons = f"here: {errors} reason{'' if errors == 1 else 's'}."
+    reasons = f"here, for {errors} reason{'' if errors == 1 else 's'}."
     assert lines[0].endswith(reasons) if errors else lines[0] == "Nothing keeps JAX from the GPU here."
     assert sum("Wrong." in line for line in lines) == len(severities)
     assert (f"configure() and jaxgpu-tune run mend {', '.join(mended)} as" in "\n".join(lines)) is bool(mended)
