@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
-from .measuring import BUDGET, PAIRS, SECONDS, TIMEOUT, WHOLE, lengths, regex_problem
+from .measuring import BUDGET, HIGHER_OF_WHAT, PAIRS, SECONDS, TIMEOUT, WHOLE, lengths, regex_problem
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import COMMAND, Argument, Option
 
@@ -119,7 +119,7 @@ def _protocol(given: dict[str, Any]) -> Protocol:
     if given["pairs"] < 1:
         problems.append(f"--pairs {given['pairs']} is not valid; allowed: whole numbers of at least 1.")
     if given["higher_is_better"] and not given["metric"]:
-        problems.append("--higher-is-better needs --metric: of times, less is better.")
+        problems.append(HIGHER_OF_WHAT)
     if problems:
         raise bad_argument(" ".join(problems))
     return Protocol(

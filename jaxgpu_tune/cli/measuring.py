@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
+from ..errors import BadSetting, JaxGpuTuneError
 from ..measure.checks import seconds_of
 from ..wording import bad_argument, is_above_zero
 from .parameters import Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from typing import Any
 
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUDGET",
+    "HIGHER_OF_WHAT",
     "METRIC",
     "PAIRS",
     "SECONDS",
     "TIMEOUT",
     "WHOLE",
+    "all_of",
     "check_regex",
     "duration",
     "how_of",
@@ -45,27 +49,59 @@ METRIC = (
     Option("higher", "--higher-is-better", "switch", "More of the metric is better."),
 )
 """Of a search: what it goes by."""
+HIGHER_OF_WHAT = "--higher-is-better needs --metric: of times, less is better."
 
 
 def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> How:
     """How a search runs and judges the program. Raises BadSetting for what cannot be meant."""
     from ..measure.tuning.how import How
 
-    if not program[0]:
-        raise bad_argument("The name of the command is empty.")
-    for option in ("metric", "numbers"):
-        check_regex(f"--{option}", given[option])
+    seconds, timeout, *_ = all_of(
+        lambda: duration(given["seconds"], "--seconds"),
+        lambda: limit(given["timeout"], "--timeout"),
+        lambda: _check_command(program),
+        lambda: _check_metric(given),
+        lambda: check_regex("--numbers", given["numbers"]),
+    )
     return How(
         tuple(program),
         folder.absolute(),
-        duration(given["seconds"], "--seconds"),
+        seconds,
         "metric" if given["metric"] else "whole" if given["whole"] else "steps",
         given["metric"],
         given["higher"],
         given["numbers"],
-        timeout=limit(given["timeout"], "--timeout"),
+        timeout=timeout,
         whole=given["whole"],
     )
+
+
+def _check_command(program: tuple[str, ...]) -> None:
+    if not program[0]:
+        raise bad_argument("The name of the command is empty.")
+
+
+def _check_metric(given: Mapping[str, Any]) -> None:
+    check_regex("--metric", given["metric"])
+    if given["higher"] and not given["metric"]:
+        raise bad_argument(HIGHER_OF_WHAT)
+
+
+def all_of(*reads: Callable[[], Any]) -> list[Any]:
+    """What each gives. Where one raises a JaxGpuTuneError, raises that; where several do, a BadSetting of all of them."""
+    given = [_result_of(read) for read in reads]
+    wrong = [one for one in given if isinstance(one, JaxGpuTuneError)]
+    findings = dict.fromkeys(one for error in wrong for one in error.findings)
+    if wrong:
+        raise wrong[0] if len(findings) < 2 else BadSetting.of(findings)
+    return given
+
+
+def _result_of(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except JaxGpuTuneError as error:
+        return error
 
 
 def duration(text: str, option: str) -> float:
@@ -86,8 +122,8 @@ def limit(text: str | None, option: str) -> float | None:
 
 def lengths(given: Mapping[str, Any]) -> dict[str, Any]:
     """In seconds, as a protocol takes them: what --seconds, --timeout and --budget say."""
-    limits = {name: limit(given[name], f"--{name}") for name in ("timeout", "budget")}
-    return {"seconds": duration(given["seconds"], "--seconds"), **limits}
+    names = ("seconds", "timeout", "budget")
+    return dict(zip(names, all_of(*(partial(limit, given[name], f"--{name}") for name in names)), strict=True))
 
 
 def share(text: str) -> float:

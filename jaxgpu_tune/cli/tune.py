@@ -8,7 +8,7 @@ from itertools import count
 
 from ..wording import bad_argument
 from .call_options import LAYER_BYTES, mapping
-from .measuring import METRIC, SECONDS, WHOLE, duration, how_of, share
+from .measuring import METRIC, SECONDS, WHOLE, all_of, duration, how_of, share
 from .output import INTERRUPTED, print_json, say, show, tell
 from .parameters import COMMAND, JSON, Option
 
@@ -77,10 +77,16 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     from ..arms import environ_of
     from ..measure.tuning.tune import SearchWanted, files_of, space_here, tune_command, write_files
 
-    request, how, files = _request(given), _how(program, given), files_of(given["out"])
-    wanted = SearchWanted(given["preset"], wanted_candidates(given), _kinds(given["kinds"]), given["only"])
+    request, how, files, candidates, kinds, budget = all_of(
+        lambda: _request(given),
+        lambda: _how(program, given),
+        lambda: files_of(given["out"]),
+        lambda: wanted_candidates(given),
+        lambda: _kinds(given["kinds"]),
+        lambda: duration(given["budget"], "--budget"),
+    )
+    wanted = SearchWanted(given["preset"], candidates, kinds, given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
-    budget = duration(given["budget"], "--budget")
     tell(space.mended)
     try:
         found = tune_command(space, how, files, budget, _progress(space))
@@ -109,9 +115,12 @@ def _request(given: dict[str, Any]) -> Request:
 def _how(program: tuple[str, ...], given: dict[str, Any]) -> How:
     from ..measure.tuning.tune import files_of
 
-    how = how_of(program, given, files_of(given["out"]).folder)
+    how: How
+    how, tolerance = all_of(
+        lambda: how_of(program, given, files_of(given["out"]).folder), lambda: _tolerance(given["tolerance"])
+    )
     early = not (given["whole"] or given["alone"])
-    return how._replace(tolerance=_tolerance(given["tolerance"]), early=early)
+    return how._replace(tolerance=tolerance, early=early)
 
 
 def _tolerance(text: str) -> float:

@@ -74,6 +74,25 @@ def test_how_a_search_judges_the_program(tmp_path: Path) -> None:
             how_of(("a",), {**given, **wrong}, tmp_path)
     with pytest.raises(BadSetting, match="name of the command is empty"):
         how_of(("",), given, tmp_path)
+    with pytest.raises(BadSetting, match="needs --metric"):
+        how_of(("a",), {**given, "higher": True}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "problems"),
+    [
+        (
+            "tune --budget x --seconds 0 --tolerance 3 --kind loop --metric ( --try-flag xla_gpu_foo=1",
+            ["--budget 'x'", "--seconds '0'", "--tolerance '3'", "--kind 'loop'", "--metric '('", "xla_gpu_foo"],
+        ),
+        ("bisect --slower x --seconds 0 --numbers ( --preset fspd", ["--slower", "--seconds", "--numbers", "'fspd'"]),
+        ("compare none fsdp --seconds x --timeout x --budget x", ["--seconds", "--timeout", "--budget"]),
+    ],
+)
+def test_all_that_is_wrong_is_told_at_once(line: str, problems: list[str]) -> None:
+    told = call(*line.split(), "--", "true")
+    assert told.exit_code == 2 and f"{len(problems)} problems" in told.stderr
+    assert all(problem in told.stderr for problem in problems)
 
 
 LENGTHS = [
