@@ -20,6 +20,7 @@ from jaxgpu_tune.knowledge.translations import translate
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 from jaxgpu_tune.model import Setting
 from jaxgpu_tune.planning.base.conditions import Facts, all_met
+from jaxgpu_tune.planning.findings.conditional import would_be
 from tests.child import told
 from tests.fleet import machine
 
@@ -436,7 +437,7 @@ def test_a_mistake_in_a_file_is_told_with_the_file(
     (finding,) = [finding for finding in report.findings if finding.code == code]
     assert (finding.severity, near in finding.hint) == ("warning", True)
     assert str(path) in finding.message + finding.hint and report.xla_flags == "" and not report.jax_config
-    with pytest.raises(ValueError, match=re.escape(finding.message)):
+    with pytest.raises(ValueError, match=re.escape(would_be(finding.message))):
         plan(str(path), machine=machine(count=count), environ={}, strict=True)
 
 
