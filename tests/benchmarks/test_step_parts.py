@@ -58,11 +58,11 @@ def test_what_cannot_be_traced_is_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_runs_on_the_cpu(tmp_path: Path) -> None:
     """Times, a trace and the settings of each; no GPU, no parts."""
-    names = ["small-fsdp", "stencil", "stencil:reproducible"]
+    names = ["small-fsdp", "stencil:reproducible"]
     command = [sys.executable, "-m", "benchmarks.step_parts", "--platform", "cpu", "--out", str(tmp_path), "--only"]
     machine = {"JAXGPU_TUNE_MACHINE": str(ROOT / "tests" / "machines" / "h200x2_captured.json")}
     subprocess.run([*command, *names], cwd=ROOT, env=clean_environ(**compiled_once(), **machine), check=True)
     found = json.loads((tmp_path / "step-parts.json").read_text())["cases"]
     assert all(len(found[name]["step_ms"]) == 10 and found[name]["gpus"] == {} for name in names)
-    assert found["stencil"]["settings"] == {} != found["stencil:reproducible"]["settings"]
+    assert found["small-fsdp"]["settings"] == {} != found["stencil:reproducible"]["settings"]
     assert (tmp_path / "small-fsdp.xplane.pb.gz").stat().st_size > 1000

@@ -1,14 +1,10 @@
-"""A loop in equinox, with marks of its own every second step."""
+"""A loop in equinox."""
 
 from __future__ import annotations
-
-import sys
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-
-import jaxgpu_tune
 
 model = eqx.nn.MLP(16, 16, 64, 2, key=jax.random.key(0))
 
@@ -19,6 +15,6 @@ def make_step(model, x):
     return jax.tree.map(lambda p, g: p - 0.01 * g if eqx.is_array(p) else p, model, gradient)
 
 
-for _ in jaxgpu_tune.steps(range(100_000)) if "marks" in sys.argv else range(100_000):
+for _ in range(100_000):
     model = make_step(model, jnp.ones((32, 16)))
     jax.block_until_ready(jax.tree.leaves(eqx.filter(model, eqx.is_array)))

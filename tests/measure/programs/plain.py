@@ -38,8 +38,10 @@ if "deaf" in options:
 if "fork" in options and os.fork() == 0:
     time.sleep(60)
 w, x = jax.device_put(jnp.ones((256, 256)), cut), jnp.full((256, 256), 1 / 256)
+if "marks" in options:
+    import jaxgpu_tune
 truth = []
-for step in range(steps):
+for step in jaxgpu_tune.steps(range(steps)) if "marks" in options else range(steps):
     if "recompile" in options:
         train_step(jnp.ones((step + 2, 256)), x)
     if "profile" in options and step in (20, 40):
