@@ -88,10 +88,11 @@ class Running:
             raise
 
     def kill(self) -> None:
-        """End it, if nobody has waited for its end."""
+        """End it, if nobody has waited for its end; what it said is gone."""
         if self._server.runs(self._pid):
             os.kill(self._pid, signal.SIGKILL)
             self._server.ended(self._pid, PATIENCE)
+        self._folder.cleanup()
 
 
 PATIENCE = 300

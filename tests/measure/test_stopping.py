@@ -88,13 +88,11 @@ def test_what_hears_may_put_its_things_in_order(tmp_path: Path, started: Starter
 
 def test_a_child_in_this_processs_own_group_does_not_take_the_group_with_it(tmp_path: Path, started: Starter) -> None:
     """As where the output is not captured: only what carries the mark is ended."""
-    other = subprocess.Popen(["sleep", "600"])
-    child = started("echo ready; sleep 600", mark(tmp_path), group=False)
+    other = started("echo ready; exec sleep 600", {}, group=False)
+    child = started("echo ready; exec sleep 600", mark(tmp_path), group=False)
     assert members(os.getpgrp()) == set()
     end_all(child, mark(tmp_path), 300)
     assert child.poll() == -15 and other.poll() is None
-    other.kill()
-    other.wait()
 
 
 def test_marks_are_whole_values(tmp_path: Path, started: Starter) -> None:
