@@ -15,7 +15,7 @@ from .knowledge.candidates import Candidate
 from .measure.checks import STEP, check_arguments, lasting
 from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.space import Space, candidate_of
-from .measure.tuning.tune import SearchWanted, files_of, write_files
+from .measure.tuning.tune import SearchWanted, files_of, gpu_missing, write_files
 from .measure.tuning.tuned import Tuned, how_it_goes, tuned
 from .model import Setting, SettingKind
 from .values import EMPTY
@@ -74,7 +74,7 @@ def tune(
             search = drive(space, calls, journal, limit, partial(_tell, space))
         except KeyboardInterrupt:
             search = resumed(space, calls, journal)
-    found = tuned(search, space, str(files.preset), about, journal.earlier)
+    found = tuned(search, space, str(files.preset), about, [*gpu_missing(space), *journal.earlier])
     if calls.is_first:
         write_files(found, files)
     return found

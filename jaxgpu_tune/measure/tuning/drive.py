@@ -22,6 +22,9 @@ __all__ = ["Runner", "Standing", "drive", "resumed"]
 LONGER = 1.06
 """So many times the usual is kept free for a run that compiles, which may be much longer than all runs of the proof."""
 
+TWICE, LATE = (2.0, 0.0), 0.1
+"""At the end of the budget a run may take twice what the longest took, or this share of the budget more than is left."""
+
 
 class Standing(NamedTuple):
     """How a search stands after a trial. Seconds."""
@@ -215,12 +218,13 @@ class _Course:
         return (step,) if self.search.risk(step.config) != "none" else steps_together(step, count, ahead)
 
     def _limit(self, config: Config) -> float | None:
-        """Seconds after which a run hangs: by what the others took, less for what is known to hang and for what was compiled before."""
+        """Seconds after which a run hangs: by what the others took, less for what is known to hang, for what was compiled before, and where the budget ends."""
         soon = self.search.risk(config) == "dies" or config in self.search.good
         after = hangs_after(self.search.trials, RISKY if soon else SLOWEST)
-        if after is None:
+        twice = hangs_after(self.search.trials, TWICE)
+        if after is None or twice is None:
             return self.timeout or max(self.left, 60.0)
-        return min(self.timeout or float("inf"), after)
+        return min(self.timeout or float("inf"), after, max(self.left + LATE * self.budget, twice))
 
 
 def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:

@@ -25,6 +25,7 @@ __all__ = [
     "Files",
     "SearchWanted",
     "files_of",
+    "gpu_missing",
     "how_it_stands",
     "space_here",
     "tune_command",
@@ -111,11 +112,11 @@ def tune_with(
     journal = Journal(files.journal, told)
     budget, timeout = limits
     search = drive(space, run, journal, budget, tell, timeout)
-    findings = [*_without_gpu(space), *space.mended, *run.findings, *journal.earlier]
+    findings = [*gpu_missing(space), *space.mended, *run.findings, *journal.earlier]
     return tuned(search, space, str(files.preset), told, findings)
 
 
-def _without_gpu(space: Space) -> tuple[Finding, ...]:
+def gpu_missing(space: Space) -> tuple[Finding, ...]:
     """Why next to nothing can be tried."""
     message = "There is no NVIDIA GPU here. Most settings act on GPUs only, so they were not tried."
     return (Finding("no-gpu", "note", message),) if space.observation.machine.gpus == () else ()
@@ -125,7 +126,7 @@ def how_it_stands(space: Space, how: How, files: Files) -> Tuned:
     """The answer by what is in the journal of a search that was interrupted."""
     told = about(space, how)
     search = resumed(space, CommandRuns(space, how), Journal(files.journal, told))
-    return tuned(search, space, str(files.preset), told, [*_without_gpu(space), *space.mended], interrupted=True)
+    return tuned(search, space, str(files.preset), told, [*gpu_missing(space), *space.mended], interrupted=True)
 
 
 def about(space: Space, how: How) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
 from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Move, Risk, Start, Step, Trial
+from jaxgpu_tune.measure.statistics import PAIRS
 from jaxgpu_tune.measure.tuning.costs import RISKY, SLACK, SLOWEST
 from jaxgpu_tune.measure.tuning.drive import _next, drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
@@ -112,6 +113,23 @@ def test_what_ran_before_hangs_sooner_than_what_is_new(tmp_path: Path) -> None:
         factor, more = RISKY if known else SLOWEST
         assert limit == factor * 10.0 + more
         seen.add(trial.config)
+
+
+def test_a_hang_in_the_last_run_of_a_proof_takes_little_more_than_the_budget(tmp_path: Path) -> None:
+    """A tenth; a run as long as two others is no hang."""
+
+    class Ending(Solver):
+        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+            trial = super().__call__(step, number, limit, ahead)
+            self.proof = getattr(self, "proof", 0) + (step.purpose == "check")
+            hangs = self.proof == 2 * PAIRS and limit is not None
+            return trial._replace(ms=None, failure="hang", seconds=limit) if hangs else trial
+
+    run = Ending(seconds=3.0)
+    search = drive(space(), run, Journal(tmp_path / "j", ABOUT), 56.0)
+    *_, last = (trial for trial in search.trials if trial.failure == "hang")
+    assert last.seconds < RISKY[0] * 3.0 + RISKY[1] and last.seconds >= 6.0
+    assert sum(trial.seconds for trial in search.trials) <= 56.0 * 1.1 + 0.01
 
 
 def test_what_may_hang_is_begun_only_where_a_hang_and_the_proof_can_be_paid_for() -> None:
