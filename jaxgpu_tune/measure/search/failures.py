@@ -18,8 +18,8 @@ class Failures(NamedTuple):
     def learnt(self, failed: Config, good: Collection[Config]) -> Failures:
         """After ``failed``, given what ran well.
 
-        Where it is one setting beyond something that ran well, that setting is to blame, alone or together with another: both are given up,
-        the setting and each pair, unless they stand in something that ran well. A hang costs more than a setting that is lost.
+        Where it is one setting more than something that ran well, that setting is to blame, alone or together with one of the others.
+        So the setting and each such pair are given up, unless they are part of something that ran well. A hang costs more than a lost setting.
         """
         bases = [base for base in good if base < failed]
         base = max(bases, key=len, default=None)

@@ -25,14 +25,14 @@ TIE, CAUTION = 0.003, 0.5
 HOPE = 0.0007
 """A change whose expected improvement is below this is not tried any more."""
 CLEARLY = 0.02
-"""The winner is held against the best preset where it is expected to be faster by this; else both are, and it is held against nothing set."""
+"""The winner is compared with the best preset only where it seems faster than that by this; else with no settings."""
 DOUBT = 2.0
 """A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
 
 IN_A_ROW = 3
-"""A check fails by so many failures one after the other, where the program fails like that as it is, too; fewer are made again."""
+"""Where the program fails as it is, too, a run of a check that fails like that is made again. After so many in a row the check has failed."""
 SPARE, BEGUN = 1, 1.6
-"""Runs that are kept back, for those of the last check that take longer than usual; and those that a check which was begun may take beyond what is left."""
+"""SPARE runs are kept back, since some take longer than usual. A check that was begun goes on where up to BEGUN runs of it have no room."""
 
 
 class Search:
@@ -92,8 +92,8 @@ class Search:
     def ask(self, left: float, new: float = 1.0, hang: float = 1.0, width: int = 1) -> Step | None:
         """The next step; None: the search is over.
 
-        ``left``: so many runs of settings that ran before can be paid for; ``new``: what others cost, in such runs, and ``hang``: what a risky one may; ``width``: how many
-        can run at a time.
+        Costs are counted in runs of settings that ran before. ``left``: what the budget still has. ``new``: what a run of new settings costs.
+        ``hang``: what a run costs that hangs. ``width``: how many runs go side by side.
         """
         start = self._start()
         if not self._runs:
@@ -204,7 +204,7 @@ class Search:
     def _change(self, room: float, new: float, hang: float) -> Config | None:
         """The most promising change of one thing from the best so far.
 
-        What is risky only after all else, or after all else that there is room for, where it is known for large effects; and only while a hang can be paid for.
+        Risky changes come after all others, and only while a hang can be paid for. Those known for large effects come before there is no more room for them.
         """
         best, tried = self.best, {trial.config for trial in self.trials}
         moves = [move for move in self.moves if move.config not in self._inert]
@@ -223,7 +223,7 @@ class Search:
         return None
 
     def _changes(self, best: Config, move: Move) -> Iterator[Config]:
-        """What a move leads to from the best so far; where that is risky, also the move without what it is risky with."""
+        """What a move leads to from the best so far. Where the two are risky together, also the move in the place of what it is risky with."""
         changed = toggled(best, move)
         yield changed
         if self.risk(changed) != "none" and not move.config <= best:
@@ -247,9 +247,9 @@ class Search:
         return [*parts, *(frozenset([one]) for one in sorted(config - joined))]
 
     def _worth(self, config: Config, less: Config) -> float:
-        """Whether what ``less`` lacks is worth having: not below 0. What was never left out is kept where it is in doubt.
+        """What the settings that ``less`` lacks are worth; below 0 they are left out. In doubt, what was never left out is kept.
 
-        Settings that help only all together are beyond the estimate, which adds effects up: there what was seen decides.
+        The estimate adds effects up, so it knows nothing of settings that help only all together. There the runs themselves decide.
         """
         loss, spread = self.estimate.difference(less, config)
         seen = self._seen(config, config - less)
@@ -258,7 +258,7 @@ class Search:
         return max(loss - max(TIE, CAUTION * spread), seen - DOUBT * math.sqrt(2) * min(self.estimate.noise, USUAL))
 
     def _seen(self, config: Config, part: Config) -> float | None:
-        """By how much a run with the part was faster than the one that lacks it alone; of such runs the two that are most like this set."""
+        """By how much a run with the part was faster than the run without it, of the two runs that are most like this set; None without such runs."""
         times = {run.config: run.log_ms for run in self._runs}
         with_it = [one for one in times if part <= one and one - part in times]
         nearest = min(with_it, key=lambda one: len(one ^ config), default=None)

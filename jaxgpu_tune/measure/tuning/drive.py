@@ -20,7 +20,7 @@ from .space import Space
 __all__ = ["Runner", "Standing", "drive", "resumed"]
 
 LONGER = 1.06
-"""So many times the usual is kept free for a run that compiles, which may be much longer than all runs of the proof."""
+"""For a run that compiles, this many times its usual time is kept free: it varies more than all runs of the proof."""
 
 TWICE, LATE = (2.0, 0.0), 0.1
 """At the end of the budget a run may take twice what the longest took, or this share of the budget more than is left."""
@@ -228,7 +228,7 @@ class _Course:
 
 
 def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
-    """The next step with ``left`` seconds; where nothing is kept, the two of the check are compiled once more."""
+    """The next step with ``left`` seconds. Where no compiled program is kept, a check compiles both of its programs anew."""
     costs = costs_of(search.trials, keeps)
     if costs is None:
         return search.ask(float("inf"))
