@@ -95,7 +95,9 @@ def _title(found: Comparison) -> str:
 def _cells(found: Comparison, variant: Variant) -> tuple[str, ...]:
     said = "the reference" if variant is found.reference else variant.verdict.sentence
     if variant.verdict.word == "failed":
-        said = f"failed ({variant.status}): {variant.cause}" if variant.cause else "not measured"
+        said = (
+            f"failed ({variant.status}){_in_some(variant)}: {variant.cause}" if variant.cause else _unmeasured(variant)
+        )
     return (
         variant.name,
         value_text(variant.value, found.clock),
@@ -112,6 +114,17 @@ def _reordered(cells: tuple[str, ...]) -> tuple[str, ...]:
     return (name, value, *rest, said)
 
 
+def _unmeasured(variant: Variant) -> str:
+    return "not measured" if variant.value is None else "no pair was measured"
+
+
+def _in_some(variant: Variant) -> str:
+    """In how many of its runs it failed, where others ran well."""
+    failed = sum(trial.value is None for trial in variant.trials)
+    runs = len(variant.trials)
+    return f" in {failed} of {counted(runs, 'run')}" if failed < runs else ""
+
+
 def _notes(found: Comparison) -> Iterator[str]:
     unit = WHAT[found.clock].format(function=found.function)
     share = "" if found.percentile is None else f", percentile {found.percentile:g}"
@@ -123,7 +136,7 @@ def _notes(found: Comparison) -> Iterator[str]:
     if found.ended == "failed":
         bad = found.reference.status != "ok"
         yield (
-            f"The reference ({found.reference.name}) failed, so nothing can be compared: mend that first."
+            f"The reference ({found.reference.name}) failed{_in_some(found.reference)}, so nothing can be compared: mend that first."
             if bad
             else "No other variant ran to its end, so there is nothing to compare."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune.render.comparison import comparison_html, comparison_text, seconds_text, value_text
-from tests.render.comparisons import ALONE, DIED, EQUAL, FAILED, FASTER, SLOWER, WHOLE
+from tests.render.comparisons import ALONE, DIED, EQUAL, FAILED, FASTER, SILENT, SLOWER, WHOLE, trial
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,17 @@ def test_the_last_words_of_a_reference_that_failed_are_shown() -> None:
     at = lines.index("Its last words:")
     assert lines[at + 1 : at + 3] == ["  no", "    such file"]
     assert all("Its last words:" not in comparison_text(one, 100) for one in (WHOLE, ALONE, EQUAL))
+
+
+def test_a_reference_that_fails_in_some_runs_is_told_as_that() -> None:
+    """What ran beside it has a time, but no pair."""
+    runs = (trial("none", 0, 0.01), trial("none", 1, 0.01), trial("none", 2, None))
+    reference = FAILED.reference._replace(trials=runs)
+    other = SILENT._replace(trials=(trial("silent", 1, 0.02),))
+    said = comparison_text(FAILED._replace(variants=(reference, other)), 200)
+    assert "failed (died) in 1 of 3 runs: it ended with status 1" in said and "20 ms" in said
+    assert "The reference (none) failed in 1 of 3 runs, so nothing" in said
+    assert "no pair was measured" in said and "not measured" not in said.replace("was not measured", "")
 
 
 def test_nothing_is_recommended_where_nothing_is_better() -> None:
