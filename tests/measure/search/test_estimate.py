@@ -69,6 +69,11 @@ def test_a_slow_first_run_is_no_measure_of_the_others() -> None:
         assert math.exp(found.difference(config, other)[0]) == pytest.approx(effect, abs=0.02)
 
 
+def test_how_slow_something_is_teaches_nothing_where_it_is_far_slower() -> None:
+    far = [estimated(runs((NOTHING, 100.0), (ONE, ms), (TWO, 95.0))).difference(TWO, NOTHING) for ms in (115.0, 900.0)]
+    assert far[0] == far[1]
+
+
 def test_noise_is_learnt_from_the_runs() -> None:
     calm = estimated(runs(*[(NOTHING, 100.0), (NOTHING, 100.1)] * 5))
     wild = estimated(runs(*[(NOTHING, 100.0), (NOTHING, 106.0), (NOTHING, 97.0)] * 4))

@@ -224,6 +224,36 @@ def test_a_check_that_was_begun_may_take_a_little_more_than_is_left() -> None:
     assert again.ask(2) == step and again.ask(1) is None
 
 
+def told_so(search: Search, *runs: tuple[Config, float]) -> Search:
+    """The search after the program as it is ran twice in 100 ms, and these."""
+    for config, ms in ((NOTHING, 100.0), (NOTHING, 100.0), *runs):
+        search.tell(Trial(config, "start", ms))
+    return search
+
+
+@pytest.mark.parametrize(("ms", "against"), [(89.5, NOTHING), (80.0, MOVES[0].config)])
+def test_a_winner_is_held_against_the_best_preset_only_where_it_is_clearly_faster(ms: float, against: Config) -> None:
+    first = Start("first", MOVES[0].config)
+    search = told_so(Search([NONE, first], MOVES[:2]), (first.config, 90.0), (frozenset(ATOMS[:2]), ms))
+    assert search.contests[0].reference == against
+
+
+def test_what_is_in_doubt_is_left_out_once_before_the_proof_which_has_room_for_it() -> None:
+    """Of a preset of three nobody knows which setting pays: so three runs are kept free, fewer where several run at a time."""
+    three = Start("three", frozenset(ATOMS[:3]))
+    search = told_so(Search([NONE, three], MOVES[3:4]), (three.config, 90.0))
+    enough = 2 * PAIRS + 3 + 1 + 1
+    steps = [
+        search.ask(enough),
+        search.ask(enough - 1),
+        search.ask(enough - 2, width=3),
+        search.ask(enough - 3, width=3),
+    ]
+    assert [step and step.purpose for step in steps] == ["toggle", "prune", "toggle", "prune"]
+    pruned = steps[1]
+    assert pruned is not None and pruned.config < three.config and len(pruned.config) == 2
+
+
 def checked(*lost: int) -> Search:
     """A search with one gain; ``lost``: the runs of its proof that die."""
     search = Search([NONE], MOVES[:1])

@@ -245,11 +245,11 @@ def test_half_a_line_is_not_a_trial_and_is_written_over(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     Journal(path, ABOUT).add(trial)
     with path.open("ab") as file:
-        file.write(b'{"config": [["xla')
+        file.write(b'{"config": [["xla' + b"_" * 1000)
     again = Journal(path, ABOUT)
     assert again.trials == [trial]
     again.add(trial)
-    assert Journal(path, ABOUT).trials == [trial, trial]
+    assert Journal(path, ABOUT).trials == [trial, trial] and path.read_bytes().endswith(b"}\n")
 
 
 KILLED = f"""

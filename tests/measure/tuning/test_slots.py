@@ -21,10 +21,11 @@ from jaxgpu_tune.measure.tuning import trying
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
-from jaxgpu_tune.measure.tuning.slots import Place, Slot, at_once, is_disturbed, on_its_cores, slots_of
+from jaxgpu_tune.measure.tuning.slots import Place, Slot, at_once, is_disturbed, on_its_cores, slots_of, steps_together
 from jaxgpu_tune.measure.tuning.trying import CommandRuns
 from jaxgpu_tune.model import Machine
 from tests.child import ROOT, clean_environ
+from tests.measure.atoms import atom
 from tests.measure.tuning.test_drive import ABOUT, H200, Solver, space
 from tests.measure.tuning.test_space import space as space_here
 
@@ -60,6 +61,18 @@ def test_runs_at_once_are_told_in_their_order_and_share_their_seconds() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux")
+@pytest.mark.parametrize(
+    ("following", "together"), [("toggle a", 1), ("toggle b", 2), ("prune b", 1), ("check b", 1), ("", 1)]
+)
+def test_what_runs_together_differs_and_is_for_one_purpose(following: str, together: int) -> None:
+    def step(text: str) -> Step | None:
+        purpose, _, name = text.partition(" ")
+        return Step(frozenset([atom(f"{name}=1")]), purpose) if text else None  # type: ignore[arg-type]
+
+    first = step("toggle a")
+    assert first is not None and len(steps_together(first, 2, lambda _: step(following))) == together
+
+
 def test_what_a_slot_starts_keeps_to_its_cores() -> None:
     before = os.sched_getaffinity(0)
     one = frozenset([min(before)])

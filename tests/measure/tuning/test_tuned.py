@@ -116,6 +116,14 @@ def test_a_speed_is_told_against_the_faster_of_the_first_runs() -> None:
     assert " 0.625  one change" in line and found(again, FAST).report["ms_as_it_is"] == 5.0
 
 
+def test_what_failed_together_is_blamed_only_where_the_rest_ran_well() -> None:
+    """Else it is not known which of them it was."""
+    died = BOTH._replace(ms=None, failure="died")
+    for before, blamed in (((), {}), ((FAST,), {"cublas-only": "died"})):
+        why = {one.name: one.why for one in found(*before, died).did if one.tried}
+        assert {name: text for name, text in why.items() if text} == blamed and "cublas-only" in why
+
+
 def test_each_way_of_failing_is_told_once() -> None:
     died = ALONE._replace(failure="died", detail={})
     did = {one.name: one for one in found(FAST, ALONE, died, ALONE, *checked(1.2)).did}
