@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -54,21 +55,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """In equal parts, one for each worker; each begins with its share of the slow tests.
+    """In equal parts, one for each worker; each begins with its share of the slow tests, those of a module together.
 
     A worker that has done its part takes over the end of another's: quick tests are left to the end, so that all end together.
     """
     slow = [item for item in items if item.get_closest_marker("slow")]
     quick = [item for item in items if not item.get_closest_marker("slow")]
-    share = {name: place % workers for place, name in enumerate(dict.fromkeys(map(_function, slow)))}
     order: list[pytest.Item] = []
-    for worker in range(workers):
-        order += [item for item in slow if share[_function(item)] == worker]
-        room = max((worker + 1) * len(items) // workers - len(order), 0)
-        order, quick = order + quick[:room], quick[room:]
+    for worker, share in enumerate(shares(slow, workers)):
+        room = max((worker + 1) * len(items) // workers - len(order) - len(share), 0)
+        order += share + quick[:room]
+        quick = quick[room:]
     return order
 
 
-def _function(item: pytest.Item) -> str:
-    """What is shared between the cases of a test stays on one worker."""
-    return item.nodeid.partition("[")[0]
+def shares(slow: list[pytest.Item], workers: int) -> list[list[pytest.Item]]:
+    """About as many for each: a module, from that which has most on, goes to the one that has fewest. They share what they compile."""
+    modules: dict[Path, list[pytest.Item]] = {}
+    for item in slow:
+        modules.setdefault(item.path, []).append(item)
+    found: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for module in sorted(modules.values(), key=len, reverse=True):
+        min(found, key=len).extend(module)
+    return found
