@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["Question", "alone", "keep_answer", "kept_answer"]
+__all__ = ["Question", "alone", "keep_answer", "kept_answer", "locked"]
 
 Question = Mapping[str, Any]
 """JSON-ready; all that the answer depends on."""
@@ -80,7 +80,7 @@ def alone(question: Question, deadline: float) -> Iterator[None]:
     """
     file = _lock_file(question)
     try:
-        while file is not None and not _locked(file) and time.monotonic() < deadline and kept_answer(question) is None:
+        while file is not None and not locked(file) and time.monotonic() < deadline and kept_answer(question) is None:
             time.sleep(PAUSE)
         yield
     finally:
@@ -100,7 +100,7 @@ def _lock_file(question: Question) -> int | None:
     return file
 
 
-def _locked(file: int) -> bool:
+def locked(file: int) -> bool:
     """Whether the lock is ours, or there is no such thing as a lock here."""
     try:
         import fcntl

@@ -487,7 +487,7 @@ import sys, time
 from jaxgpu_tune.host import probe, probe_cache
 sys.executable = {str(counting(tmp_path))!r}
 if not {locks}:
-    probe_cache._locked = lambda file: True
+    probe_cache.locked = lambda file: True
 print("ready", flush=True)
 sys.stdin.readline()
 print(sorted(probe.probe({f"{GOOD} {UNKNOWN}"!r}).refused))

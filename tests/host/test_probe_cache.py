@@ -70,9 +70,9 @@ def test_one_at_a_time_holds_a_question(folder: Path) -> None:
     assert first is not None and second is not None
     (lock,) = folder.glob("*.lock")
     assert lock.stat().st_mode & 0o777 == 0o600 and folder.stat().st_mode & 0o777 == 0o700
-    assert cache._locked(first) is True and cache._locked(second) is False
+    assert cache.locked(first) is True and cache.locked(second) is False
     os.close(first)
-    assert cache._locked(second) is True
+    assert cache.locked(second) is True
     os.close(second)
 
 

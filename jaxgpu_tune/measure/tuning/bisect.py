@@ -101,6 +101,10 @@ class _Hunt:
 
     def run(self) -> Bisected:
         """All runs that are needed."""
+        with self.journal.alone():
+            return self._run()
+
+    def _run(self) -> Bisected:
         while (found := guilty(self.suspects.parts, self._answers())).ask is not None:
             self._try(frozenset(found.ask), "toggle")
         for config, purpose in self._confirming(found):

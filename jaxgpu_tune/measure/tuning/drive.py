@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -98,14 +99,12 @@ def drive(
 ) -> Search:
     """Search until it is over or ``budget`` seconds are spent, those of earlier starts included.
 
-    Raises JaxGpuTuneError where the program fails as it is. What interrupts it comes through: the journal has all that was finished.
+    Raises JaxGpuTuneError where the program fails as it is, BadSetting where another process searches with this journal. What interrupts it comes through: the journal has all that was finished.
     """
     course = _Course(space, run, journal, budget, tell, timeout)
-    try:
+    with journal.alone(), closing(run):
         while (step := course.next()) is not None:
             course.take(step)
-    finally:
-        run.close()
     return course.search
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ...errors import BadSetting
+from ...host.probe_cache import locked
 from ...model import Finding
 from ...wording import counted
 from ..search.trials import Atom, Trial
@@ -43,6 +45,14 @@ class Journal:
         """Keep a trial: on the disk when this returns."""
         self.trials.append(trial)
         self._append(trial_json(trial))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other process searches with this file. Raises BadSetting where one does."""
+        with self.path.open("rb") as file:
+            if not locked(file.fileno()):
+                raise BadSetting.of([_in_use(self.path)])
+            yield
 
     def _append(self, value: Mapping[str, Any]) -> None:
         with self.path.open("r+b") as file:
@@ -98,6 +108,11 @@ def _whole_lines(path: Path) -> list[Any]:
 
 def _end_of_lines(path: Path) -> int:
     return path.read_bytes().rfind(b"\n") + 1
+
+
+def _in_use(path: Path) -> Finding:
+    message = f"Another process is searching with {path} right now: two would disturb each other's times."
+    return Finding("search-under-way", "error", message, "Wait until it has ended, or end it: its runs count.")
 
 
 def _another(path: Path, there: Mapping[str, Any], asked: Mapping[str, Any]) -> Finding:

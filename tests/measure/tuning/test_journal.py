@@ -69,3 +69,14 @@ def test_each_search_has_a_folder_of_its_own(tmp_path: Path) -> None:
         assert own == tmp_path / folder
         Journal(own / NAME, about).add(ONE)
         assert own_folder(tmp_path / "runs", about) == own
+
+
+def test_one_process_searches_with_a_journal_at_a_time(tmp_path: Path) -> None:
+    """A second one is refused, in words, and may come after the first."""
+    first, second = (Journal(tmp_path / NAME, {"command": ["a"]}) for _ in range(2))
+    with first.alone():
+        first.add(ONE)
+        with pytest.raises(BadSetting, match="Another process is searching"), second.alone():
+            raise AssertionError
+    with second.alone():
+        assert len(Journal(tmp_path / NAME, {"command": ["a"]}).trials) == 1
