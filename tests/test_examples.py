@@ -140,7 +140,7 @@ from jax.sharding import Mesh
 from jaxgpu_tune.comms import AllReduce
 mesh = Mesh(np.array(jax.devices()), ("tp",))
 comm = AllReduce(mesh, "tp")
-plain, padded = (decode.decode(decode.Size(pad_to=rows), mesh, comm, "fused", 6)[1] for rows in (0, 8))
+plain, padded = (decode.decode(decode.Size(layers=2, pad_to=rows), mesh, comm, "fused", 6)[1] for rows in (0, 8))
 tell([padded.shape, float(np.linalg.norm(padded - plain) / np.linalg.norm(plain))])
 """
     shape, error = told(code, cwd=EXAMPLES, JAX_PLATFORMS="cpu", PYTHONPATH=f"{ROOT}:{EXAMPLES}", XLA_FLAGS=FAST)

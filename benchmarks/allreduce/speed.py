@@ -90,7 +90,7 @@ def decode(b: Bench) -> Any:
     """
     found: dict[str, Any] = {}
     for batch in (1, 8, 32) if b.gpu else (1,):
-        size = DECODER._replace(batch=batch) if b.gpu else example.Size()
+        size = DECODER._replace(batch=batch) if b.gpu else example.Size(layers=2)
         weights = example.weights_of(size, b.mesh)
         decoders = {}
         for name, (path, options, rows) in _decoders(b, batch).items():
