@@ -87,9 +87,9 @@ def carriers(mark: Mapping[str, str]) -> set[int]:
     """The processes of this host, but this one, whose environment at their start held these variables (Linux)."""
     wanted = [f"{name}={value}".encode() for name, value in mark.items()]
     return {
-        int(path.parent.name)
-        for path in Path("/proc").glob("[0-9]*/environ")
-        if int(path.parent.name) != os.getpid() and _holds(path, wanted) and not _is_dead(path.parent)
+        int(place.name)
+        for place in _processes()
+        if int(place.name) != os.getpid() and _holds(place / "environ", wanted) and not _is_dead(place)
     }
 
 
@@ -97,8 +97,13 @@ def members(group: int) -> set[int]:
     """The living processes of that process group; none where the group is this process's own."""
     if group == os.getpgrp():
         return set()
-    places = [path.parent for path in Path("/proc").glob("[0-9]*/stat")]
-    return {int(place.name) for place in places if _stat(place)[2:3] == [str(group)] and not _is_dead(place)}
+    return {int(place.name) for place in _processes() if _stat(place)[2:3] == [str(group)] and not _is_dead(place)}
+
+
+def _processes() -> list[Path]:
+    """The folders of this host's processes, listed at once: Ctrl-C would leave an iterator open."""
+    proc = Path("/proc")
+    return [proc / name for name in os.listdir(proc) if name.isdigit()] if proc.is_dir() else []
 
 
 def _left(child: subprocess.Popen[bytes], mark: Mapping[str, str]) -> set[int]:
