@@ -8,17 +8,17 @@ from .parameters import JSON, Argument
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
-PARAMETERS = (Argument("names", "[NAME]", many=True, completes="preset"), JSON)
+PARAMETERS = (Argument("name", "[NAME]", completes="preset"), JSON)
 EXAMPLES = (
     ("jaxgpu-tune presets", "names, kinds and what each is for"),
     ("jaxgpu-tune presets fsdp", "all of one, as `explain fsdp` tells it"),
 )
 
 
-def command(names: tuple[str, ...], as_json: bool) -> int:
+def command(name: str | None, as_json: bool) -> int:
     """List the presets: those measured by this project ("maintained") and others' recipes ("published"). With NAME: tell all of one."""
-    if names:
-        return explain.command(names, None, as_json)
+    if name:
+        return explain.command((name,), None, as_json)
     from ..api import presets
     from ..render.table import table
     from ..render.text import terminal_width

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["Question", "alone", "keep_answer", "kept_answer", "locked"]
+from .file_lock import locked
+
+__all__ = ["Question", "alone", "keep_answer", "kept_answer"]
 
 Question = Mapping[str, Any]
 """JSON-ready; all that the answer depends on."""
@@ -98,19 +100,6 @@ def _lock_file(question: Question) -> int | None:
         os.close(file)
         return None
     return file
-
-
-def locked(file: int) -> bool:
-    """Whether the lock is ours, or there is no such thing as a lock here."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        return True
-    return True
 
 
 def _path(question: Question) -> str | None:

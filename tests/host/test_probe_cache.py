@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.host import probe_cache as cache
+from jaxgpu_tune.host.file_lock import locked
 
 QUESTION = {"flags": ["--xla_gpu_autotune_level=2"]}
 ANSWER = {"jaxlib": {"refused": []}}
@@ -70,9 +71,9 @@ def test_one_at_a_time_holds_a_question(folder: Path) -> None:
     assert first is not None and second is not None
     (lock,) = folder.glob("*.lock")
     assert lock.stat().st_mode & 0o777 == 0o600 and folder.stat().st_mode & 0o777 == 0o700
-    assert cache.locked(first) is True and cache.locked(second) is False
+    assert locked(first) is True and locked(second) is False
     os.close(first)
-    assert cache.locked(second) is True
+    assert locked(second) is True
     os.close(second)
 
 

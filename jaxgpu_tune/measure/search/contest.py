@@ -49,9 +49,8 @@ class Contest(NamedTuple):
         for number, trial in enumerate(told, start=1):
             contest = contest._replace(length=number)
             if not trial.well:
-                return contest._replace(over=True, failure=trial.failure or "failed", failed=trial.config), told[
-                    number:
-                ]
+                why = trial.failure or "failed"
+                return contest._replace(over=True, failure=why, failed=trial.config), told[number:]
             assert trial.ms is not None
             if first is None:
                 first = trial.ms

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadSetting
-from ...host.probe_cache import locked
+from ...host.file_lock import locked
 from ...model import Finding
 from ...wording import counted
 from ..search.trials import Atom, Trial
