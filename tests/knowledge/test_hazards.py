@@ -119,6 +119,21 @@ def test_options_trigger_with_their_own_type() -> None:
     assert not BY_CODE["share-binary-hangs"].triggered_by({("jax_config", "jax_share_binary_between_hosts"): False})
 
 
+def test_a_hazard_of_double_buffered_loops_knows_both_flags_that_ask_for_them() -> None:
+    """XLA does the same for either: xla_flags_behaviour.md, and https://github.com/openxla/xla/blob/main/xla/xla.proto."""
+    flags: tuple[tuple[SettingKind, str], ...] = (
+        ("xla_flag", "xla_gpu_enable_while_loop_double_buffering"),
+        ("xla_flag", "xla_gpu_enable_while_loop_unrolling"),
+    )
+    values = ("true", "WHILE_LOOP_UNROLLING_DOUBLE_BUFFER")
+    seen = 0
+    for trigger in (trigger for hazard in hazards() for trigger in hazard.triggers):
+        one, other = (trigger.present_in({flag: value}) for flag, value in zip(flags, values, strict=True))
+        seen += one
+        assert other or not one
+    assert seen == 4
+
+
 @pytest.mark.parametrize("preset", [one for one in all_presets() if one.kind == "maintained"], ids=lambda one: one.name)
 def test_no_maintained_preset_triggers_a_warning_by_itself(preset: Preset) -> None:
     """Unless both exclude each other by their conditions, which is named here."""

@@ -25,7 +25,8 @@ TIE, CAUTION = 0.003, 0.5
 HOPE = 0.0007
 """A change whose expected improvement is below this is not tried any more."""
 CLEARLY = 0.02
-"""The winner is compared with the best preset only where it seems faster than that by this; else with no settings."""
+"""The winner is compared with the best preset only where it seems faster than that by this; else with no settings.
+What may hang or crash has to be faster by as much than what may not."""
 DOUBT = 2.0
 """A setting is left out once for a measurement if its worth lies within so many standard deviations of nothing."""
 
@@ -139,11 +140,12 @@ class Search:
 
     @property
     def best(self) -> Config:
-        """The fastest so far by the estimate, among what ran well and never failed."""
+        """The fastest so far by the estimate, among what ran well and never failed; risky only where it is clearly the fastest."""
         sound = [
             config for config in dict.fromkeys(run.config for run in self._runs) if not self._failures.forbid(config)
         ]
-        return min(sound, key=lambda config: (self.estimate.mean(config), len(config)), default=NOTHING)
+        priced = {config: self.estimate.mean(config) + self._price(config) for config in sound}
+        return min(sound, key=lambda config: (priced[config], len(config)), default=NOTHING)
 
     @property
     def winner(self) -> Config:
@@ -178,7 +180,7 @@ class Search:
         if winner == first or not known:
             return
         reference = min(known, key=self.estimate.mean)
-        clearly = not self._one_claim and self._loss(winner, reference) >= CLEARLY
+        clearly = not self._one_claim and self.estimate.difference(reference, winner)[0] >= CLEARLY
         if reference == first or first not in known or clearly:
             yield reference, winner
             winner = reference
@@ -204,20 +206,20 @@ class Search:
     def _change(self, room: float, new: float, hang: float) -> Config | None:
         """The most promising change of one thing from the best so far.
 
-        Risky changes come after all others, and only while a hang can be paid for. Those known for large effects come before there is no more room for them.
+        Risky changes come after all others: those known for large effects, before there is no more room for them, while a hang can be paid for;
+        others only while a second check can be paid for, too, since they may hang in theirs.
         """
         best, tried = self.best, {trial.config for trial in self.trials}
         moves = [move for move in self.moves if move.config not in self._inert]
         changes = [config for move in moves for config in self._changes(best, move) if config not in tried]
         sound = [config for config in changes if not self._failures.forbid(config)]
         risky = [config for config in sound if self.risk(config) == "dies"] if room >= hang else []
-        last = [config for config in risky if config - best & self._large] if room < hang + 2 * new else []
+        large = [config for config in risky if config - best & self._large]
+        last = large if room < hang + 2 * new else []
+        risky = risky if room >= hang + 2 * PAIRS else large
         for some in (last, [config for config in sound if self.risk(config) == "none"], risky):
-            hope, found = max(
-                ((self.estimate.improvement(one, best), one) for one in some),
-                key=lambda one: one[0],
-                default=(0.0, best),
-            )
+            hopes = [(self.estimate.improvement(one, best), one) for one in some]
+            hope, found = max(hopes, key=lambda one: one[0], default=(0.0, best))
             if hope >= HOPE:
                 return found
         return None
@@ -252,6 +254,7 @@ class Search:
         The estimate adds effects up, so it knows nothing of settings that help only all together. There the runs themselves decide.
         """
         loss, spread = self.estimate.difference(less, config)
+        loss -= self._price(config) - self._price(less)
         seen = self._seen(config, config - less)
         if seen is None:
             return 0.0 if abs(loss - TIE) < DOUBT * spread else loss - TIE
@@ -264,8 +267,9 @@ class Search:
         nearest = min(with_it, key=lambda one: len(one ^ config), default=None)
         return None if nearest is None else times[nearest - part] - times[nearest]
 
-    def _loss(self, config: Config, less: Config) -> float:
-        return self.estimate.difference(less, config)[0]
+    def _price(self, config: Config) -> float:
+        """By how much it has to be faster for its risk."""
+        return CLEARLY if self.risk(config) == "dies" else 0.0
 
     def _doubts(self, config: Config) -> Iterator[tuple[float, Config]]:
         """What to leave out for a measurement, with how sure it is already."""

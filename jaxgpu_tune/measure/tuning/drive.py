@@ -239,9 +239,9 @@ def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | No
 
 
 def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
-    """What comes after a step, if that takes the time that is expected of it."""
+    """What comes after a step, if that takes the time that is expected of it; after the first run, that run again."""
     costs = costs_of(search.trials, keeps)
-    return None if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
+    return step if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
 
 
 def _fails(trial: Trial) -> Finding:

@@ -6,7 +6,7 @@ run before; it is stopped where that one takes its steps, if it is not waiting b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ..runs import RunOutcome
@@ -24,18 +24,24 @@ class _Waiting(NamedTuple):
 
 
 class Early:
-    """At most one command that waits. Only programs of one process are started early, and only after one run was seen."""
+    """At most one command that waits. Only programs of one process are started early: not before the first run is seen to compile in one."""
 
     def __init__(self) -> None:
         self._waiting: _Waiting | None = None
-        self._fits = self._paused = False
+        self._planned: Callable[[], _Waiting] | None = None
+        self._fits: bool | None = None
+        self._paused = False
         self._over = self._stands = False
         self._taken = 0
 
     def prepare(self, number: int, config: Config, begin: Callable[[Config, int, bool], StartedRun]) -> None:
-        """Start run ``number`` as far as it goes without a device."""
-        if self._fits and not self._over and self._waiting is None:
-            self._waiting, self._paused = _Waiting(number, config, begin(config, number, True)), False
+        """Start run ``number`` as far as it goes without a device, as soon as it is known that the program is of one process."""
+        self._planned = lambda: _Waiting(number, config, begin(config, number, True))
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._planned is not None and self._fits and not self._over and self._waiting is None:
+            self._waiting, self._planned, self._paused = self._planned(), None, False
 
     def taken(self, number: int, config: Config) -> StartedRun | None:
         """The command that waits, let go, if it is that run; else it is ended."""
@@ -52,8 +58,11 @@ class Early:
         """Whether that run may have died of one beside it: it had one in its time, and none was known to go well like that."""
         return not self._stands and (self._taken == number or self._waiting is not None)
 
-    def quiet(self, running: Iterable[Process]) -> None:
+    def quiet(self, running: Collection[Process]) -> None:
         """Stop it while the other one takes its steps, unless it sleeps anyway."""
+        if self._fits is None and any(one.compilations for one in running):
+            self._fits = _is_one_process(running)
+            self._begin()
         there = self._waiting
         if there is not None and not self._paused and any(one.steps for one in running) and not is_held(there.started):
             pause(there.started, True)
@@ -61,8 +70,9 @@ class Early:
 
     def learn(self, number: int, outcome: RunOutcome) -> None:
         """After a run: whether the program is one of a single process, and whether it stands another one beside it."""
-        seen = [one for one in outcome.processes if one.jax is not None]
-        self._fits = len(seen) == 1 and seen[0].rank is None and (seen[0].processes or 1) == 1
+        self._fits, self._planned = _is_one_process(outcome.processes), None
+        if not self._fits:
+            self.drop()
         self._stands |= outcome.ok and self._taken == number and self._waiting is not None
 
     def give_up(self) -> None:
@@ -75,3 +85,9 @@ class Early:
         if self._waiting is not None:
             discard(self._waiting.started)
         self._waiting = None
+
+
+def _is_one_process(processes: Iterable[Process]) -> bool:
+    """Whether one process uses JAX, and by itself."""
+    seen = [one for one in processes if one.jax is not None]
+    return len(seen) == 1 and seen[0].rank is None and (seen[0].processes or 1) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -74,15 +75,38 @@ def test_settings_that_help_only_together_stay_together(runs: int) -> None:
 @pytest.mark.parametrize("runs_as_it_is", [1, 2])
 def test_the_runs_of_an_fsdp_step_on_two_gpus_lead_to_its_preset(runs_as_it_is: int) -> None:
     """Measured: 53.8 ms as it is, 47.9 with the preset, 50.1 to 51.8 where one part of it is left out; each other part seems to do without it."""
-    told = json.loads((ROOT / "benchmarks" / "results" / "tune-before-h200x2-0.11.2.json").read_text())["cases"]["fsdp"]
-    starts = [Start(one["name"], config_of(one["settings"])) for one in told["report"]["starts"]]
+    told = report_of("tune-before-h200x2-0.11.2", "fsdp")
+    starts = [Start(one["name"], config_of(one["settings"])) for one in told["starts"]]
     preset = next(one.config for one in starts if one.name == "fsdp")
     combining = frozenset(one for one in preset if "combine" in one.name)
     search = Search(starts, [Move(combining), *(Move(frozenset([one])) for one in sorted(preset - combining))])
-    for trial in told["report"]["trials"][2 - runs_as_it_is :]:
+    for trial in told["trials"][2 - runs_as_it_is :]:
         if trial["purpose"] != "check":
             search.tell(Trial(config_of(trial["config"]), trial["purpose"], trial["ms"]))
     assert search.winner == preset
+
+
+@pytest.mark.parametrize("case", ["ppo-again", "ppo-third"])
+def test_what_may_hang_gives_way_to_what_is_nearly_as_fast_and_does_not(case: str) -> None:
+    """Measured on PPO: 7.40 ms with double-buffered loops and 7.45 or 7.54 without; it hung in the second run of its proof."""
+    told = report_of("tune-programs-h200x2-0.11.2", case)
+    starts = [Start(one["name"], config_of(one["settings"])) for one in told["starts"]]
+    double = frozenset(one for trial in told["trials"] for one in config_of(trial["config"]) if "DOUBLE" in one.value)
+    others = {one for trial in told["trials"] for one in config_of(trial["config"])} - double
+    moves = [Move(double), *(Move(frozenset([one])) for one in sorted(others))]
+    for risk in (lambda _: "none", lambda config: "dies" if double < config else "none"):
+        search = Search(starts, moves, risk)
+        for trial in told["trials"]:
+            if trial["purpose"] != "check":
+                search.tell(Trial(config_of(trial["config"]), trial["purpose"], trial["ms"], trial["failure"]))
+        assert (double <= search.winner) is (search.risk(double | search.winner) == "none")
+        assert (double <= search.best) is (double <= search.winner)
+        assert any("CONCURRENT" in one.value for one in search.winner)
+
+
+def report_of(file: str, case: str) -> dict[str, Any]:
+    """Of a search whose runs are kept."""
+    return json.loads((ROOT / "benchmarks" / "results" / f"{file}.json").read_text())["cases"][case]["report"]  # type: ignore[no-any-return]
 
 
 def config_of(settings: list[list[str]]) -> Config:
@@ -358,7 +382,9 @@ def test_what_one_change_gains_its_reverse_loses_and_what_is_there_offers_nothin
     for one in known:
         assert search.estimate.improvement(one, one) == 0
         for other in known:
-            assert search._loss(one, other) == pytest.approx(-search._loss(other, one))
+            assert search.estimate.difference(other, one)[0] == pytest.approx(
+                -search.estimate.difference(one, other)[0]
+            )
 
 
 def test_without_runs_for_a_check_nothing_is_claimed() -> None:

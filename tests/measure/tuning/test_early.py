@@ -9,7 +9,7 @@ from jaxgpu_tune.measure.runs import RunOutcome
 from jaxgpu_tune.measure.search.trials import NOTHING, Config
 from jaxgpu_tune.measure.starting import StartedRun, discard, start
 from jaxgpu_tune.measure.tuning.early import Early
-from jaxgpu_tune.measure.watched import Process
+from jaxgpu_tune.measure.watched import Compilation, Process
 
 
 def tried(early: Early, folder: Path, *seen: Process) -> bool:
@@ -36,6 +36,28 @@ def test_only_programs_of_one_process_are_started_early_and_not_before_that_is_k
     assert not tried(Early(), tmp_path, one, one)
     assert not tried(Early(), tmp_path, one._replace(rank=0, processes=2))
     assert not tried(given_up, tmp_path, one)
+
+
+def test_the_second_run_starts_beside_the_first_as_soon_as_that_compiles_in_one_process(tmp_path: Path) -> None:
+    """So the second tells what a later run costs, too. What turns out to have several processes is ended."""
+    begun: list[int] = []
+
+    def begin(_config: Config, number: int, hold: bool) -> StartedRun:
+        begun.append(number)
+        return start(("sleep", "60"), tmp_path / str(len(begun)), os.environ, {}, hold=hold)
+
+    importing = Process(1, "", jax="0.11.2")
+    compiling = importing._replace(compilations=(Compilation("f", 1.0, 2.0, False),))
+    for seen, other in ((importing, False), (compiling, True)):
+        early = Early()
+        early.prepare(2, NOTHING, begin)
+        early.quiet((seen,))
+        assert (begun == [2]) is other
+    early.learn(1, RunOutcome("ok", "", ("x",), "", processes=(compiling, compiling._replace(pid=2))))
+    assert early.taken(2, NOTHING) is None
+    early.prepare(3, NOTHING, begin)
+    early.quiet((compiling,))
+    assert begun == [2], "it is known to have several"
 
 
 def test_a_death_is_held_against_the_one_beside_it_until_one_went_well_like_that(tmp_path: Path) -> None:
