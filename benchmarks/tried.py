@@ -97,14 +97,16 @@ ON_MANY = {
 }
 ON_SCAN = {"double buffering": flags(enable_while_loop_double_buffering=True), "cuBLAS only": CUBLAS}
 REGIONS = {"concurrent regions": flags(command_buffer_scheduling_mode="CONCURRENT_REGIONS")}
-CONCURRENT = flags(command_buffer_scheduling_mode="CONCURRENT")
+CONCURRENT = {"simulation's setting": flags(command_buffer_scheduling_mode="CONCURRENT")}
 UPDATES = {"no updates of temporaries": flags(command_buffer_update_mode="SKIP_TEMP")}
+ON_EXPERTS = {**ON_MANY, "protocols": PROTOCOLS, **CONCURRENT}
 PIPELINED = {
     "flags": {
         "xla_gpu_experimental_pipeline_parallelism_opt_level": "PIPELINE_PARALLELISM_OPT_LEVEL_ENABLE",
         "xla_disable_hlo_passes": "collective-permute-motion",
     }
 }
+ON_PIPELINES = {"pipeline level": PIPELINED, "cuBLAS only": CUBLAS, **CONCURRENT}
 ONE_EACH = "one a GPU"
 
 
