@@ -16,11 +16,17 @@ from ..watched import Process
 
 __all__ = ["Early"]
 
+BEFORE = ("no jax", "waiting")
+"""States of a process that has no steady state yet."""
+
 
 class _Waiting(NamedTuple):
+    """``late``: it was started when the one beside it had begun already, with small steps of its setting up, too."""
+
     number: int
     config: Config
     started: StartedRun
+    late: bool
 
 
 class Early:
@@ -28,7 +34,7 @@ class Early:
 
     def __init__(self) -> None:
         self._waiting: _Waiting | None = None
-        self._planned: Callable[[], _Waiting] | None = None
+        self._planned: Callable[[bool], _Waiting] | None = None
         self._fits: bool | None = None
         self._paused = False
         self._over = self._stands = False
@@ -36,12 +42,12 @@ class Early:
 
     def prepare(self, number: int, config: Config, begin: Callable[[Config, int, bool], StartedRun]) -> None:
         """Start run ``number`` as far as it goes without a device, as soon as it is known that the program is of one process."""
-        self._planned = lambda: _Waiting(number, config, begin(config, number, True))
-        self._begin()
+        self._planned = lambda late: _Waiting(number, config, begin(config, number, True), late)
+        self._begin(late=False)
 
-    def _begin(self) -> None:
+    def _begin(self, late: bool) -> None:
         if self._planned is not None and self._fits and not self._over and self._waiting is None:
-            self._waiting, self._planned, self._paused = self._planned(), None, False
+            self._waiting, self._planned, self._paused = self._planned(late), None, False
 
     def taken(self, number: int, config: Config) -> StartedRun | None:
         """The command that waits, let go, if it is that run; else it is ended."""
@@ -62,9 +68,11 @@ class Early:
         """Stop it while the other one takes its steps, unless it sleeps anyway."""
         if self._fits is None and any(one.compilations for one in running):
             self._fits = _is_one_process(running)
-            self._begin()
+            self._begin(late=True)
         there = self._waiting
-        if there is not None and not self._paused and any(one.steps for one in running) and not is_held(there.started):
+        if there is None or self._paused or is_held(there.started):
+            return
+        if any(one.state not in BEFORE if there.late else one.steps for one in running):
             pause(there.started, True)
             self._paused = True
 

@@ -46,13 +46,16 @@ def test_the_second_run_starts_beside_the_first_as_soon_as_that_compiles_in_one_
         begun.append(number)
         return start(("sleep", "60"), tmp_path / str(len(begun)), os.environ, {}, hold=hold)
 
-    importing = Process(1, "", jax="0.11.2")
+    importing = Process(1, "", jax="0.11.2", state="waiting", steps=75)
     compiling = importing._replace(compilations=(Compilation("f", 1.0, 2.0, False),))
-    for seen, other in ((importing, False), (compiling, True)):
-        early = Early()
-        early.prepare(2, NOTHING, begin)
-        early.quiet((seen,))
-        assert (begun == [2]) is other
+    early = Early()
+    early.prepare(2, NOTHING, begin)
+    early.quiet((importing,))
+    assert not begun
+    early.quiet((compiling, Process(3, "")))
+    assert begun == [2] and not early._paused, "small steps are part of setting up"
+    early.quiet((compiling._replace(state="measuring"),))
+    assert early._paused
     early.learn(1, RunOutcome("ok", "", ("x",), "", processes=(compiling, compiling._replace(pid=2))))
     assert early.taken(2, NOTHING) is None
     early.prepare(3, NOTHING, begin)
