@@ -147,14 +147,14 @@ class _Fits:
 
 
 def estimated(runs: Sequence[Observed], large: Collection[Atom] = (), before: Estimate | None = None) -> Estimate:
-    """The estimate from at least one run, in the order in which they were made.
+    """The estimate from runs in the order in which they were made; from none, it is what is thought of settings beforehand.
 
     ``large``: settings known for large effects. ``before``: the estimate of some of the runs, whose work is gone on with; the result is the same.
     """
     fastest: dict[Config, float] = {}
     for run in runs:
         fastest[run.config] = min(run.log_ms, fastest.get(run.config, run.log_ms))
-    centre = fastest[runs[0].config]  # not the centre of all: most may have what changed everything
+    centre = fastest[runs[0].config] if runs else 0.0  # not the centre of all: most may have what changed everything
     clipped = tuple(
         Observed(run.config, min(run.log_ms, centre + WORST))
         for run in runs

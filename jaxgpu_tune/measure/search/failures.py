@@ -11,9 +11,17 @@ __all__ = ["Failures"]
 
 
 class Failures(NamedTuple):
-    """``known``: sets that failed, and pairs that may have been why; whatever holds one of them is not tried."""
+    """``known``: sets that failed, and pairs that may have been why; whatever holds one of them is not tried.
+
+    ``own``: how the program fails as it is, too; that blames no setting.
+    """
 
     known: frozenset[Config] = frozenset()
+    own: frozenset[str] = frozenset()
+
+    def of_program(self, failure: str) -> Failures:
+        """After the program failed as it is."""
+        return self._replace(own=self.own | {failure})
 
     def learnt(self, failed: Config, good: Collection[Config]) -> Failures:
         """After ``failed``, given what ran well.
@@ -24,11 +32,11 @@ class Failures(NamedTuple):
         bases = [base for base in good if base < failed]
         base = max(bases, key=len, default=None)
         if base is None:
-            return Failures(self.known | {failed})
+            return self._replace(known=self.known | {failed})
         new = failed - base
         blamed = [new, *(new | {other} for other in base)] if len(new) == 1 else []
         suspects = {one for one in blamed if not any(one <= sound for sound in good)}
-        return Failures(self.known | {failed} | suspects)
+        return self._replace(known=self.known | {failed} | suspects)
 
     def forbid(self, config: Config) -> bool:
         """Whether it holds what failed."""

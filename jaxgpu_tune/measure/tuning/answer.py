@@ -10,7 +10,8 @@ from typing import Any
 from ...model import Finding
 from ...wording import counted, rough_time
 from ..doubts import UNSURE, unsure
-from ..search.search import Contest, Search
+from ..search.contest import Contest
+from ..search.search import Search
 from ..search.trials import Trial
 from ..statistics import PAIRS
 from .costs import costs_of

@@ -10,7 +10,8 @@ from ...model import Finding, Machine
 from ...values import jsonable
 from ...wording import size_text
 from ..preset_text import measured_where, preset_text, toml_table, toml_text
-from ..search.search import Contest, Search
+from ..search.contest import Contest
+from ..search.search import Search
 from ..search.trials import NOTHING, SAME, Config, Move, Trial
 from .answer import answer, best_so_far, doubts, verdict_of, won
 from .drive import Standing

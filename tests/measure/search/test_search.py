@@ -346,6 +346,25 @@ def test_it_goes_on_from_a_journal(seed: int, cut: int) -> None:
     assert (step and (step.config, step.purpose)) == (expected and (expected.config, expected.purpose))
 
 
+@pytest.mark.parametrize("seed", [3, 5, 7])
+def test_to_look_ahead_is_to_be_told_what_is_expected(seed: int) -> None:
+    """Also after a proof in which settings hung: the copy knows all that the search does, which stays as it is."""
+    world = World(seed, 0.004, recipe=True)
+    search = Ours(world.starts, MOVES)
+    while world.runs < 60 and (step := search.ask(60 - world.runs)) is not None:
+        if search.good:
+            before = [*search.trials]
+            ahead, again = search.expecting(step), Ours(world.starts, MOVES)
+            for trial in ahead.trials:
+                again.tell(trial)
+            assert (ahead.contests, ahead.ask(30)) == (again.contests, again.ask(30))
+            assert search.trials == before == ahead.trials[:-1]
+        hangs = step.purpose == "check" and len(search.contests) == 1 and search.contests[0].length == 2
+        trial = world.run(step)
+        search.tell(trial._replace(ms=None, failure="hang") if hangs else trial)
+    assert search.contests[0].failure == "hang"
+
+
 def test_the_check_is_six_fresh_pairs_in_turns() -> None:
     world, search = World(SEED, 0.003), Ours([NONE], MOVES)
     checks = [trial.config for trial in driven(search, world, 40) if trial.purpose == "check"]

@@ -8,7 +8,8 @@ import pytest
 
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.knowledge.tables import read_toml
-from jaxgpu_tune.measure.search.search import Contest, Search
+from jaxgpu_tune.measure.search.contest import Contest
+from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Start, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
 from jaxgpu_tune.measure.tuning.drive import Standing
