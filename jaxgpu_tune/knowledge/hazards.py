@@ -5,14 +5,16 @@ Only their reading and their triggers are here; whether a hazard's conditions ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from ..model import SettingKind, Severity
 from ..values import EMPTY, Value
 from ..wording import number_of
+from .alike import alike, speaking_for, values_told
 from .tables import named_setting, one_or_more, read_table
+from .translations import member_rules
 
 __all__ = ["Hazard", "InForce", "Trigger", "hazards"]
 
@@ -21,25 +23,51 @@ InForce = Mapping[tuple[SettingKind, str], Any]
 
 
 class Trigger(Value):
-    """One setting that a hazard needs: any of ``names`` with a value as described (nothing described: any value)."""
+    """One setting that a hazard needs: any of ``names`` with a value as described (nothing described: any value).
+
+    ``other_than``: any value but these; ``others``: settings of another kind that do the same.
+    """
 
     kind: SettingKind
     names: tuple[str, ...]
     values: tuple[str, ...] | None = None
+    other_than: tuple[str, ...] = ()
     contains: str | None = None
     at_least: float | None = None
+    at_most: float | None = None
+    others: tuple[Trigger, ...] = ()
 
     def present_in(self, settings: InForce) -> bool:
-        """Whether one of the names is in force with such a value."""
-        given = [settings[self.kind, name] for name in self.names if settings.get((self.kind, name)) is not None]
-        return any(self._fits(str(value)) for value in given)
+        """Whether one of the names is in force with such a value, or a setting that says the same in another release's words."""
+        return (
+            any(self._fits(name, settings.get((self.kind, name))) for name in self.names)
+            or any(self._fits(*one) for one in self._in_other_words(settings))
+            or any(other.present_in(settings) for other in self.others)
+        )
 
-    def _fits(self, value: str) -> bool:
-        if self.values is not None:
-            return any(_plain(value) == _plain(wanted) for wanted in self.values)
-        if self.contains is not None:
-            return self.contains.upper() in (member.strip().lstrip("+").upper() for member in value.split(","))
-        return self.at_least is None or (number_of(value) or float("-inf")) >= self.at_least
+    def speaks_of(self, name: str) -> bool:
+        """Whether some value of that setting is such a one."""
+        said = (one for value in values_told(self.kind, name) for one in alike(self.kind, name, value))
+        own = name in self.names or any(one[0] in self.names and self._fits(*one) for one in said)
+        return own or any(other.speaks_of(name) for other in self.others)
+
+    def _in_other_words(self, settings: InForce) -> Iterator[tuple[str, Any]]:
+        for source in dict.fromkeys(source for name in self.names for source in speaking_for(self.kind, name)):
+            value = settings.get((self.kind, source))
+            if value is not None:
+                yield from (one for one in alike(self.kind, source, value) if one[0] in self.names)
+
+    def _fits(self, name: str, value: Any) -> bool:
+        if value is None:
+            return False
+        text, number = _plain(str(value)), number_of(str(value))
+        return (
+            (self.values is None or text in map(_plain, self.values))
+            and text not in map(_plain, self.other_than)
+            and (self.contains is None or self.contains.upper() in _members(name, str(value)))
+            and (self.at_least is None or (number is not None and number >= self.at_least))
+            and (self.at_most is None or (number is not None and number <= self.at_most))
+        )
 
 
 class Hazard(Value):
@@ -61,6 +89,10 @@ class Hazard(Value):
         """Whether every setting that it needs is in force."""
         return all(trigger.present_in(settings) for trigger in self.triggers)
 
+    def speaks_of(self, name: str) -> bool:
+        """Whether it needs that setting, under this name or another release's."""
+        return any(trigger.speaks_of(name) for trigger in self.triggers)
+
 
 @lru_cache(maxsize=1)
 def hazards() -> tuple[Hazard, ...]:
@@ -79,9 +111,20 @@ def _trigger(entry: Mapping[str, Any]) -> Trigger:
         kind=kind,
         names=one_or_more(names),
         values=one_or_more(entry["value"]) if "value" in entry else None,
+        other_than=one_or_more(entry.get("other_than", [])),
         contains=entry.get("contains"),
         at_least=entry.get("at_least"),
+        at_most=entry.get("at_most"),
+        others=tuple(map(_trigger, entry.get("or", ()))),
     )
+
+
+def _members(name: str, value: str) -> set[str]:
+    """What a list holds or adds in the end, and what stands for each of its members in other releases."""
+    named: set[str] = set()
+    for member in (member.strip().upper() for member in value.split(",")):
+        (named.discard if member.startswith("-") else named.add)(member.lstrip("+-"))
+    return named.union(*(member_rules(name).get(member, ()) for member in named))
 
 
 def _plain(value: str) -> str:

@@ -23,7 +23,7 @@ __all__ = [
     "neighbours",
     "pages_from",
     "reads_new_fraction",
-    "registering_flags",
+    "registering",
 ]
 
 
@@ -92,9 +92,10 @@ def pages_from() -> str:
     return str(read_table("memory")["unified"]["pages_from"])
 
 
-def registering_flags() -> tuple[str, ...]:
-    """The flags that give NCCL registered buffers, which lie outside the fraction."""
-    return tuple(read_table("memory")["registers"]["flags"])
+def registering(flags: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of the flags that give NCCL registered buffers, which lie outside the fraction: switches that are on, lists that name a collective."""
+    table = read_table("memory")["registers"]
+    return tuple(name for name in table["flags"] if flags.get(name, "").strip().lower() not in table["off"])
 
 
 @cache

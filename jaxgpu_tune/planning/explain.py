@@ -60,7 +60,7 @@ def explain(
         here=" · ".join(numbered_gpus(gpus)) if plain == VISIBLE else _here(kind, plain, target),
         presets=tuple(f"{preset}: {_text(setting.value)} ({_measured(setting, facts)})" for preset, setting in stated),
         translations=tuple(_rule_text(rule) for rule in rules(kind, plain)),
-        hazards=tuple(h.message for h in hazards() if any(plain in t.names for t in h.triggers)),
+        hazards=tuple(h.message for h in hazards() if h.speaks_of(plain)),
         memory=_memory(plain),
         **_build_facts(kind, plain, target),
     )

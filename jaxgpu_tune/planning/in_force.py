@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..knowledge.pool import registering_flags
+from ..knowledge.pool import registering
 from ..values import Value
-from ..wording import MIB, count_of, is_true
+from ..wording import MIB, count_of
 from .base.wish import Wish
 from .settings.from_arguments import PLATFORMS_OPTION
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
@@ -61,7 +61,7 @@ def in_force(found: Settled) -> InForce:
     return InForce(
         cpu=_is_cpu(str(found.options.get(PLATFORMS_OPTION) or found.variables.get(PLATFORMS_OPTION.upper()) or "")),
         unified=has_unified_memory({UNIFIED: found.variables.get(UNIFIED)}),
-        registers=any(is_true(found.flags.get(name)) for name in registering_flags()),
+        registers=bool(registering(found.flags)),
         collective_bytes=(count_of(pool) or 0) * MIB,
     )
 

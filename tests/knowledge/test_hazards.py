@@ -8,13 +8,17 @@ import pytest
 
 from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge import flags
+from jaxgpu_tune.knowledge.alike import alike, speaking_for
 from jaxgpu_tune.knowledge.hazards import Hazard, Trigger, hazards
 from jaxgpu_tune.knowledge.presets import all_presets
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
+from jaxgpu_tune.knowledge.translations import all_rules
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 from jaxgpu_tune.model import SettingKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jaxgpu_tune.model import Preset
 
 
@@ -53,8 +57,8 @@ def test_a_hazard_is_found_where_it_struck_and_not_on_the_healthy_neighbour(haza
     assert hazard.code not in found_on({**table["incident"], **table["spared"]})
 
 
-def found_on(place: dict[str, Any]) -> set[str]:
-    """The codes of what a plan that adds nothing finds on such a machine."""
+def found_on(place: dict[str, Any], **asked: Any) -> set[str]:
+    """The codes of what a plan that adds nothing but what is asked for finds on such a machine."""
     count, processes = place["gpus"], place.get("processes", 1)
     gpu = {"compute_capability": place.get("capability", "9.0"), "count": count}
     machine = {
@@ -63,7 +67,7 @@ def found_on(place: dict[str, Any]) -> set[str]:
         "gpus": [gpu] if count else [],
         "processes": {"rank": 0, "local_rank": 0, "count": processes, "local_count": 1},
     }
-    report = plan("auto", machine=machine, environ=place["environ"], probe=False)
+    report = plan("auto", machine=machine, environ=place["environ"], probe=False, **asked)
     return {finding.code for finding in report.findings}
 
 
@@ -134,10 +138,127 @@ def test_a_hazard_of_double_buffered_loops_knows_both_flags_that_ask_for_them() 
     assert seen == 4
 
 
+def spellings(text: str, release: str) -> Iterator[str]:
+    """A text of flags as others write the same: booleans, and each flag in the other words that the release has."""
+    tokens = [token.removeprefix("--").partition("=")[::2] for token in text.split()]
+    for at, (name, value) in enumerate(tokens):
+        other = [(name, one) for one in BOOLEANS.get(value, ())] + list(other_words(name, value, release))
+        for one, said in other:
+            stated = [*tokens[:at], (one, said), *tokens[at + 1 :]]
+            yield " ".join(f"--{flag}={its}" for flag, its in stated)
+
+
+def other_words(name: str, value: str, release: str) -> Iterator[tuple[str, str]]:
+    """What the release takes, and the translations turn into this."""
+    for rule in (rule for rule in all_rules() if rule.kind == "xla_flag" and rule.name != name and rule.values):
+        spec = flags.flag(rule.name, release)
+        for said in rule.values or () if spec else ():
+            if (name, value) in alike("xla_flag", rule.name, said) and not flags.check_value(spec, said, release):
+                yield rule.name, said
+
+
+BOOLEANS = {"true": ("True", "1"), "false": ("False", "0")}
+NOT_ASKED = ("undefined-unrolling", "autotuning-apart")
+"""As an argument the one raises; the other is the default of the incident's release, so that nothing is set."""
+
+
+@pytest.mark.parametrize(
+    "hazard",
+    [one for one in hazards() if "XLA_FLAGS" in AUTHORED[one.code]["incident"]["environ"]],
+    ids=lambda one: one.code,
+)
+def test_a_hazard_is_found_however_its_flags_are_written(hazard: Hazard) -> None:
+    """Booleans as XLA reads them, the other switches of the release for the same thing; as arguments of the call, too."""
+    incident = AUTHORED[hazard.code]["incident"]
+    text = incident["environ"]["XLA_FLAGS"]
+    for written in (text, *spellings(text, incident["jaxlib"])):
+        environ = {**incident["environ"], "XLA_FLAGS": written}
+        assert hazard.code in found_on({**incident, "environ": environ}), written
+        asked = dict(token.removeprefix("--").partition("=")[::2] for token in written.split())
+        if hazard.code not in NOT_ASKED:
+            assert hazard.code in found_on({**incident, "environ": environ | {"XLA_FLAGS": ""}}, flags=asked), written
+
+
+@pytest.mark.parametrize(
+    ("code", "jaxlib", "environ"),
+    [
+        ("concurrent-loops-hang", "0.11.2", {"XLA_FLAGS": "--xla_gpu_graph_enable_concurrent_region --xla_gpu_enable_command_buffer=+while"}),
+        ("concurrent-double-buffering-hangs", "0.7.1", {"XLA_FLAGS": "--xla_gpu_graph_enable_concurrent_region=1 --xla_gpu_enable_while_loop_double_buffering"}),
+        ("collectives-in-graphs", "0.4.20", {"XLA_FLAGS": "--xla_gpu_enable_command_buffer=FUSION,NCCL"}),
+        ("collectives-in-graphs", "0.11.2", {"XLA_FLAGS": "--xla_gpu_enable_command_buffer=FUSION,NCCL"}),
+        ("no-command-buffers", "0.11.2", {"XLA_FLAGS": "--xla_gpu_graph_level=0"}),
+        ("symmetric-buffers-faults", "0.11.2", {"XLA_FLAGS": "--xla_enable_nccl_symmetric_buffers_for_collectives=AllReduce:1024"}),
+        ("few-nccl-channels", "0.11.2", {"NCCL_MAX_CTAS": "6"}),
+        ("few-nccl-channels", "0.11.2", {"NCCL_MAX_NCHANNELS": "2"}),
+        ("few-nccl-channels", "0.11.2", {"XLA_FLAGS": "--xla_gpu_nccl_collective_max_nchannels=4"}),
+        ("scheduler-memory", "0.6.2", {"JAX_OPTIMIZATION_LEVEL": "O2"}),
+        ("scheduler-memory", "0.6.2", {"JAX_EXEC_TIME_OPTIMIZATION_EFFORT": "0.3"}),
+        ("o1-sets-the-same", "0.5.3", {"JAX_OPTIMIZATION_LEVEL": "O1", "XLA_FLAGS": "--xla_gpu_enable_pipelined_collectives=true"}),
+        ("o1-sets-the-same", "0.4.38", {"JAX_OPTIMIZATION_LEVEL": "O1", "XLA_FLAGS": "--xla_gpu_enable_while_loop_double_buffering=1"}),
+        ("threshold-overrules-o1", "0.10.2", {"JAX_EXEC_TIME_OPTIMIZATION_EFFORT": "0.5", "XLA_FLAGS": "--xla_gpu_all_reduce_combine_threshold_bytes=1"}),
+        ("platform-allocator", "0.11.2", {"XLA_PYTHON_CLIENT_ALLOCATOR": "Address"}),
+    ],
+)  # fmt: skip
+def test_the_other_spellings_that_were_met(code: str, jaxlib: str, environ: dict[str, str]) -> None:
+    """An older or newer name, a member of a list, an option for a flag, a variable for another."""
+    gpus = AUTHORED[code]["incident"]["gpus"]
+    assert code in found_on({"jaxlib": jaxlib, "gpus": gpus, "environ": environ})
+
+
+@pytest.mark.parametrize(
+    ("code", "jaxlib", "environ"),
+    [
+        ("concurrent-loops-hang", "0.7.0", {"XLA_FLAGS": "--xla_gpu_graph_enable_concurrent_region=true --xla_gpu_enable_command_buffer=+WHILE"}),
+        ("concurrent-loops-hang", "0.11.2", {"XLA_FLAGS": "--xla_gpu_graph_enable_concurrent_region=false --xla_gpu_enable_command_buffer=+WHILE"}),
+        ("collectives-in-graphs", "0.11.2", {"XLA_FLAGS": "--xla_gpu_enable_command_buffer=+COLLECTIVES,-COLLECTIVES"}),
+        ("symmetric-buffers-faults", "0.11.2", {"XLA_FLAGS": "--xla_enable_nccl_symmetric_buffers_for_collectives=noop"}),
+        ("few-nccl-channels", "0.11.2", {"XLA_FLAGS": "--xla_gpu_nccl_collective_max_nchannels=0"}),
+        ("scheduler-memory", "0.6.2", {"JAX_EXEC_TIME_OPTIMIZATION_EFFORT": "0.1"}),
+        ("threshold-overrules-o1", "0.11.2", {"JAX_OPTIMIZATION_LEVEL": "O1", "XLA_FLAGS": "--xla_gpu_all_gather_combine_threshold_bytes=31457287"}),
+        ("permute-ring-fails", "0.11.2", {"XLA_FLAGS": "--xla_gpu_collective_permute_decomposer_threshold=9223372036854775807 --xla_gpu_enable_pipelined_p2p=true"}),
+        ("remat-option-replaces-passes", "0.10.2", {"JAX_COMPILER_ENABLE_REMAT_PASS": "false"}),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_hazard(code: str, jaxlib: str, environ: dict[str, str]) -> None:
+    """The default said, what is taken back, a switch that is off."""
+    gpus = AUTHORED[code]["incident"]["gpus"]
+    assert code not in found_on({"jaxlib": jaxlib, "gpus": gpus, "environ": environ})
+
+
+def test_two_switches_of_one_field_are_known_to_be_the_same() -> None:
+    """What the wheels tell: a hazard of the one is then a hazard of the other. The CPU's, and filters that add up, are named."""
+    apart = {"xla_cpu_scheduler_type", "xla_gpu_experimental_thunk_buffer_debug_filter"}
+    for release in RELEASES:
+        writing: dict[str, list[str]] = {}
+        for name, spec in flags.flags(release).items():
+            for field in spec.fields:
+                writing.setdefault(field, []).append(name)
+        for field, names in writing.items():
+            related = {names[0], *speaking_for("xla_flag", names[0])}
+            related |= {one for one in names if names[0] in speaking_for("xla_flag", one)}
+            assert field in apart or set(names) <= related, (release, field, names)
+
+
+def test_every_switch_of_triton_is_a_hazard_on_old_gpus() -> None:
+    """What is no switch of it, though it is called so, is named."""
+    about = ("dump", "verify", "disable", "deterministic", "i4_rewrites", "triton_gemm_int4")
+    (trigger,) = BY_CODE["triton-on-old-gpu"].triggers
+    switches = {
+        name
+        for release in RELEASES
+        for name, spec in flags.flags(release).items()
+        if "triton" in name and spec.type == "bool" and not any(word in name for word in about)
+    }
+    assert switches == set(trigger.names)
+
+
 @pytest.mark.parametrize("preset", [one for one in all_presets() if one.kind == "maintained"], ids=lambda one: one.name)
 def test_no_maintained_preset_triggers_a_warning_by_itself(preset: Preset) -> None:
     """Unless both exclude each other by their conditions, which is named here."""
-    excluded = {"double-buffering-wrong-offsets", "o1-wrong-offsets", "scheduler-check-fails"}
+    excluded = {
+        *("double-buffering-wrong-offsets", "o1-wrong-offsets", "scheduler-check-fails"),
+        *("pipelining-diverged", "pipelining-double-buffering-crash"),
+    }
     settings = {(one.kind, one.name): one.value for one in preset.settings}
     warned = {one.code for one in hazards() if one.severity != "note" and one.triggered_by(settings)}
     assert warned <= excluded

@@ -65,8 +65,22 @@ def test_integrated_gpus() -> None:
     assert pool.pages_from() == "6.0"
 
 
+@pytest.mark.parametrize(
+    ("name", "on", "off"),
+    [
+        ("xla_gpu_enable_nccl_user_buffers", ("true", "1"), ("false", "False", "0")),
+        ("xla_gpu_experimental_enable_nccl_symmetric_buffers", ("true", "True"), ("false", "0")),
+        ("xla_enable_nccl_symmetric_buffers_for_collectives", ("allreduce", "all:1024:f32", "NOOP,all"), ("", "noop")),
+    ],
+)
+def test_what_registers_buffers(name: str, on: tuple[str, ...], off: tuple[str, ...]) -> None:
+    """A list names collectives: it is no switch."""
+    assert flags.known(name)
+    assert all(pool.registering({name: value}) == (name,) for value in on)
+    assert not any(pool.registering({name: value}) for value in off)
+
+
 def test_names_that_people_use() -> None:
     assert pool.allocator_alias("cuda_malloc_async") == "cuda_async"
     assert pool.allocator_alias("bfc") == "bfc"
-    assert all(flags.known(name) for name in pool.registering_flags())
     assert {"torch", "tensorflow"} <= {one.module for one in pool.neighbours()}

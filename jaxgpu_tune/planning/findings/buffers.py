@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...knowledge.pool import registering
 from ...knowledge.versions import matches, numbers
 from ...model import Finding, Machine
 from ...wording import is_true
@@ -30,8 +31,8 @@ def check_buffers(found: Settled, machine: Machine, facts: Facts) -> Iterator[Fi
     if is_true(values.get(USER)):
         yield from _for_user_buffers(values, machine)
         yield from _too_old(USER, machine, NVLS_BUFFERS_SINCE)
-    for name in SYMMETRIC:
-        if is_true(values.get(name)):
+    for name in registering(found.flags):
+        if name in SYMMETRIC:
             yield from _too_old(name, machine, WINDOWS_SINCE)
     old = [one for one in facts.compute_capabilities or () if numbers(one) < NVLS_CAPABILITY]
     if old and (is_true(values.get(USER)) or values.get(NVLS) == "1"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import pool as known
 from ...model import Finding, Machine
 from ...values import Value
-from ...wording import MIB, is_true, number_of, size_text
+from ...wording import MIB, number_of, size_text
 from ..base.conditions import Facts
 from ..in_force import Settled
 from ..settings.from_arguments import CUDA_GRAPHS_FLAG
@@ -129,7 +129,7 @@ def _without_graphs(flags: Mapping[str, str]) -> bool:
 
 def _registered(pool: Pool, flags: Mapping[str, str], facts: Facts) -> Iterator[Finding]:
     """What is registered with NCCL lies in a pool of its own."""
-    causes = [f"--{name}" for name in known.registering_flags() if is_true(flags.get(name))]
+    causes = [f"--{name}" for name in known.registering(flags)]
     causes += [f"{COLLECTIVE_POOL}={pool.collective_mib}"] if pool.collective_mib else []
     if not causes or facts.devices == 1 or pool.per_array or pool.fraction < known.most("with_registered_buffers"):
         return

@@ -20,6 +20,9 @@ USER, NVLS = "xla_gpu_enable_nccl_user_buffers", "NCCL_NVLS_ENABLE"
 SYMMETRIC = "xla_gpu_experimental_enable_nccl_symmetric_buffers"
 COLLECTIVES = "xla_enable_nccl_symmetric_buffers_for_collectives"
 POOL = "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"
+OFF = ("false", "0", "", "noop")
+SWITCH = st.sampled_from(["true", "1", "false", "0"])
+LIST = st.sampled_from(["allreduce", "all:1024", "", "noop"])
 
 
 def told(values: dict[str, Any], capability: str | None, devices: int | None, **here: Any) -> dict[str, str]:
@@ -34,7 +37,7 @@ def told(values: dict[str, Any], capability: str | None, devices: int | None, **
 
 
 @given(
-    st.dictionaries(st.sampled_from([USER, SYMMETRIC, COLLECTIVES]), st.sampled_from(["true", "1", "false", "0", ""])),
+    st.fixed_dictionaries({}, optional={USER: SWITCH, SYMMETRIC: SWITCH, COLLECTIVES: LIST}),
     st.sampled_from([None, "8.9", "9.0", "10.0"]),
     st.sampled_from([None, 0, 1, 2, 8]),
     st.sampled_from([None, "2.18.5", "2.19", "2.26.9", "2.27"]),
@@ -45,7 +48,7 @@ def test_each_thing_that_is_missing_is_told(
     values: dict[str, str], capability: Any, devices: Any, nccl: Any, jaxlib: str, more: dict[str, str]
 ) -> None:
     found = told({**values, **more}, capability, devices, nccl=nccl, jaxlib=jaxlib)
-    on = {name for name, it in values.items() if it in ("true", "1")} if (devices or 0) > 1 else set()
+    on = {name for name, it in values.items() if it not in OFF} if (devices or 0) > 1 else set()
     user, symmetric = USER in on, on - {USER}
     assert ("buffers-without-pool" in found) is (user and jaxlib == "0.10.9" and more.get(POOL) != "512")
     assert ("nccl-too-old" in found) is (
