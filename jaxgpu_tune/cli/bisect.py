@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from ..wording import bad_argument, counted
-from .measuring import METRIC, SECONDS, WHOLE, all_of, check_regex, how_of, share
+from .measuring import METRIC, SECONDS, WHOLE, all_of, check_regex, end_as_by_ctrl_c, how_of, share
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import COMMAND, JSON, Option
 
@@ -65,6 +65,7 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
         lambda: _symptom(given), lambda: how_of(program, given, Path(given["folder"])), lambda: _suspects(given)
     )
     say(f"{counted(len(suspects.parts), 'suspect')}; looking for: {symptom.sentence}", sys.stderr)
+    end_as_by_ctrl_c()
     try:
         found = bisect_command(suspects, how, symptom, partial(_line, suspects))
     except KeyboardInterrupt:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import sys
 import tempfile
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
-from .measuring import BUDGET, HIGHER_OF_WHAT, PAIRS, SECONDS, TIMEOUT, WHOLE, lengths, regex_problem
+from .measuring import BUDGET, HIGHER_OF_WHAT, PAIRS, SECONDS, TIMEOUT, WHOLE, end_as_by_ctrl_c, lengths, regex_problem
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import COMMAND, Argument, Option
 
@@ -170,8 +169,7 @@ def _compared(arms: tuple[Arm, ...], protocol: Protocol, keep: str | None) -> Co
     from ..measure.compare import compare_programs
     from .progress import listener
 
-    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: the program is ended, and what is there is shown
-        signal.signal(number, signal.default_int_handler)
+    end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="jaxgpu-tune-", ignore_cleanup_errors=True) as place, listener() as told:
         return compare_programs(arms, protocol, folder=keep or place, listener=told)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from functools import partial
 
 from ..errors import BadSetting, JaxGpuTuneError
@@ -30,6 +31,7 @@ __all__ = [
     "all_of",
     "check_regex",
     "duration",
+    "end_as_by_ctrl_c",
     "how_of",
     "lengths",
     "limit",
@@ -50,6 +52,13 @@ METRIC = (
 )
 """Of a search: what it goes by."""
 HIGHER_OF_WHAT = "--higher-is-better needs --metric: of times, less is better."
+
+
+def end_as_by_ctrl_c() -> None:
+    """From now on SIGTERM and SIGHUP, as Ctrl-C, end the program that runs and show what there is; what nohup ignores stays ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> How:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from ..wording import bad_argument
+from .measuring import end_as_by_ctrl_c
 from .output import FOUND, print_json, say, show
 from .parameters import COMMAND, JSON, Option
 
@@ -67,6 +68,7 @@ def command(
     from ..measure.profiling import profile_command
 
     _check(program, html, asked)
+    end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-") as scratch, _apart(as_json):
         folder = keep or scratch
         wanted = _asked(asked)

@@ -8,7 +8,7 @@ from itertools import count
 
 from ..wording import bad_argument
 from .call_options import LAYER_BYTES, mapping
-from .measuring import METRIC, SECONDS, WHOLE, all_of, duration, how_of, share
+from .measuring import METRIC, SECONDS, WHOLE, all_of, duration, end_as_by_ctrl_c, how_of, share
 from .output import INTERRUPTED, print_json, say, show, tell
 from .parameters import COMMAND, JSON, Option
 
@@ -88,6 +88,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     wanted = SearchWanted(given["preset"], candidates, kinds, given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
     tell(space.mended)
+    end_as_by_ctrl_c()
     try:
         found = tune_command(space, how, files, budget, _progress(space))
     except KeyboardInterrupt:

@@ -19,8 +19,8 @@ from ..values import Value
 from ..wording import counted
 from .endings import Status, ending, losses, numbers_in, silence
 from .host_clock import with_host_clock
-from .starting import StartedRun, filled, start
-from .stopping import AT_ONCE, end_all
+from .starting import StartedRun, end, filled, start
+from .stopping import AT_ONCE
 from .watched import DONE, Process, leading, read_processes
 
 TYPE_CHECKING = False
@@ -169,7 +169,7 @@ def watch(
         why = _wait(started.child, started.place, asked, limits, seen)
     finally:
         if why != "exit" or started.output is not None:
-            end_all(started.child, started.mark, limits.grace if why != "interrupted" else AT_ONCE)
+            end(started, limits.grace if why != "interrupted" else AT_ONCE)
     return _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)
 
 

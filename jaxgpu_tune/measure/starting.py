@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..values import Value
+from .guard import dismiss, guard
 from .observer.gate import CUDA, GO, HELD
 from .stopping import end_all
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["StartedRun", "discard", "is_held", "pause", "release", "start", "used_cuda"]
+__all__ = ["StartedRun", "discard", "end", "is_held", "pause", "release", "start", "used_cuda"]
 
 OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
 TO_END = 5.0
@@ -29,12 +30,16 @@ PATH = Path(__file__).resolve().parent / "observer" / "path"
 
 
 class StartedRun(Value):
-    """A command that runs. ``place``: its folder; ``command``: with {run} filled in; ``output``: the file of what it prints, None: not captured."""
+    """A command that runs. ``place``: its folder; ``command``: with {run} filled in.
+
+    ``output``: the file of what it prints; ``guard``: what ends it if this process is killed; both None where it is not captured.
+    """
 
     child: subprocess.Popen[bytes]
     place: Path
     command: tuple[str, ...]
     output: Path | None
+    guard: subprocess.Popen[bytes] | None = None
 
     @property
     def mark(self) -> dict[str, str]:
@@ -59,7 +64,8 @@ def start(
     asked = {**request, "hold": os.getpid()} if hold else request
     (place / "observed" / "request.json").write_text(json.dumps(asked), encoding="utf-8")
     output = place / "output.txt" if capture else None
-    return StartedRun(_begun(words, _environ(environ, place, capture), output), place, words, output)
+    started = StartedRun(_begun(words, _environ(environ, place, capture), output), place, words, output)
+    return started._replace(guard=_guarded(started)) if capture else started
 
 
 def filled(command: Sequence[str], place: Path) -> tuple[str, ...]:
@@ -92,7 +98,24 @@ def used_cuda(started: StartedRun) -> bool:
 def discard(started: StartedRun) -> None:
     """End it; it may have a port or a lock file already, which it gives back when it is asked to end."""
     pause(started, False)
-    end_all(started.child, started.mark, TO_END)
+    end(started, TO_END)
+
+
+def end(started: StartedRun, grace: float) -> None:
+    """SIGTERM to all its processes, SIGKILL to those that are left after ``grace`` seconds; Ctrl-C as in ``end_all``."""
+    try:
+        end_all(started.child, started.mark, grace)
+    finally:
+        if started.guard is not None:
+            dismiss(started.guard)
+
+
+def _guarded(started: StartedRun) -> subprocess.Popen[bytes]:
+    try:
+        return guard(started.child.pid, *(f"{name}={value}" for name, value in started.mark.items()))
+    except BaseException:
+        end_all(started.child, started.mark, TO_END)
+        raise
 
 
 def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import signal
 from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, how_of, lengths, limit, share
+from jaxgpu_tune.cli.measuring import SECONDS, check_regex, duration, end_as_by_ctrl_c, how_of, lengths, limit, share
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.protocol import Protocol
 from jaxgpu_tune.measure.statistics import PAIRS
@@ -21,10 +22,11 @@ def test_what_is_measured_by_default() -> None:
     assert not asked.whole and not asked.higher_is_better
 
 
+@pytest.mark.parametrize("number", ["INT", "TERM", "HUP"])
 @pytest.mark.parametrize("words", [("bisect", "--flags=--xla_a=1"), ("tune",)])
-def test_ctrl_c_ends_a_search_and_keeps_what_is_there(words: tuple[str, ...], tmp_path: Path) -> None:
-    """With the exit code of an interrupted command."""
-    ended = measured(tmp_path, *words, "--", "sh", "-c", "kill -INT $PPID; exec sleep 600")
+def test_ctrl_c_ends_a_search_and_keeps_what_is_there(words: tuple[str, ...], number: str, tmp_path: Path) -> None:
+    """With the exit code of an interrupted command; a scheduler's signal and a closed terminal are taken alike."""
+    ended = measured(tmp_path, *words, "--", "sh", "-c", f"kill -{number} $PPID; exec sleep 600")
     assert ended.status == 130
     assert "Interrupted; every finished run is kept, and started again it goes on." in ended.stderr
 
@@ -135,3 +137,22 @@ def test_lengths_are_read_as_a_protocol_takes_them() -> None:
     """In seconds; without one, there is no limit."""
     given = {"pairs": 6, "seconds": "2m", "timeout": None, "budget": "1.5h"}
     assert lengths(given) == {"seconds": 120.0, "timeout": None, "budget": 5400.0}
+
+
+@pytest.mark.parametrize("number", ["TERM", "HUP"])
+def test_a_schedulers_signal_ends_what_is_profiled(number: str, tmp_path: Path) -> None:
+    ended = measured(tmp_path, "profile", "--", "sh", "-c", f"echo $$; kill -{number} $PPID; exec sleep 600")
+    assert ended.status == 130 and "The command was interrupted." in ended.stdout
+    assert not Path(f"/proc/{int(ended.stdout.split()[0])}").exists()
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)]
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        end_as_by_ctrl_c()
+        handlers = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)]
+    finally:
+        for number, handler in zip((signal.SIGHUP, signal.SIGTERM), before, strict=True):
+            signal.signal(number, handler)
+    assert handlers == [signal.SIG_IGN, signal.default_int_handler]

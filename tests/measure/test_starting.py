@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.measure.runs import Asked, Limits, request, watch
-from jaxgpu_tune.measure.starting import PATH, StartedRun, discard, filled, is_held, pause, release, start, used_cuda
+from jaxgpu_tune.measure.starting import (
+    PATH,
+    StartedRun,
+    discard,
+    end,
+    filled,
+    is_held,
+    pause,
+    release,
+    start,
+    used_cuda,
+)
 from jaxgpu_tune.measure.stopping import carriers
 from jaxgpu_tune.measure.watched import read_processes
 from tests.child import ROOT, clean_environ
@@ -75,6 +86,7 @@ def test_every_run_names_its_own_folder_and_is_watched_before_all_else_on_the_pa
         ("sh", "-c", f"echo $0 {names}; echo said >&2", "{run}/out"), tmp_path / "run", given, {"seconds": 2}
     )
     assert started.child.wait() == 0 and started.output is not None
+    end(started, 0.0)
     place, path = tmp_path / "run", os.pathsep.join([str(PATH), "/mine", "/other"])
     line = f"{place / 'files' / 'out'} {place / 'observed'} {place / 'files'} {path} 1"
     assert started.output.read_text() == f"{line}\nsaid\n"
