@@ -101,8 +101,8 @@ def drive(
 
     Raises JaxGpuTuneError where the program fails as it is, BadSetting where another process searches with this journal. What interrupts it comes through: the journal has all that was finished.
     """
-    course = _Course(space, run, journal, budget, tell, timeout)
     with journal.alone(), closing(run):
+        course = _Course(space, run, journal, budget, tell, timeout)
         while (step := course.next()) is not None:
             course.take(step)
     return course.search

@@ -29,38 +29,38 @@ class Journal:
     """
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
-        self.path = path
-        self.trials: list[Trial] = []
-        lines = _whole_lines(path)
-        if _is_another(lines, about):
-            raise BadSetting.of([_another(path, lines[0], about)])
+        self.path, self.about = path, about
+        self._read()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def _read(self) -> None:
+        lines = _lines_of(self.path)
+        if _is_another(lines, self.about):
+            raise BadSetting.of([_another(self.path, lines[0], self.about)])
         self.trials = [trial_of(line) for line in lines[1:]]
-        self.earlier = _earlier(path, len(self.trials))
-        if len(lines) < 2:  # no trial was finished, so there is nothing to go on from
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("")
-            self._append(about)
+        self.earlier = _earlier(self.path, len(self.trials))
 
     def add(self, trial: Trial) -> None:
         """Keep a trial: on the disk when this returns."""
         self.trials.append(trial)
-        self._append(trial_json(trial))
+        with self.path.open("r+b") as file:
+            kept = _whole(file.read())
+            lines = [trial_json(trial)] if kept else [self.about, trial_json(trial)]
+            file.seek(len(kept))
+            file.truncate()
+            file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+            file.flush()
+            os.fsync(file.fileno())
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While no other process searches with this file. Raises BadSetting where one does."""
+        """While no other process searches with this file, of which all is known now. Raises BadSetting where one does."""
         with self.path.open("rb") as file:
             if not locked(file.fileno()):
                 raise BadSetting.of([_in_use(self.path)])
+            self._read()
             yield
-
-    def _append(self, value: Mapping[str, Any]) -> None:
-        with self.path.open("r+b") as file:
-            file.seek(_end_of_lines(self.path))
-            file.truncate()  # half a line of a start that was killed
-            file.write(json.dumps(value).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def _earlier(path: Path, runs: int) -> tuple[Finding, ...]:
@@ -72,7 +72,7 @@ def _earlier(path: Path, runs: int) -> tuple[Finding, ...]:
 def own_folder(folder: Path, about: Mapping[str, Any]) -> Path:
     """The folder, or the next one beside it (runs-2, runs-3, …) where that holds the journal of something else."""
     places = (folder.with_name(f"{folder.name}-{number}") if number > 1 else folder for number in count(1))
-    return next(place for place in places if not _is_another(_whole_lines(place / NAME), about))
+    return next(place for place in places if not _is_another(_lines_of(place / NAME), about))
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
@@ -96,18 +96,19 @@ def config_of(told: list[list[str]]) -> frozenset[Atom]:
 
 
 def _is_another(lines: list[Any], about: Mapping[str, Any]) -> bool:
-    """Whether a journal with these lines is of something else; one without a trial gives way."""
-    return len(lines) > 1 and bool(lines[0] != json.loads(json.dumps(about)))
+    """Whether a journal with these lines is of something else."""
+    return bool(lines) and bool(lines[0] != json.loads(json.dumps(about)))
 
 
-def _whole_lines(path: Path) -> list[Any]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_bytes()[: _end_of_lines(path)].splitlines()]
+def _lines_of(path: Path) -> list[Any]:
+    """What is kept in the file."""
+    return [json.loads(line) for line in _whole(path.read_bytes()).splitlines()] if path.exists() else []
 
 
-def _end_of_lines(path: Path) -> int:
-    return path.read_bytes().rfind(b"\n") + 1
+def _whole(text: bytes) -> bytes:
+    """Without half a line of a start that was killed. Where no trial was finished there is nothing to go on from."""
+    whole = text[: text.rfind(b"\n") + 1]
+    return whole if whole.count(b"\n") > 1 else b""
 
 
 def _in_use(path: Path) -> Finding:

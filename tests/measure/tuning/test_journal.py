@@ -79,4 +79,17 @@ def test_one_process_searches_with_a_journal_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(BadSetting, match="Another process is searching"), second.alone():
             raise AssertionError
     with second.alone():
-        assert len(Journal(tmp_path / NAME, {"command": ["a"]}).trials) == 1
+        assert second.trials == [ONE], "what the first has found since"
+        second.add(TWO)
+    assert Journal(tmp_path / NAME, {"command": ["a"]}).trials == [ONE, TWO]
+
+
+def test_a_search_that_is_refused_leaves_the_other_ones_journal_as_it_is(tmp_path: Path) -> None:
+    """Also while the other one is in its first run, with the same name for its answer but another program."""
+    mine, other = {"command": ["mine"]}, {"command": ["other"]}
+    journal = Journal(tmp_path / NAME, mine)
+    with journal.alone():
+        with pytest.raises(BadSetting, match="Another process is searching"), Journal(tmp_path / NAME, other).alone():
+            raise AssertionError
+        journal.add(ONE)
+    assert Journal(tmp_path / NAME, mine).trials == [ONE]
