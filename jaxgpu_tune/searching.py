@@ -70,11 +70,13 @@ def tune(
     space = calls.prepared(SearchWanted(tuple(presets), candidates_of(flags=flags), tuple(kinds)))
     files, about = files_of(out), calls.about(space)
     with calls.journal(files, about) as journal:
+        interrupted = False
         try:
             search = drive(space, calls, journal, limit, partial(_tell, space))
         except KeyboardInterrupt:
-            search = resumed(space, calls, journal)
-    found = tuned(search, space, str(files.preset), about, [*gpu_missing(space), *journal.earlier])
+            search, interrupted = resumed(space, calls, journal), True
+    findings = [*gpu_missing(space), *journal.earlier]
+    found = tuned(search, space, str(files.preset), about, findings, interrupted=interrupted)
     if calls.is_first:
         write_files(found, files)
     return found

@@ -60,6 +60,29 @@ def test_what_is_wrong_is_told_all_at_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_search_that_is_interrupted_answers_with_what_it_knows(tmp_path: Path) -> None:
+    """Ctrl-C in a notebook: the budget is not to blame, and the next call goes on."""
+
+    class AsOfAnotherLibrary:
+        """Traced for each set of options anew."""
+
+        traced, lower = 0, None
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            self.traced += 1
+            if self.traced == 2:
+                raise KeyboardInterrupt
+            return step(x)
+
+    wanted = AsOfAnotherLibrary()
+    asked = {"out": tmp_path / "tuned.toml", "seconds": 0.02, "flags": {"xla_backend_optimization_level": 0}}
+    first = jaxgpu_tune.tune(wanted, jnp.ones((8, 8)), **asked)  # type: ignore[arg-type]
+    assert [trial.purpose for trial in first.trials] == ["start", "start"]
+    assert "it was interrupted" in first.sentence and "budget" not in first.sentence
+    again = jaxgpu_tune.tune(wanted, jnp.ones((8, 8)), **asked)  # type: ignore[arg-type]
+    assert again.trials[:2] == first.trials and len(again.trials) > 2
+
+
 JOB = """
     import json, sys
     import jax, jax.numpy as jnp

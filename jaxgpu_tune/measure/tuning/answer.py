@@ -69,7 +69,7 @@ def _proved(contest: Contest, space: Space) -> str:
 
 def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
     """Of a search without fresh pairs that are over."""
-    again = f"Start it again{'' if interrupted else ' with a larger --budget'}: it goes on from here."
+    again = f"Start it again{'' if interrupted else ' with a larger budget'}: it goes on from here."
     if search.contests:
         best = best_so_far(search, space)
         ended = "it was interrupted" if interrupted else "the budget ended"
