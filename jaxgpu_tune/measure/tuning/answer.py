@@ -16,6 +16,7 @@ from ..search.trials import Trial
 from ..statistics import PAIRS
 from .costs import costs_of
 from .journal import config_json
+from .slots import DISTURBS
 from .space import Space
 
 __all__ = ["answer", "best_so_far", "doubts", "verdict_of", "won"]
@@ -104,7 +105,8 @@ def best_so_far(search: Search, space: Space) -> dict[str, Any]:
 
 def doubts(search: Search) -> Iterator[Finding]:
     """What the runs themselves say against trusting them."""
-    as_it_is = [trial for trial in search.trials if trial.config == search.starts[0].config]
+    own = [trial for trial in search.trials if trial.config == search.starts[0].config]
+    as_it_is = [trial for trial in own if trial.failure != DISTURBS]
     failed = [trial for trial in as_it_is if trial.ms is None]
     if failed:
         yield _fails_at_times(failed, len(as_it_is))

@@ -156,7 +156,8 @@ class _Course:
     def take(self, step: Step) -> None:
         """Run it, by itself or with those that come after it."""
         places = self._places() if step.purpose in BESIDE else ()
-        self.width = len(places) or 1
+        if step.purpose in BESIDE:
+            self.width = len(places) or 1
         steps = self._together(step, len(places))
         if len(steps) > 1:
             for trial in self._at_once(steps, places):
@@ -188,10 +189,12 @@ class _Course:
 
     def _places(self) -> Sequence[Place]:
         """Where several can run now; the program as it is has been tried there first."""
+        if is_disturbed(self.search.trials):
+            return ()
         places = self.run.places(self.search.trials[0])
         if len(places) > 1 and is_disturbed(self.search.trials) is None:
             trials = self._at_once([self.as_it_is] * len(places), places)
-            for trial in judged(trials, self.search.trials[0].ms):
+            for trial in judged(trials, self.search.ms_as_it_is):
                 self._keep(trial)
         return () if is_disturbed(self.search.trials) else places
 

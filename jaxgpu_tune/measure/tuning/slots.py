@@ -16,7 +16,18 @@ from typing import NamedTuple
 from ...model import Machine
 from ..search.trials import Step, Trial
 
-__all__ = ["BESIDE", "Place", "Slot", "at_once", "is_disturbed", "judged", "on_its_cores", "slots_of", "steps_together"]
+__all__ = [
+    "BESIDE",
+    "DISTURBS",
+    "Place",
+    "Slot",
+    "at_once",
+    "is_disturbed",
+    "judged",
+    "on_its_cores",
+    "slots_of",
+    "steps_together",
+]
 
 Place = Callable[[Step, int, "float | None"], Trial]
 """Runs a step, with its number and its limit in seconds, beside the other places."""
@@ -50,9 +61,15 @@ def slots_of(machine: Machine, first: Trial) -> tuple[Slot, ...]:
 
 
 def judged(trials: Sequence[Trial], alone: float | None) -> list[Trial]:
-    """The runs of the program as it is, beside each other: all of them fail where one was slower than alone."""
+    """The runs of the program as it is, beside each other: all of them fail where one failed, or was slower than ``alone`` (ms)."""
     disturbed = any(trial.ms is None or alone is None or trial.ms > DISTURBED * alone for trial in trials)
-    return [trial._replace(failure=trial.failure or DISTURBS) if disturbed else trial for trial in trials]
+    return [_disturbed(trial) if disturbed else trial for trial in trials]
+
+
+def _disturbed(trial: Trial) -> Trial:
+    """How it failed is its neighbours' doing: alone, the program need not fail like that."""
+    cause = ": ".join(filter(None, (trial.failure, trial.detail.get("cause", ""))))
+    return trial._replace(failure=DISTURBS, detail={**trial.detail, "cause": cause})
 
 
 def is_disturbed(trials: Iterable[Trial]) -> bool | None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Step, Trial
 from jaxgpu_tune.measure.tuning import trying
+from jaxgpu_tune.measure.tuning.answer import doubts
 from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
@@ -138,6 +139,36 @@ def test_where_neighbours_disturb_all_runs_alone_and_their_runs_teach_nothing() 
     beside = [trial for trial in search.trials if "slot" in trial.detail]
     assert [(trial.purpose, trial.config, trial.failure) for trial in beside] == [("start", NOTHING, "disturbed")] * 4
     assert [contest.won for contest in search.contests] == [True]
+
+
+def test_a_first_run_that_was_slow_does_not_hide_that_neighbours_disturb() -> None:
+    class Late(Several):
+        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+            trial = super().__call__(step, number, limit, ahead)
+            return trial._replace(ms=trial.ms and 1.3 * trial.ms) if self.runs == 1 else trial
+
+    assert is_disturbed(searched(Late(4, neighbour=1.1), 260.0).trials) is True
+    assert is_disturbed(searched(Late(4), 260.0).trials) is False
+
+
+def test_what_the_program_dies_of_beside_others_does_not_excuse_a_setting() -> None:
+    """Four at a time have no room in the host's memory; that is no failure of the program by itself."""
+    dies = next(move.config for move in space("loops", "small-kernels").moves if len(move.config) == 1)
+
+    class Crowded(Several):
+        def beside(self, step: Step, number: int, limit: float | None) -> Trial:
+            killed = {"cause": "killed", "spent": 3.0}
+            return super().beside(step, number, limit)._replace(ms=None, failure="died", detail=killed)
+
+        def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
+            trial = super().__call__(step, number, limit, ahead)
+            return trial._replace(ms=None, failure="died") if dies <= step.config else trial
+
+    search = searched(Crowded(4), 400.0)
+    beside = [trial for trial in search.trials if "slot" in trial.detail]
+    assert {(trial.failure, trial.detail["cause"]) for trial in beside} == {("disturbed", "died: killed")}
+    assert sum(trial.failure == "died" for trial in search.trials) == 1
+    assert [finding.code for finding in doubts(search)] == []
 
 
 @pytest.mark.slow
