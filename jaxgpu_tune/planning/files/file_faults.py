@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...model import Finding, Migration, Severity
 from ...values import Value
+from ..settings.pool_variables import UNIFIED
 from ..xla_flags.grammar import FLAGS, Token
 from .exported import is_kept_back
 from .file_kinds import sites_of
@@ -22,7 +23,9 @@ Check = Callable[[Mapping[str, str]], tuple[Finding, ...]]
 OF_NAMES = frozenset({"unknown-variable", "variable-without-reader"})
 """What is said of a variable whatever its value is."""
 OF_VALUES = frozenset({"bad-variable", "bad-option-value", "doubtful-variable", "variable-repaired"})
-"""What is said of a value whatever else is set."""
+"""What is said of a value whatever else is set, but for what its meaning hangs on (unified memory)."""
+OF_FLAGS = frozenset({"ends-the-process"})
+"""What is said of XLA_FLAGS at its own place, whatever variables stand around it."""
 
 
 class LineFault(Value):
@@ -89,8 +92,10 @@ class _Judge:
             yield from wrong or ([_unreadable(one)] if one.unreadable else [])
             return
         without = self._of(beside)
-        yield from (finding for finding in self._of({one.name: one.value}) if finding.code in OF_VALUES)
-        yield from (finding for finding in self._of({**beside, one.name: one.value}) if finding not in without)
+        read_by = {name: value for name, value in beside.items() if name == UNIFIED}
+        yield from (finding for finding in self._of({**read_by, one.name: one.value}) if finding.code in OF_VALUES)
+        new = (finding for finding in self._of({**beside, one.name: one.value}) if finding not in without)
+        yield from (finding for finding in new if finding.code not in OF_FLAGS)
 
     def _of(self, environ: dict[str, str]) -> tuple[Finding, ...]:
         key = tuple(sorted(environ.items()))
@@ -114,7 +119,8 @@ class _Around:
         """What else is set in its part; what is lost is in a shell of its own."""
         if one.lost:
             return {}
-        others = self._of_part.get(one.part, {}).items()
+        around = self._of_part.get(0, {}) if one.part < 0 else {}
+        others = {**around, **self._of_part.get(one.part, {})}.items()
         return {**{name: value for name, value in others if name != one.name}, **self._flags}
 
 

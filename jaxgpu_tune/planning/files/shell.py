@@ -8,14 +8,27 @@ from shlex import quote
 
 from ..xla_flags.grammar import FLAGS
 from .commands import IN_THE_COMMAND, SUBSHELL, is_command, is_lost, keeps, lost_in
+from .lists import flags_in_list, one_member
 from .mapped import HOLE, Encoder, Mapped, Placed, Site, as_it_stands, bracket_end
 
-__all__ = ["QUOTES", "command_sites", "dockerfile_sites", "dotenv_sites", "flag_sites", "read_word", "shell_sites"]
+__all__ = [
+    "CONTAINERS",
+    "QUOTES",
+    "command_sites",
+    "dockerfile_sites",
+    "dotenv_sites",
+    "flag_sites",
+    "read_word",
+    "shell_sites",
+]
 
 QUOTES = ("'", '"')
 DOCUMENT = "a here-document"
 ENDS = " \t\n;&|()<>"
-_ASSIGNED = r"(?:^|(?<=[\s;&|(\"'=,]))(?P<name>{})\+?="
+CONTAINERS = ("APPTAINERENV_", "SINGULARITYENV_")
+"""What stands before the name of a variable that is to be set in a container of Apptainer."""
+_BEHIND = "".join(f"|(?<={prefix})" for prefix in CONTAINERS)
+_ASSIGNED = rf"(?:^|(?<=[\s;&|(\"'=,]){_BEHIND})(?P<name>{{}})\+?="
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _LEGACY = r"(?im)^[ \t]*ENV[ \t]+(?P<name>{})[ \t]+(?=\S)"
 _RUN_LINE = re.compile(r"(?im)^[ \t]*RUN[ \t]+(?:--\S+[ \t]+)*(?P<body>(?:[^\\\n]|\\[\s\S])*)")
@@ -24,8 +37,6 @@ _SPACED = r"(?m)^[^#\n]*?(?<![\w-])(?:setenv|set(?:[ \t]+--?\w[\w-]*)+|-genv)[ \
 """As csh, fish and Intel's mpirun write it."""
 _BATCH = re.compile(r"#(?:SBATCH|PBS|BSUB|\$)[ \t]")
 """Comments to the shell, options to the scheduler."""
-_NEXT = re.compile(r",(?=[A-Za-z_]\w*=|ALL\b|NIL\b)")
-"""Between the members of ``--export=A=1,B=2,ALL``; the value of a variable may hold other commas."""
 _DOUBLE = re.compile(r'[^"\\]*(?:\\.?[^"\\]*)*', re.DOTALL)
 """To the quotes that end them, or to the end of the file."""
 _VARIABLE = re.compile(r"\$\$?(\w+|\{(\w+)[^}]*\})")
@@ -51,7 +62,7 @@ def _assigned(text: str, name: str) -> Iterator[Site]:
         start = text.index("=", at) + 1
         escaped = 2 if within and text[start : start + 2] in ('\\"', "\\'") else 0
         site = _site(text, at, start + escaped, ENDS + (within if within in QUOTES else "") + "\\" * bool(escaped))
-        one = _one_member(site) if text[start : start + 1] not in QUOTES else site
+        one = one_member(site) if text[start : start + 1] not in QUOTES else site
         yield one._replace(pieces=(Mapped.hole(), *one.pieces)) if text[start - 2] == "+" else one
 
 
@@ -69,16 +80,6 @@ def command_sites(command: Mapped, name: str, instead: str) -> Iterator[Site]:
         yield site.within(command)._replace(lost=site.lost or lost)
 
 
-def _one_member(site: Site) -> Site:
-    pieces: list[Mapped] = []
-    for piece in site.pieces:
-        end = _NEXT.search(piece.text)
-        pieces.append(piece if end is None else piece.part(0, end.start()))
-        if end:
-            break
-    return site._replace(pieces=tuple(pieces))
-
-
 def flag_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
     """The same for a variable that holds flags with blanks between them: what of a command in quotes is one cannot be known."""
     if name not in text:
@@ -94,12 +95,10 @@ def flag_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
             yield from _in_command(text, quote_at, name)
         elif within:
             yield Site(at, unsure=f"{name} is set within {within if within == DOCUMENT else 'quotes'}")
-        elif text[at - 1 : at] == ",":
-            yield Site(at, unsure="the value is a part of a list with commas")
         else:
             site = _site(text, at, start, ENDS)
-            adds = text[start - 2] == "+"
-            yield site._replace(pieces=(Mapped.hole(), *site.pieces)) if adds else site
+            site = flags_in_list(site, text)
+            yield site._replace(pieces=(Mapped.hole(), *site.pieces)) if text[start - 2] == "+" else site
 
 
 def unquoted(text: str, at: int) -> tuple[Mapped, tuple[str, ...]]:

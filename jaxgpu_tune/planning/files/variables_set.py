@@ -9,21 +9,25 @@ from functools import lru_cache
 from ...values import Value
 from ..merging.inherit import is_judged, is_looked_at
 from ..xla_flags.grammar import FLAGS
+from .exported import own_command
 from .file_kinds import sites_of
 from .mapped import HOLE, Site, joined_text, line_start
+from .shell import CONTAINERS
 
 __all__ = ["SetHere", "variables_set"]
 
 _NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]+_[A-Z0-9_]+(?![A-Za-z0-9_])")
 NESTED = ("yaml", "json")
 """Kinds that may set variables of several programs, each in its own list or map."""
+COMMANDS = ("shell", "dockerfile")
+"""Kinds that may set variables of one command alone."""
 AT_RUN_TIME = "its value is known only when the program runs"
 
 
 class SetHere(Value):
     """One variable at one place. ``value`` None: it cannot be known, and ``unreadable`` says why where the value matters.
 
-    ``part``: equal for those that are set together; ``lost``: as of a Site.
+    ``part``: equal for those that are set together, below 0 where that is one command, which sees what is set in 0, too; ``lost``: as of a Site.
     """
 
     at: int
@@ -36,15 +40,20 @@ class SetHere(Value):
 
 def variables_set(text: str, kind: str) -> tuple[SetHere, ...]:
     """In the order of the file. Raises SyntaxError or ValueError where it cannot be read as its kind."""
-    names = {name for name in _NAME.findall(text) if is_looked_at(name) and name != FLAGS}
+    names = {name for name in map(_in_container, _NAME.findall(text)) if is_looked_at(name) and name != FLAGS}
     found = (_set_here(site, name, text, kind) for name in sorted(names) for site in sites_of(text, kind, name))
     return tuple(sorted(filter(None, found), key=lambda one: one.at))
+
+
+def _in_container(name: str) -> str:
+    """What a variable is called in the container that it is meant for."""
+    return name.removeprefix(next((prefix for prefix in CONTAINERS if name.startswith(prefix)), ""))
 
 
 def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
     """None where nothing is assigned: a name without a value takes what is set around the file."""
     whole, _ = joined_text(site.pieces)
-    part = _part(text, site.at) if kind in NESTED else 0
+    part = _part(text, site.at) if kind in NESTED else -own_command(text, site.at) if kind in COMMANDS else 0
     if site.unsure or HOLE in whole:
         return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part, site.lost)
     return SetHere(site.at, name, whole, part=part, lost=site.lost) if whole.strip() else None

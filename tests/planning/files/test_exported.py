@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from jaxgpu_tune.planning.files.exported import is_kept_back
+from jaxgpu_tune.planning.files.exported import is_kept_back, own_command
 from tests.planning.files.test_commands import found
 
 SHOW = "env"
@@ -42,6 +42,37 @@ def test_it_is_told_as_the_shell_has_it(script: str, seen: bool) -> None:
         )
         is not seen
     )
+
+
+@pytest.mark.parametrize(
+    ("script", "stays"),
+    [
+        ("export NCCL_DEBUG=INFO\n{}\n", True),
+        ("export A=1 NCCL_DEBUG=INFO; {}\n", True),
+        ("if true; then export NCCL_DEBUG=INFO; fi\n{}\n", True),
+        ("export NCCL_DEBUG\nA=1 NCCL_DEBUG=INFO B='x y' \\\n  C=2\n{}\n", True),
+        ('eval "export NCCL_DEBUG=INFO"\n{}\n', True),
+        ("NCCL_DEBUG=INFO true\n{}\n", False),
+        ("A=1 NCCL_DEBUG=INFO B='x y' true && {}\n", False),
+        ("NCCL_DEBUG=INFO \\\n  true; {}\n", False),
+        ("env NCCL_DEBUG=INFO true\n{}\n", False),
+        ('env A=1 "NCCL_DEBUG=INFO" true\n{}\n', False),
+    ],
+)
+def test_what_stays_for_the_commands_that_follow(script: str, stays: bool) -> None:
+    """What a program sees that the script starts behind."""
+    text = script.format(SHOW)
+    shell = ["bash", "-c", text]
+    done = subprocess.run(shell, env={"PATH": "/bin:/usr/bin"}, capture_output=True, text=True, check=True)
+    assert ("NCCL_DEBUG=INFO" in done.stdout) is stays
+    assert (own_command(text, text.index("NCCL_DEBUG=")) == 0) is stays
+
+
+@pytest.mark.parametrize(
+    "line", ["ENV A=1 \\\n  X=2", "Environment=X=2", 'Environment="X=2"', "setenv X=2", "#SBATCH --export=A=1,X=2"]
+)
+def test_what_other_files_set_for_all_of_their_programs(line: str) -> None:
+    assert own_command(f"FROM y\n{line}\nRUN python t.py\n", f"FROM y\n{line}".index("X=")) == 0
 
 
 def test_a_script_that_starts_nothing_is_one_to_be_read_by_another() -> None:

@@ -228,6 +228,43 @@ def test_settings_of_one_file_are_judged_together() -> None:
     assert [(line, code) for line, _, code in found(both)] == [(1, "bad-variable"), (2, "two-fractions")]
 
 
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("shell", "export {}={}\n"),
+        ("dockerfile", "ENV {} {}\n"),
+        ("dotenv", "{}={}\n"),
+        ("python", "os.environ['{}'] = '{}'\n"),
+        ("yaml", "- name: {}\n  value: '{}'\n"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_unified_memory_makes_room_for_a_fraction_above_1_wherever_it_stands(kind: str, form: str, order: int) -> None:
+    """R12, R36: AlphaFold's own three settings."""
+    fraction, unified = form.format("XLA_CLIENT_MEM_FRACTION", "3.2"), form.format("TF_FORCE_UNIFIED_MEMORY", "true")
+    start = "import os\n" if kind == "python" else ""
+    assert found(start + "".join([fraction, unified][::order]), kind) == []
+    assert [code for _, _, code in found(start + fraction, kind)] == ["bad-variable"]
+    off = form.format("TF_FORCE_UNIFIED_MEMORY", "0")
+    assert [code for _, _, code in found(start + fraction + off, kind)] == ["bad-variable"]
+
+
+def test_commands_of_one_script_are_judged_apart() -> None:
+    """What is set for one of them is not set for the other, and what is exported is set for both."""
+    old, new = "XLA_PYTHON_CLIENT_MEM_FRACTION=.5", "XLA_CLIENT_MEM_FRACTION=.5"
+    assert found(f"{old} python a.py &\ndocker run -e {new} image\n") == []
+    assert [code for _, _, code in found(f"docker run -e {old} -e {new} image\n")] == ["two-fractions"]
+    assert [code for _, _, code in found(f"export {old}\n{new} python a.py\n")] == ["two-fractions"]
+
+
+def test_a_text_that_ends_the_process_is_told_where_it_stands() -> None:
+    """And not at a variable beside it."""
+    text = "ENV XLA_FLAGS=--no_such_thing=xla\nENV XLA_CLIENT_MEM_FRACTION=3.2\nENV TF_FORCE_UNIFIED_MEMORY true\n"
+    assert [(line, code) for line, _, code in found(text, "dockerfile") if code == "ends-the-process"] == [
+        (1, "ends-the-process")
+    ]
+
+
 def test_programs_of_one_file_are_judged_apart() -> None:
     """Each container has its own list."""
     container = "- name: x\n  env:\n  - name: XLA_{}CLIENT_MEM_FRACTION\n    value: '.5'\n"

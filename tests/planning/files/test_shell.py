@@ -50,7 +50,7 @@ def test_what_is_not_closed_goes_to_the_end(text: str) -> None:
 
 
 def test_a_value_within_a_list_with_commas_is_unsure() -> None:
-    assert values(f"sbatch --export=ALL,XLA_FLAGS={A} job.sh") == ["the value is a part of a list with commas"]
+    assert values(f"sbatch --export=ALL,XLA_FLAGS={A},b job.sh") == ["the value is a part of a list with commas"]
 
 
 SHOW = "sh -c 'printf %s \"$XLA_FLAGS\"'"

@@ -51,4 +51,9 @@ def test_lists_and_maps_of_a_file_are_parts_of_their_own() -> None:
     text = "a:\n  NCCL_ALGO: Ring\n  NCCL_PROTO: LL\nb:\n- NCCL_ALGO=Tree\n- NCCL_PROTO=LL\n"
     parts = [one.part for one in variables_set(text, "yaml")]
     assert parts[0] == parts[1] != parts[2] == parts[3]
-    assert {one.part for one in variables_set(text.replace(": ", "="), "shell")} == {0}
+
+
+def test_what_is_set_for_one_command_is_a_part_of_its_own() -> None:
+    text = "export NCCL_ALGO=Ring\nNCCL_PROTO=LL python a.py\nenv NCCL_PROTO=LL NCCL_ALGO=Tree python b.py\n"
+    first, second, *third = (one.part for one in variables_set(text, "shell"))
+    assert first == 0 > second and third[0] == third[1] not in (first, second)
