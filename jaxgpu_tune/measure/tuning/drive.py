@@ -47,7 +47,7 @@ class Runner(Protocol):
         return ()
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Nothing more comes now, or nothing by itself."""
         return
 
     @property
@@ -200,6 +200,7 @@ class _Course:
 
     def _at_once(self, steps: Sequence[Step], places: Sequence[Place]) -> list[Trial]:
         number = len(self.search.trials) + 1
+        self.run.close()
         return at_once(
             [
                 partial(place, step, number + n, self._limit(step.config))

@@ -6,15 +6,19 @@ run before; it is stopped where that one takes its steps, if it is not waiting b
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ..runs import RunOutcome
 from ..search.trials import Config
 from ..starting import StartedRun, discard, is_held, pause, release, used_cuda
-from ..watched import Process
+from ..watched import DONE, Process
 
 __all__ = ["Early"]
+
+STILL, AGAIN = 20.0, 10.0
+"""Seconds without a step after which the one beside it may be why (it was stopped with a lock, say); and after whose end it goes on, if it was."""
 
 BEFORE = ("no jax", "waiting")
 """States of a process that has no steady state yet."""
@@ -39,6 +43,8 @@ class Early:
         self._paused = False
         self._over = self._stands = False
         self._taken = 0
+        self._progress: object = None
+        self._moved = self._freed = 0.0
 
     def prepare(self, number: int, config: Config, begin: Callable[[Config, int, bool], StartedRun]) -> None:
         """Start run ``number`` as far as it goes without a device, as soon as it is known that the program is of one process."""
@@ -47,11 +53,15 @@ class Early:
 
     def _begin(self, late: bool) -> None:
         if self._planned is not None and self._fits and not self._over and self._waiting is None:
-            self._waiting, self._planned, self._paused = self._planned(late), None, False
+            plan, self._planned, self._paused = self._planned, None, False
+            try:
+                self._waiting = plan(late)
+            except OSError:  # no room for a second process
+                self._over = True
 
     def taken(self, number: int, config: Config) -> StartedRun | None:
         """The command that waits, let go, if it is that run; else it is ended."""
-        there = self._waiting
+        there, self._planned, self._freed = self._waiting, None, 0.0
         if there is None or (there.number, there.config) != (number, config) or used_cuda(there.started):
             self._over |= there is not None and used_cuda(there.started)
             self.drop()
@@ -61,7 +71,7 @@ class Early:
         return there.started
 
     def may_be_why(self, number: int) -> bool:
-        """Whether that run may have died of one beside it: it had one in its time, and none was known to go well like that."""
+        """Whether that run may have failed for one beside it: it had one in its time, and none was known to go well like that."""
         return not self._stands and (self._taken == number or self._waiting is not None)
 
     def quiet(self, running: Collection[Process]) -> None:
@@ -69,12 +79,24 @@ class Early:
         if self._fits is None and any(one.compilations for one in running):
             self._fits = _is_one_process(running)
             self._begin(late=True)
+        self._free(running, time.monotonic())
         there = self._waiting
         if there is None or self._paused or is_held(there.started):
             return
         if any(one.state not in BEFORE if there.late else one.steps for one in running):
             pause(there.started, True)
             self._paused = True
+
+    def _free(self, running: Collection[Process], now: float) -> None:
+        """End what waits where the other one stands still; if that goes on then, it stands none beside it."""
+        progress = [(one.pid, one.steps, len(one.compilations), one.state) for one in running]
+        if progress != self._progress:
+            self._over |= self._freed > 0 and now - self._freed < AGAIN
+            self._progress, self._moved, self._freed = progress, now, 0.0
+        steps = any(one.steps and one.state != DONE for one in running)
+        if self._waiting is not None and steps and now - self._moved > STILL:
+            self.drop()
+            self._freed = time.monotonic()
 
     def learn(self, number: int, outcome: RunOutcome) -> None:
         """After a run: whether the program is one of a single process, and whether it stands another one beside it."""

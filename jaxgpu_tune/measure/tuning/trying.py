@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from ...model import Finding
+from ...values import EMPTY
 from ..doubts import written_outside
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
@@ -21,6 +23,8 @@ from .space import Space
 __all__ = ["WRONG", "CommandRuns"]
 
 WRONG = "wrong-numbers"
+OWN = ("", "refused")
+"""What one beside it is never the cause of."""
 OWN_SPREAD = 10.0
 """Numbers may differ by so many times what two runs of the program as it is differ by."""
 FINITE = 2.0
@@ -60,28 +64,48 @@ class CommandRuns:
         return trial
 
     def _alone(self, step: Step, number: int, limit: float | None, ahead: Step | None) -> Trial:
-        asked = self._asked()
         self._gpus.wait_for_memory()
         try:
             started = self._early.taken(number, step.config) or self._started(step.config, number)
         except OSError:  # told as the outcome that it is
-            outcome = run_watched(
-                self.how.command, folder=self.how.run_folder(number), environ=self._environ(step.config)
-            )
-            return self.trial(step, outcome)
+            return self.trial(step, self._run(step, number, limit))
         if ahead is not None and self.how.early:
             self._early.prepare(number + 1, ahead.config, self._started)
+        look = partial(self._look, step)
         try:
-            outcome = watch(started, asked, Limits(limit), partial(self._look, step))
+            outcome = watch(started, self._asked(), Limits(limit), look)
+            if self._in_doubt(step, number, outcome):
+                self._early.drop()
+                outcome = self._run(step, number, limit, look)
+                if not self.trial(step, outcome).failure:
+                    self._early.give_up()
         except _SameError as same:
             return Trial(step.config, step.purpose, None, SAME, program=same.program)
-        if outcome.status == "died" and self._early.may_be_why(number):
-            self._early.drop()
-            outcome = watch(self._started(step.config, number), asked, Limits(limit), partial(self._look, step))
-            if outcome.status != "died":
-                self._early.give_up()
         self._early.learn(number, outcome)
         return self.trial(step, outcome)
+
+    def _in_doubt(self, step: Step, number: int, outcome: RunOutcome) -> bool:
+        """Whether it failed, and one beside it may be why: it has the port, the lock, the memory. The first run hangs only after all of the budget."""
+        own = self.trial(step, outcome).failure in OWN or (number == 1 and outcome.status == "hang")
+        return not own and self._early.may_be_why(number)
+
+    def _run(
+        self,
+        step: Step,
+        number: int,
+        limit: float | None,
+        look: Callable[[tuple[Process, ...]], None] | None = None,
+        more: Mapping[str, str] = EMPTY,
+    ) -> RunOutcome:
+        """From its start to its end. ``more``: variables of this run alone."""
+        return run_watched(
+            self.how.command,
+            folder=self.how.run_folder(number),
+            environ={**self._environ(step.config), **more},
+            asked=self._asked(),
+            limits=Limits(limit),
+            seen=look,
+        )
 
     def places(self, first: Trial) -> tuple[Place, ...]:
         """Where several can run at a time, after the program's first run."""
@@ -91,23 +115,15 @@ class CommandRuns:
 
     def _beside(self, slot: Slot, step: Step, number: int, limit: float | None) -> Trial:
         """What came of it, beside others that run now; called in a thread of its own."""
-        environ = {**self._environ(step.config), **slot.environ}
         try:
             with on_its_cores(slot):
-                outcome = run_watched(
-                    self.how.command,
-                    folder=self.how.run_folder(number),
-                    environ=environ,
-                    asked=self._asked(),
-                    limits=Limits(limit),
-                    seen=partial(_stop_if_known, step),
-                )
+                outcome = self._run(step, number, limit, partial(_stop_if_known, step), slot.environ)
         except _SameError as same:
             return Trial(step.config, step.purpose, None, SAME, program=same.program)
         return self.trial(step, outcome)
 
     def close(self) -> None:
-        """End what was started early for nothing."""
+        """End what was started early for nothing; more may come."""
         self._early.drop()
 
     def _asked(self) -> Asked:

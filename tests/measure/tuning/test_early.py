@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
+
+import pytest
 
 from jaxgpu_tune.measure.runs import RunOutcome
 from jaxgpu_tune.measure.search.trials import NOTHING, Config
 from jaxgpu_tune.measure.starting import StartedRun, discard, start
+from jaxgpu_tune.measure.tuning import early as early_module
 from jaxgpu_tune.measure.tuning.early import Early
 from jaxgpu_tune.measure.watched import Compilation, Process
 
@@ -88,3 +92,58 @@ def test_a_death_is_held_against_the_one_beside_it_until_one_went_well_like_that
     assert not early.may_be_why(3)
     early.drop()
     discard(third)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_who_stands_still_beside_a_stopped_one_is_freed_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+) -> None:
+    """What was stopped may hold a lock. If the other one goes on then, none is started beside it again; else it was its own step."""
+    monkeypatch.setattr(early_module, "STILL", 0.2)
+    begun: list[StartedRun] = []
+
+    def begin(_config: Config, number: int, hold: bool) -> StartedRun:
+        begun.append(start(("sleep", "60"), tmp_path / str(number), os.environ, {}, hold=hold))
+        return begun[-1]
+
+    running = Process(1, "", jax="0.11.2", steps=3, compilations=(Compilation("f", 1.0, 2.0, False),))
+    early = Early()
+    early.prepare(2, NOTHING, begin)
+    for steps in (3, 4, 4):
+        early.quiet((running._replace(steps=steps),))
+        assert begun[0].child.poll() is None
+        time.sleep(0.15)
+    time.sleep(0.1)
+    early.quiet((running._replace(steps=4),))
+    assert begun[0].child.poll() is not None
+    if goes_on:
+        early.quiet((running._replace(steps=5),))
+    early.learn(1, RunOutcome("ok", "", ("x",), "", processes=(running,)))
+    assert early.taken(2, NOTHING) is None
+    early.prepare(3, NOTHING, begin)
+    assert len(begun) == (1 if goes_on else 2)
+    early.drop()
+
+
+def test_no_room_for_a_second_process_is_no_error(tmp_path: Path) -> None:
+    def begin(_config: Config, _number: int, _hold: bool) -> StartedRun:
+        return start(("no-such-command",), tmp_path, os.environ, {})
+
+    early = Early()
+    early.prepare(2, NOTHING, begin)
+    early.quiet((Process(1, "", jax="0.11.2", compilations=(Compilation("f", 1.0, 2.0, False),)),))
+    assert early.taken(2, NOTHING) is None and not early.may_be_why(1)
+
+
+def test_a_plan_that_was_not_needed_is_forgotten(tmp_path: Path) -> None:
+    """Else the run would be started a second time while it runs, in its own folder."""
+    early, begun = Early(), []
+
+    def begin(_config: Config, number: int, hold: bool) -> StartedRun:
+        begun.append(number)
+        return start(("sleep", "60"), tmp_path, os.environ, {}, hold=hold)
+
+    early.prepare(2, NOTHING, begin)
+    assert early.taken(2, NOTHING) is None
+    early.quiet((Process(1, "", jax="0.11.2", compilations=(Compilation("f", 1.0, 2.0, False),)),))
+    assert begun == []

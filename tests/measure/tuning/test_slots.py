@@ -171,6 +171,22 @@ def test_what_the_program_dies_of_beside_others_does_not_excuse_a_setting() -> N
     assert [finding.code for finding in doubts(search)] == []
 
 
+def test_what_was_started_ahead_is_ended_before_others_take_its_folders() -> None:
+    told: list[str] = []
+
+    class Ahead(Several):
+        def close(self) -> None:
+            told.append("end")
+
+        def beside(self, step: Step, number: int, limit: float | None) -> Trial:
+            told.append("beside")
+            return super().beside(step, number, limit)
+
+    searched(Ahead(2), 260.0)
+    rounds = "".join("E" if one == "end" else "b" for one in told).split("E")[1:]
+    assert all(len(one) <= 2 for one in rounds) and "bb" in rounds
+
+
 @pytest.mark.slow
 def test_real_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two places without GPUs: the programs run at the same time, each in its own folder."""

@@ -58,7 +58,10 @@ with open(runs, "a") as file:
     print("one more", file=file)
 time.sleep(3 * (open(runs).read().count("one") == 2))
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+try:
+    os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+except FileExistsError:
+    {clash}
 atexit.register(os.unlink, lock)
 sys.argv[1:] = ["100000"]
 exec(open({program!r}).read())
@@ -66,13 +69,19 @@ exec(open({program!r}).read())
 
 
 @pytest.mark.slow
-def test_a_program_that_stands_no_other_beside_it_is_run_alone(tmp_path: Path) -> None:
-    """Whichever of the two has the lock first: here the second run finds that the one started beside it was faster."""
-    code = LOCKED.format(program=PROGRAM[1])
+@pytest.mark.parametrize(
+    "clash", ["raise", "sys.exit('locked')", "sys.exit(0)", "os.kill(os.getpid(), 9)", "time.sleep(600)"]
+)
+def test_a_program_that_stands_no_other_beside_it_is_run_alone(tmp_path: Path, clash: str) -> None:
+    """Whichever of the two has the lock first: here the second run finds that the one started beside it was faster.
+
+    It may die of it, end as if nothing were wrong, be killed for memory, or wait for ever.
+    """
+    code = LOCKED.format(program=PROGRAM[1], clash=clash)
     how = How((sys.executable, "-c", code, str(tmp_path)), tmp_path / "runs", seconds=0.3)
     run = CommandRuns(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), how)
     steps = [Step(NOTHING, "start"), *[Step(FAST, "toggle"), Step(NOTHING, "check")] * 2]
-    trials = [run(step, number, 60.0, ahead) for number, (step, ahead) in enumerate(pairwise(steps), 1)]
+    trials = [run(step, number, 12.0, ahead) for number, (step, ahead) in enumerate(pairwise(steps), 1)]
     run.close()
     assert [one.failure for one in trials] == [""] * 4
     assert sorted(os.listdir(tmp_path)) == ["runs", "runs.txt"]
