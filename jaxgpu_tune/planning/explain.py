@@ -201,7 +201,9 @@ def _here(kind: SettingKind, name: str, target: Target) -> str:
     if kind == "xla_flag":
         spec = target.flag(name)
         return (
-            f"{target.label} has it; its default is {spec.default!r}." if spec else f"{target.label} has no such flag."
+            f"{target.label} has it; its default is {spec.default!r}."
+            if spec
+            else f"{target.without(name)} has no such flag."
         )
     if kind == "jax_config" and target.jax_release:
         option = options.option(name, target.jax_release)

@@ -86,11 +86,13 @@ def _translation(wish: Wish, spec: FlagSpec | None, refusal: str | None, target:
             return found
     from ...knowledge.translations import translate
 
-    for release in target.releases:
-        found = translate(wish.name, wish.value, release)
-        if found is not None:
-            return found
-    return None
+    each = (translate(wish.name, wish.value, release) for release in target.releases)
+    return next((found for found in each if found is not None and _is_for_all(found, target)), None)
+
+
+def _is_for_all(stands: Translation, target: Target) -> bool:
+    """Whether each build has the flags: what stands for one of jaxlib's may be none of the plugin's."""
+    return all(kind != "xla_flag" or target.flag(name) is not None for kind, name, _ in stands.settings)
 
 
 def _translated(wish: Wish, stands: Translation, target: Target, depth: int = 0) -> Outcome:
@@ -110,7 +112,8 @@ def _stands_for(wish: Wish, became: str, target: Target, intent: str) -> Finding
     shown = written(wish.kind, wish.name, wish.value)
     outcome = f"{became} is used instead" if became else "nothing replaces it"
     hint = f"Write {became} from now on." if became else f"Take {shown} out."
-    return Finding("flag-translated", "warning", f"{shown} is not for {target.label}: {intent}; {outcome}.", hint)
+    build = target.without(wish.name) if wish.kind == "xla_flag" else target.label
+    return Finding("flag-translated", "warning", f"{shown} is not for {build}: {intent}; {outcome}.", hint)
 
 
 def _half_read(wish: Wish, translation: Translation, target: Target) -> Finding:

@@ -49,7 +49,8 @@ def _why_absent(name: str, target: Target) -> str:
     if not lives:
         return f"no XLA flag of {target.label} has that name"
     spans = ", ".join(f"{first} to {last}" if last else f"{first} on" for first, last in lives)
-    return f"{target.label} has no such flag (it existed in jaxlib {spans})"
+    exists = "exists" if lives[-1][1] is None else "existed"
+    return f"{target.without(name)} has no such flag (it {exists} in jaxlib {spans})"
 
 
 def _told_as_it_is(name: str) -> str:

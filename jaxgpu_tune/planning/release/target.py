@@ -27,6 +27,7 @@ AT_LEAST_ONE = ("xla_force_host_platform_device_count",)
 class Target(Value):
     """The releases whose parsers will all read XLA_FLAGS; empty if no jaxlib is known.
 
+    ``builds``: how each of them is called in messages, jaxlib first, with the releases that stand for it.
     ``refused`` and ``accepted``: names that the installed binaries themselves refused, and took though no table has them.
     """
 
@@ -37,11 +38,17 @@ class Target(Value):
     refused: frozenset[str] = frozenset()
     accepted: frozenset[str] = frozenset()
     unified_memory: bool = False
+    builds: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def label(self) -> str:
         """How the build is called in messages."""
         return f"jaxlib {self.jaxlib}" if self.jaxlib else "an unknown jaxlib"
+
+    def without(self, name: str) -> str:
+        """How the build is called that has no such flag: jaxlib, or a plugin where jaxlib has it."""
+        lacking = (label for label, its in self.builds if any(known.flag(name, release) is None for release in its))
+        return next(lacking, self.label)
 
     @property
     def release(self) -> str:
@@ -136,6 +143,7 @@ def target_of(
         refused=refused,
         accepted=accepted,
         unified_memory=unified_memory,
+        builds=tuple((f"{name} {builds[name]}", _stand_ins(found)) for name, found in resolved.items()),
     )
 
 

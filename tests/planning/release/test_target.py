@@ -113,3 +113,22 @@ def test_a_build_that_is_in_no_table_is_both_its_neighbours() -> None:
     nothing = target_of(jaxgpu_tune.Machine.from_dict({"gpus": []}))
     assert nothing.releases == () and [one.code for one in nothing.findings] == ["no-jaxlib"]
     assert nothing.label == "an unknown jaxlib" and nothing.jax_release is None
+
+
+@pytest.mark.parametrize(
+    ("pjrt", "name", "build"),
+    [
+        ("0.4.34", "xla_gpu_experimental_parallel_collective_overlap_limit", "jax-cuda12-pjrt 0.4.34"),
+        ("0.4.36", "xla_gpu_enable_pgle_accuracy_checker", "jax-cuda12-pjrt 0.4.36"),
+        ("0.4.36", "xla_gpu_pgle_accuracy_checker", "jaxlib 0.4.35"),
+        ("0.4.36", "xla_no_such", "jaxlib 0.4.35"),
+    ],
+)
+def test_of_two_builds_the_one_is_named_that_lacks_a_flag(pjrt: str, name: str, build: str) -> None:
+    """R07: the older of the two may be the plugin."""
+    here = machine(jaxlib="0.4.35", plugins={"jax-cuda12-plugin": pjrt, "jax-cuda12-pjrt": pjrt})
+    assert target_of(here).without(name) == build
+    report = jaxgpu_tune.plan("auto", machine=here, environ={"XLA_FLAGS": f"--{name}=1"})
+    told = [finding.message for finding in report.findings if name in finding.message]
+    assert report.xla_flags == "" and any(build in message for message in told)
+    assert not any("instead" in message for message in told)
