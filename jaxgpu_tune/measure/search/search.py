@@ -97,7 +97,7 @@ class Search:
             return start if left >= 1 else None
         room = left - self._reserve(new, width) - SPARE
         if start is not None and (room >= new or not self._provable(left)):
-            return start if left >= 1 else None
+            return start if left >= (1 if start.config == self._first else new) else None
         if not self._closing and room >= new and (config := self._change(room, new, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
         if not self._checks.runs and left >= PROOF + new + SPARE and (config := self._doubtful()) is not None:

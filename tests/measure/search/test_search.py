@@ -227,6 +227,15 @@ def test_without_room_for_a_proof_the_other_starts_are_run_for_a_later_start() -
     assert [trial.config for trial in search.trials[2:]] == [start.config for start in starts]
 
 
+def test_a_start_is_run_only_where_what_it_compiles_has_room() -> None:
+    """Compiling may take ten times a run: the budget would be over long before it ends. The first compiles nothing the second time."""
+    search = Search([NONE, Start("first", MOVES[0].config)], MOVES)
+    search.tell(Trial(NOTHING, "start", 100.0))
+    assert search.ask(1, new=10) == Step(NOTHING, "start")
+    search.tell(Trial(NOTHING, "start", 100.0))
+    assert search.ask(9.9, new=10) is None and search.ask(10, new=10) == Step(MOVES[0].config, "start")
+
+
 def test_a_claim_stays_the_same_when_it_is_gone_on_with() -> None:
     """With room for one proof it is held against nothing, also where more time was given later."""
     search = Search([NONE, Start("first", frozenset(ATOMS[:1]))], MOVES[:2])
