@@ -105,11 +105,20 @@ class _Hunt:
             return self._run()
 
     def _run(self) -> Bisected:
-        while (found := guilty(self.suspects.parts, self._answers())).ask is not None:
+        while (found := self._found()).ask is not None:
             self._try(frozenset(found.ask), "toggle")
         for config, purpose in self._confirming(found):
             self._try(config, purpose)
         return self._bisected(found)
+
+    def _found(self) -> Guilty[Atom]:
+        """How far the runs lead."""
+        answers = self._answers()
+        if self.symptom.kind == "slower" and NOTHING in answers and not self._times(NOTHING):
+            return Guilty(
+                None, problem="without the suspects no time of it was measured, so there is nothing to compare with"
+            )
+        return guilty(self.suspects.parts, answers)
 
     def _answers(self) -> dict[frozenset[Atom], bool]:
         """What is known for certain of each set that was run."""
@@ -129,8 +138,11 @@ class _Hunt:
 
     def _fast(self) -> float:
         """What a step takes without any of the suspects."""
-        times = [trial.ms for trial in self.journal.trials if trial.config == NOTHING and trial.ms]
+        times = self._times(NOTHING)
         return median(times) if times else float("inf")
+
+    def _times(self, config: Config) -> list[float]:
+        return [trial.ms for trial in self.journal.trials if trial.config == config and trial.ms]
 
     def _confirming(self, found: Guilty[Atom]) -> Iterator[tuple[Config, Purpose]]:
         """Runs that confirm what was found: each set again, or, where it is about time, in turns with nothing."""
@@ -174,8 +186,7 @@ class _Hunt:
             return ""
         if config:
             return _name(config)
-        found = guilty(self.suspects.parts, self._answers())
-        open_sets = (frozenset(one) for one in found.sets)
+        open_sets = (frozenset(one) for one in self._found().sets)
         return next((_name(one) for one in open_sets if len(self._checks(one)) < 2 * CONFIRMING_PAIRS), "")
 
     def _bisected(self, found: Guilty[Atom]) -> Bisected:

@@ -51,6 +51,13 @@ def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("runs/*/files/finished"))) == len(found.trials)
 
 
+def test_what_is_slower_is_not_looked_for_where_the_program_has_no_time_by_itself(tmp_path: Path) -> None:
+    """One run is enough to know that, and it is said."""
+    found = bisected(tmp_path / "runs", "test $BAD", Symptom("slower", 0.5), clock="whole", whole=True)
+    assert len(found.trials) == 1 and not found.confirmed
+    assert "without the suspects no time of it was measured" in found.sentence
+
+
 def test_what_shows_a_symptom(tmp_path: Path) -> None:
     """Each by its own sign, and by no other: how it ended, its numbers, its exit code, its output, or its time."""
     (tmp_path / "output.txt").write_text("step 3: loss 7.5\n")
