@@ -231,15 +231,26 @@ class _Course:
 
 
 def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
-    """The next step with ``left`` seconds. Where no compiled program is kept, a check compiles both of its programs anew."""
+    """The next step with ``left`` seconds."""
     costs = costs_of(search.trials, keeps)
     if costs is None:
         return search.ask(float("inf"))
     new = max(costs.new * LONGER, costs.again)
-    checked = sum(trial.purpose == "check" for trial in search.trials)
-    compiling = 0.0 if keeps else max(2 - checked, 0) * (new - costs.again)
+    compiling = 0.0 if keeps else _compiled_for_proof(search) * (new - costs.again)
     hang = hangs_after(search.trials, RISKY) or 0.0
     return search.ask((left - compiling) / costs.again, new / costs.again, hang / costs.again, width)
+
+
+def _compiled_for_proof(search: Search) -> int:
+    """How many programs the open claim still compiles, by a runner that holds no more than those of the last two sets.
+
+    Before its first run it is both, since other sets may run until then.
+    """
+    if search.trials[-1].purpose != "check":
+        return 2
+    recent = list(dict.fromkeys(trial.config for trial in reversed(search.trials)))[:2]
+    contest = search.contests[-1]
+    return len({contest.reference, contest.challenger} - {*recent})
 
 
 def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:

@@ -22,7 +22,7 @@ from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Move, Risk, Start, Step, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
 from jaxgpu_tune.measure.tuning.costs import RISKY, SLACK, SLOWEST
-from jaxgpu_tune.measure.tuning.drive import _next, drive
+from jaxgpu_tune.measure.tuning.drive import LONGER, _next, drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.slots import Place
 from jaxgpu_tune.measure.tuning.space import Space, space_of
@@ -142,6 +142,22 @@ def test_what_may_hang_is_begun_only_where_a_hang_and_the_proof_can_be_paid_for(
     assert _begun(change, "none") == math.ceil(10 * 1.06 + proof)
     assert _begun(change._replace(large=True), "dies") == hang + proof
     assert _begun(change, "dies") == hang + proof + 10 * 12
+
+
+@pytest.mark.parametrize(("keeps", "compiled"), [(True, 0), (False, 1)])
+def test_a_second_claim_is_begun_only_where_what_it_compiles_has_room(keeps: bool, compiled: int) -> None:
+    """The winner is not faster than the preset, which is then held against nothing: that was compiled long ago, and is not kept."""
+    one, two = (frozenset([atom(f"{name}=1")]) for name in "ab")
+    search = Search([Start("none", NOTHING), Start("preset", one)], [Move(two)])
+    for config, ms in ((NOTHING, 100.0), (NOTHING, 100.0), (one, 90.0), (one | two, 75.0), (one | two, 75.0)):
+        new = config not in search.good
+        search.tell(Trial(config, "start", ms, "", 30.0 if new else 10.0 / SLACK))
+    assert search.ask(24.0) == Step(one, "check")
+    for config, ms in ((one, 90.0), (one | two, 91.0)):
+        search.tell(Trial(config, "check", ms, "", 10.0 / SLACK))
+    enough = 10.0 * 2 * PAIRS + compiled * (30.0 * LONGER - 10.0) + 1e-6
+    assert _next(search, enough, keeps) == Step(NOTHING, "check")
+    assert _next(search, enough - 1.0, keeps) is None
 
 
 def _begun(change: Move, risk: Risk) -> int:
