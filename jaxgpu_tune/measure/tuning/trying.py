@@ -111,6 +111,8 @@ class CommandRuns:
         """Where several can run at a time, after the program's first run."""
         self._gpus.wait_for_memory()
         slots = slots_of(self.space.observation.machine, first) if self.how.early else ()
+        if slots:
+            self._early.drop()  # it waits in the folder of what runs next
         return tuple(partial(self._beside, slot) for slot in slots)
 
     def _beside(self, slot: Slot, step: Step, number: int, limit: float | None) -> Trial:

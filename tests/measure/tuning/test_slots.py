@@ -24,6 +24,7 @@ from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.measure.tuning.slots import Place, Slot, at_once, is_disturbed, on_its_cores, slots_of, steps_together
 from jaxgpu_tune.measure.tuning.trying import CommandRuns
+from jaxgpu_tune.measure.watched import read_processes
 from jaxgpu_tune.model import Machine
 from tests.child import ROOT, clean_environ
 from tests.measure.atoms import atom
@@ -189,14 +190,15 @@ def test_what_was_started_ahead_is_ended_before_others_take_its_folders() -> Non
 
 @pytest.mark.slow
 def test_real_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two places without GPUs: the programs run at the same time, each in its own folder."""
+    """Two places without GPUs: the programs run at the same time, each in its own folder, where nothing waits that was begun early."""
     program = (sys.executable, str(ROOT / "tests" / "measure" / "programs" / "tunable.py"), "100000")
     monkeypatch.setattr(trying, "slots_of", lambda _machine, _first: (Slot(0, None), Slot(1, None)))
     run = CommandRuns(space_here(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), How(program, tmp_path, 0.3))
-    first = run(Step(NOTHING, "start"), 1, 60.0)
+    first = run(Step(NOTHING, "start"), 1, 60.0, ahead=Step(NOTHING, "start"))
     places = run.places(first)
     trials = at_once([partial(place, Step(NOTHING, "start"), 2 + n, 60.0) for n, place in enumerate(places)])
     assert [trial.failure for trial in trials] == ["", ""]
     assert all(trial.ms is not None and trial.ms < 20 for trial in trials)
     assert sum(trial.detail["spent"] for trial in trials) < 0.8 * sum(trial.seconds for trial in trials)
     assert sorted(path.name for path in tmp_path.glob("0*")) == ["001", "002", "003"]
+    assert [len(read_processes(tmp_path / name / "observed")) for name in ("001", "002", "003")] == [1, 1, 1]
