@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from threading import Event
 from typing import NamedTuple
 
 from ...model import Machine
@@ -29,8 +30,8 @@ __all__ = [
     "steps_together",
 ]
 
-Place = Callable[[Step, int, "float | None"], Trial]
-"""Runs a step, with its number and its limit in seconds, beside the other places."""
+Place = Callable[[Step, int, "float | None", Event], Trial]
+"""Runs a step, with its number and its limit in seconds, beside the other places; ended where the event is set."""
 BESIDE = ("toggle", "prune")
 """What the search runs side by side."""
 DISTURBED, DISTURBS = 1.02, "disturbed"
@@ -89,11 +90,18 @@ def steps_together(first: Step, count: int, ahead: Callable[[tuple[Step, ...]], 
     return steps
 
 
-def at_once(runs: Sequence[Callable[[], Trial]]) -> list[Trial]:
-    """The trials of runs at the same time, in their order; the seconds that they took together are shared in the budget."""
-    begun = time.monotonic()
+def at_once(runs: Sequence[Callable[[Event], Trial]]) -> list[Trial]:
+    """The trials of runs at the same time, in their order; the seconds that they took together are shared in the budget.
+
+    What interrupts it, as Ctrl-C does, comes through once all of them are told to end, and have.
+    """
+    begun, stop = time.monotonic(), Event()
     with ThreadPoolExecutor(len(runs)) as pool:
-        trials = [one.result() for one in [pool.submit(run) for run in runs]]
+        try:
+            trials = [one.result() for one in [pool.submit(run, stop) for run in runs]]
+        except BaseException:
+            stop.set()
+            raise
     spent = round((time.monotonic() - begun) / len(runs), 3)
     return [
         trial._replace(detail={"spent": spent, **trial.detail, "slot": number}) for number, trial in enumerate(trials)

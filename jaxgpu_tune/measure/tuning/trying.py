@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
 from functools import partial
+from threading import Event
 
 from ...model import Finding
 from ...values import EMPTY
@@ -38,10 +40,20 @@ class _SameError(Exception):
         super().__init__(program)
         self.program = program
 
+    def trial(self, step: Step) -> Trial:
+        """What the search is told."""
+        return Trial(step.config, step.purpose, None, SAME, program=self.program)
+
 
 def _stop_if_known(step: Step, processes: tuple[Process, ...]) -> None:
     if (program := program_fingerprint(processes)) and program in step.known:
         raise _SameError(program)
+
+
+def _look_beside(step: Step, stop: Event, processes: tuple[Process, ...]) -> None:
+    if stop.is_set():
+        raise CancelledError
+    _stop_if_known(step, processes)
 
 
 class CommandRuns:
@@ -80,7 +92,7 @@ class CommandRuns:
                 if not self.trial(step, outcome).failure:
                     self._early.give_up()
         except _SameError as same:
-            return Trial(step.config, step.purpose, None, SAME, program=same.program)
+            return same.trial(step)
         self._early.learn(number, outcome)
         return self.trial(step, outcome)
 
@@ -111,17 +123,15 @@ class CommandRuns:
         """Where several can run at a time, after the program's first run."""
         self._gpus.wait_for_memory()
         slots = slots_of(self.space.observation.machine, first) if self.how.early else ()
-        if slots:
-            self._early.drop()  # it waits in the folder of what runs next
         return tuple(partial(self._beside, slot) for slot in slots)
 
-    def _beside(self, slot: Slot, step: Step, number: int, limit: float | None) -> Trial:
+    def _beside(self, slot: Slot, step: Step, number: int, limit: float | None, stop: Event) -> Trial:
         """What came of it, beside others that run now; called in a thread of its own."""
         try:
             with on_its_cores(slot):
-                outcome = self._run(step, number, limit, partial(_stop_if_known, step), slot.environ)
+                outcome = self._run(step, number, limit, partial(_look_beside, step, stop), slot.environ)
         except _SameError as same:
-            return Trial(step.config, step.purpose, None, SAME, program=same.program)
+            return same.trial(step)
         return self.trial(step, outcome)
 
     def close(self) -> None:

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Barrier, get_ident
+from threading import Barrier, Event, get_ident
+from time import sleep
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +26,6 @@ from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.measure.tuning.slots import Place, Slot, at_once, is_disturbed, on_its_cores, slots_of, steps_together
 from jaxgpu_tune.measure.tuning.trying import CommandRuns
-from jaxgpu_tune.measure.watched import read_processes
 from jaxgpu_tune.model import Machine
 from tests.child import ROOT, clean_environ
 from tests.measure.atoms import atom
@@ -50,7 +51,7 @@ def test_runs_at_once_are_told_in_their_order_and_share_their_seconds() -> None:
     meet = Barrier(3, timeout=30)
     threads: set[int] = set()
 
-    def run(number: int) -> Trial:
+    def run(number: int, _stop: Event) -> Trial:
         meet.wait()
         threads.add(get_ident())
         return ALONE._replace(ms=float(number))
@@ -60,6 +61,28 @@ def test_runs_at_once_are_told_in_their_order_and_share_their_seconds() -> None:
     assert [trial.detail["slot"] for trial in trials] == [0, 1, 2]
     assert len({trial.detail["spent"] for trial in trials}) == 1
     assert len(threads) == 3
+
+
+def test_what_interrupts_runs_at_once_ends_them_all(tmp_path: Path) -> None:
+    """Ctrl-C reaches this thread only; each command has a session of its own, and would go on for its minute."""
+    run = CommandRuns(space_here(gpus=0, environ={"PATH": os.environ["PATH"]}), How(("sleep", "60"), tmp_path))
+    beside = partial(run._beside, Slot(0, None), Step(NOTHING, "start"), 1, None)
+    ended = []
+
+    def interrupted(_stop: Event) -> Trial:
+        while not (tmp_path / "001" / "output.txt").exists():
+            sleep(0.01)
+        raise KeyboardInterrupt
+
+    def command(stop: Event) -> Trial:
+        with pytest.raises(CancelledError):
+            beside(stop)
+        ended.append(stop.is_set())
+        return ALONE
+
+    with pytest.raises(KeyboardInterrupt):
+        at_once([interrupted, command])
+    assert ended == [True]
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux")
@@ -107,7 +130,7 @@ class Several(Solver):
     def places(self, _first: Trial) -> Sequence[Place]:  # type: ignore[override]
         return [self.beside] * self.count
 
-    def beside(self, step: Step, number: int, limit: float | None) -> Trial:
+    def beside(self, step: Step, number: int, limit: float | None, _stop: Event) -> Trial:
         trial = self(step, number, limit)
         spent = trial.seconds / self.count
         return trial._replace(ms=trial.ms and trial.ms * self.neighbour, detail={**trial.detail, "spent": spent})
@@ -157,9 +180,9 @@ def test_what_the_program_dies_of_beside_others_does_not_excuse_a_setting() -> N
     dies = next(move.config for move in space("loops", "small-kernels").moves if len(move.config) == 1)
 
     class Crowded(Several):
-        def beside(self, step: Step, number: int, limit: float | None) -> Trial:
+        def beside(self, step: Step, number: int, limit: float | None, stop: Event) -> Trial:
             killed = {"cause": "killed", "spent": 3.0}
-            return super().beside(step, number, limit)._replace(ms=None, failure="died", detail=killed)
+            return super().beside(step, number, limit, stop)._replace(ms=None, failure="died", detail=killed)
 
         def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
             trial = super().__call__(step, number, limit, ahead)
@@ -179,9 +202,9 @@ def test_what_was_started_ahead_is_ended_before_others_take_its_folders() -> Non
         def close(self) -> None:
             told.append("end")
 
-        def beside(self, step: Step, number: int, limit: float | None) -> Trial:
+        def beside(self, step: Step, number: int, limit: float | None, stop: Event) -> Trial:
             told.append("beside")
-            return super().beside(step, number, limit)
+            return super().beside(step, number, limit, stop)
 
     searched(Ahead(2), 260.0)
     rounds = "".join("E" if one == "end" else "b" for one in told).split("E")[1:]
@@ -190,15 +213,14 @@ def test_what_was_started_ahead_is_ended_before_others_take_its_folders() -> Non
 
 @pytest.mark.slow
 def test_real_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two places without GPUs: the programs run at the same time, each in its own folder, where nothing waits that was begun early."""
+    """Two places without GPUs: the programs run at the same time, each in its own folder."""
     program = (sys.executable, str(ROOT / "tests" / "measure" / "programs" / "tunable.py"), "100000")
     monkeypatch.setattr(trying, "slots_of", lambda _machine, _first: (Slot(0, None), Slot(1, None)))
     run = CommandRuns(space_here(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), How(program, tmp_path, 0.3))
-    first = run(Step(NOTHING, "start"), 1, 60.0, ahead=Step(NOTHING, "start"))
+    first = run(Step(NOTHING, "start"), 1, 60.0)
     places = run.places(first)
     trials = at_once([partial(place, Step(NOTHING, "start"), 2 + n, 60.0) for n, place in enumerate(places)])
     assert [trial.failure for trial in trials] == ["", ""]
     assert all(trial.ms is not None and trial.ms < 20 for trial in trials)
     assert sum(trial.detail["spent"] for trial in trials) < 0.8 * sum(trial.seconds for trial in trials)
     assert sorted(path.name for path in tmp_path.glob("0*")) == ["001", "002", "003"]
-    assert [len(read_processes(tmp_path / name / "observed")) for name in ("001", "002", "003")] == [1, 1, 1]
