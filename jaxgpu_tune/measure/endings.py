@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     Status = str
 
-__all__ = ["Status", "ending", "losses", "numbers_in", "silence"]
+__all__ = ["Status", "ending", "losses", "numbers_in", "silence", "without_input"]
 
 NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?))\b"
 LOSS = rf"(?i)\bloss\b[^\w\n+.-]{{0,4}}{NUMBER}"
@@ -50,6 +50,7 @@ ISOLATED = re.compile(r"-[a-zA-Z]*[IES]")
 """Options of Python with which it reads no PYTHONPATH or no sitecustomize."""
 LOG_HEAD = re.compile(r"^[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
 """When and where in XLA's sources a line was written."""
+NO_INPUT = "; a run that is measured has no input, so give it in the command: sh -c 'echo yes | python train.py'"
 AGAIN = 10
 """More recompilations of the step than this: it never becomes steady."""
 LAST = 400
@@ -67,6 +68,11 @@ def ending(code: int | None, words: str, error: str | None) -> tuple[Status, str
     if code == -signal.SIGKILL:
         return "out-of-memory", "killed by the system (SIGKILL), as it does when the host's memory is full"
     return "died", f"{_how(code)}: {error or _last_line(words) or 'it said nothing'}"[:LAST]
+
+
+def without_input(cause: str) -> str:
+    """The cause of the ending of a run that had no standard input, with what to do where it asked for some."""
+    return cause + NO_INPUT * ("EOFError: EOF when reading a line" in cause)
 
 
 def numbers_in(pattern: str, text: str) -> tuple[float, ...]:
@@ -93,7 +99,7 @@ def silence(command: Sequence[str], processes: Sequence[Process], *, failed: boo
             again > AGAIN,
             f"The step was compiled again {again} times: the shape or a static argument changes; there is no steady state.",
         ),
-        (any(one.compilations for one in processes), _too_few(max(one.steps for one in processes))),
+        (any(one.compilations for one in processes), _too_few(max(processes, key=lambda one: one.steps))),
         (bool(troubles), f"The observer had trouble: {troubles}"[:LAST]),
         (
             any(one.jax for one in processes),
@@ -106,8 +112,10 @@ def silence(command: Sequence[str], processes: Sequence[Process], *, failed: boo
     )
 
 
-def _too_few(calls: int) -> str:
-    return f"JAX compiled something, but no function was called often enough to tell a steady state ({calls} calls)."
+def _too_few(one: Process) -> str:
+    calls = counted(one.calls, "call") if one.function else f"at most {counted(one.steps, 'call')}"
+    named = f"{one.function}: " * bool(one.function)
+    return f"JAX compiled something, but no function was called often enough to tell a steady state ({named}{calls})."
 
 
 def _likely(command: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..values import Value
 from ..wording import counted
-from .endings import Status, ending, losses, numbers_in, silence
+from .endings import Status, ending, losses, numbers_in, silence, without_input
 from .host_clock import with_host_clock
 from .starting import StartedRun, end, filled, start
 from .stopping import AT_ONCE
@@ -260,14 +260,15 @@ def _outcome(
     if status == "hang" and asked.metric and len(metric) < ENOUGH_NUMBERS:
         cause += f"; the pattern of the metric was found {counted(len(metric), 'time')} in its output, and {ENOUGH_NUMBERS} are needed"
     done = [one for one in leading(processes) if one.period is not None]
+    output = str(place / "output.txt") if (place / "output.txt").exists() else None
     return RunOutcome(
-        *(status, cause, words, str(place), child.returncode, seconds),
+        *(status, without_input(cause) if output else cause, words, str(place), child.returncode, seconds),
         complete=bool(done) and all(one.state == DONE for one in done),
         processes=processes,
         silent=silence(words, processes, failed=status in ("refused", "died")),
         metric=metric,
         losses=found,
-        output=str(place / "output.txt") if (place / "output.txt").exists() else None,
+        output=output,
     )
 
 

@@ -35,7 +35,7 @@ class Process(Value):
     ``state``: "no jax" (jax was not imported), "waiting" (for a steady state), "measuring", "measured", "done" (measured,
     and traced if that was asked), "ended" (the program ended before a steady state was measured).
     ``clock``: "marks" (the program's own ``jaxgpu_tune.step()``), "calls" (of ``function``), "trace" (events on the host, under the tracer: before Python 3.12), or "" where there was nothing to go by.
-    ``window_s``: from when to when ``period`` was measured; ``steps``: marks, or calls of the function called most; ``jax_s``: when jax was imported; ``first_step_s``: from the start of the process to the end of its first step;
+    ``window_s``: from when to when ``period`` was measured; ``steps``: marks, or calls of the function called most; ``calls``: of ``function``; ``jax_s``: when jax was imported; ``first_step_s``: from the start of the process to the end of its first step;
     ``devices``: dicts with ``id kind platform peak_bytes limit_bytes``; ``trace``: the path of its device trace (an XSpace);
     ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``program``: a fingerprint of what it calls, compiled, and ``kinds``: of program, where that was asked; ``error``: the Python exception that ended it; ``troubles``: what went wrong in the observer; ``folder``: where it wrote.
     """
@@ -52,6 +52,7 @@ class Process(Value):
     period: Period | None = None
     window_s: tuple[float, ...] = ()
     steps: int = 0
+    calls: int = 0
     jax_s: float | None = None
     first_step_s: float | None = None
     compilations: tuple[Compilation, ...] = ()
@@ -127,6 +128,9 @@ def _process(folder: str, told: dict[str, Any]) -> Process:
         **{
             **plain,
             "folder": folder,
+            "calls": next(
+                (one["calls"] for one in told.get("functions") or () if one["name"] == told.get("function")), 0
+            ),
             "troubles": _troubles(folder),
             "compilations": tuple(Compilation(*one) for one in told.get("compiles") or ()),
             "period": None if period is None else Period(**{**period, "values": tuple(period["values"])}),

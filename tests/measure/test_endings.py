@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jaxgpu_tune.measure.endings import ending, losses, numbers_in, silence
+from jaxgpu_tune.measure.endings import ending, losses, numbers_in, silence, without_input
 from jaxgpu_tune.measure.watched import Compilation, Process
 
 UNKNOWN = "F0000 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_nope=1"
@@ -66,7 +66,8 @@ def test_silence_of_processes_that_did_report() -> None:
     states = {
         "none imported jax": Process(1, ""),
         "nothing was compiled": Process(1, "", jax="0.11.2"),
-        "often enough": Process(1, "", jax="0.11.2", function="f", compilations=again[:1], steps=2),
+        "(f: 2 calls)": Process(1, "", jax="0.11.2", function="f", compilations=again[:1], steps=26, calls=2),
+        "(at most 1 call)": Process(1, "", jax="0.11.2", compilations=again[:1], steps=1),
         "The observer had trouble: OSError": Process(1, "", troubles="OSError('disk')\nmore"),
         "again 19 times": Process(1, "", jax="0.11.2", function="f", compilations=again, steps=20),
     }
@@ -79,3 +80,9 @@ def test_the_head_of_a_line_of_xla_s_is_no_cause() -> None:
     said = "F1129 10:17:01.460869    9182 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_nope=1"
     assert ending(1, f"a\n{said}\n", None) == ("refused", "Unknown flag in XLA_FLAGS: --xla_nope=1")
     assert ending(-6, "E1129 10:17:01.460869    9182 a/b-c.cc:1] it broke", None)[1] == "ended by SIGABRT: it broke"
+
+
+def test_a_program_that_waits_for_what_is_typed_is_told_that_nobody_types() -> None:
+    _, cause = ending(1, "name?\n", "EOFError: EOF when reading a line")
+    assert without_input(cause).startswith(f"{cause}; a run that is measured has no input")
+    assert without_input("exit code 1: KeyError: 'y'") == "exit code 1: KeyError: 'y'"

@@ -38,6 +38,7 @@ def test_a_whole_report_is_read_field_by_field(tmp_path: Path) -> None:
         rank=1,
         clock="calls",
         function="step",
+        functions=[{"name": "add", "calls": 26}, {"name": "step", "calls": 3}],
         period=period,
         window_s=[1.0, 2.0],
         compiles=[
@@ -57,6 +58,7 @@ def test_a_whole_report_is_read_field_by_field(tmp_path: Path) -> None:
     (one,) = read_processes(tmp_path)
     assert (one.pid, one.folder, one.state, one.argv, one.rank) == (7, str(place), "done", ("train.py", "-x"), 1)
     assert (one.clock, one.function, one.window_s, one.kinds, one.jax) == ("calls", "step", (1.0, 2.0), ("loop",), None)
+    assert one.calls == 3
     assert one.period == Period(0.5, 4, 4, 0, 0.0, 0.1, (0.5,))
     assert one.compilations[0] == Compilation("step", 1.0, 2.5, False)
     assert (len(one.compiled), one.compile_seconds, one.recompiled) == (2, 3.0, (one.compilations[1],))

@@ -124,7 +124,8 @@ def _fails_at_times(failed: list[Trial], runs: int) -> Finding:
         f"The program failed as it is in {len(failed)} of {counted(runs, 'run')} ({failed[0].failure}{cause and ': '}{cause}). "
         "What failed with other settings may have failed by itself, too."
     )
-    return Finding("fails-at-times", "warning", message, "Run it by itself until it works every time.")
+    hint = "Run it by itself until it works every time; what one run leaves, such as a folder or a lock, may stop the next."
+    return Finding("fails-at-times", "warning", message, hint)
 
 
 def _runs_differ(first: list[float]) -> Finding:

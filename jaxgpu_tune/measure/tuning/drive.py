@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ...errors import JaxGpuTuneError
@@ -14,6 +16,7 @@ from ..doubts import REFUSED
 from ..search.search import Search
 from ..search.trials import Config, Risk, Step, Trial
 from .costs import RISKY, SLOWEST, costs_of, hangs_after
+from .how import folder_name
 from .journal import Journal
 from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
@@ -115,7 +118,7 @@ FAILS = {
     ),
     "no-steady-state": (
         "The program runs, but no step of it can be timed",
-        "Go by a number that it prints (--metric REGEX), or by its whole time (--whole).",
+        "Let it take more steps, or go by a number that it prints (--metric REGEX), or by its whole time (--whole).",
     ),
     "nan": (
         "The program's numbers are not finite as it is (nan)",
@@ -168,7 +171,7 @@ class _Course:
     def _alone(self, step: Step) -> None:
         trial = self._tried(step)
         if not self.search.trials and not trial.well:
-            raise JaxGpuTuneError.of([_fails(trial)])
+            raise JaxGpuTuneError.of([_fails(trial, self.journal.path.with_name(folder_name(1)) / "output.txt")])
         self._keep(trial)
 
     def _tried(self, step: Step) -> Trial:
@@ -259,9 +262,10 @@ def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
     return step if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
 
 
-def _fails(trial: Trial) -> Finding:
+def _fails(trial: Trial, output: Path) -> Finding:
     cause = trial.detail.get("cause", "") or trial.failure
     said, hint = FAILS.get(
         trial.failure, (f"The program fails as it is ({trial.failure})", "Run it by itself until it works.")
     )
-    return Finding("program-fails", "error", f"{said}: {cause}".rstrip(".") + ".", hint)
+    shown = f" Its output: {os.path.relpath(output)}" if output.exists() else ""
+    return Finding("program-fails", "error", f"{said}: {cause}".rstrip(".") + ".", hint + shown)

@@ -11,7 +11,7 @@ from ..compare import CACHES
 from ..runs import Asked
 from ..search.trials import Config
 
-__all__ = ["Clock", "How", "caches"]
+__all__ = ["Clock", "How", "caches", "folder_name"]
 
 Clock = Literal["steps", "metric", "whole"]
 
@@ -43,9 +43,14 @@ class How(NamedTuple):
 
     def run_folder(self, number: int) -> Path:
         """The folder of a run, without what a start that was killed left there."""
-        place = self.folder / f"{number:03}"
+        place = self.folder / folder_name(number)
         shutil.rmtree(place, ignore_errors=True)
         return place
+
+
+def folder_name(number: int) -> str:
+    """Of a run, in the folder of all."""
+    return f"{number:03}"
 
 
 def caches(folder: Path, config: Config) -> dict[str, str]:

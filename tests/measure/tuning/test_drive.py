@@ -252,12 +252,15 @@ def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(
 
     class Dead(Solver):
         def __call__(self, step: Step, _number: int, _limit: float | None, _ahead: Step | None = None) -> Trial:
+            (tmp_path / "tuned.runs" / "001").mkdir(parents=True)
+            (tmp_path / "tuned.runs" / "001" / "output.txt").touch()
             return Trial(step.config, step.purpose, None, failure, detail={"cause": "no such file"})
 
     with pytest.raises(JaxGpuTuneError) as caught:
         searched(tmp_path, Dead())
     (finding,) = caught.value.findings
     assert finding.message == said and hint in finding.hint
+    assert Path(finding.hint.partition("Its output: ")[2]).resolve() == tmp_path / "tuned.runs" / "001" / "output.txt"
     assert Journal(files_of(tmp_path / "tuned.toml").journal, ABOUT).trials == []
 
 
