@@ -213,19 +213,19 @@ def step_ms(run: Run) -> float:
 
 
 class Tally(NamedTuple):
-    """Programs and workloads on which a preset is faster, level, slower by the rule, or not decided; each with its speed."""
+    """Programs and workloads on which a preset is faster, level or slower by the rule; each with its speed."""
 
     faster: tuple[str, ...]
     level: tuple[str, ...]
     slower: tuple[str, ...]
-    undecided: tuple[str, ...]
 
 
 def tally(preset: str, outcome: Outcome) -> Tally:
-    """Of all workloads on which it was measured and sets something."""
-    found: dict[str, list[str]] = {"faster": [], "no-difference": [], "slower": [], "undecided": []}
+    """Of all workloads on which it was measured and sets something; what is not decided does not count."""
+    found: dict[str, list[str]] = {"faster": [], "no-difference": [], "slower": []}
     for workload in outcome.rows:
         row = outcome.row(workload, preset)
-        if row is not None and row.variant != DEFAULT and WORKLOADS[workload].until == "steps":
+        counts = row is not None and row.variant != DEFAULT and WORKLOADS[workload].until == "steps"
+        if row is not None and counts and row.speed.word in found:
             found[row.speed.word].append(f"{WORKLOADS[workload].title} {row.speed.value:.2f}")
     return Tally(*(tuple(these) for these in found.values()))
