@@ -121,29 +121,35 @@ def space_of(
     more: Iterable[Candidate] = (),
     kinds: Iterable[str] = (),
 ) -> Space:
-    """What can be tried here. ``presets``: to start with; ``clean``: the environment without what is inherited, if that is to be tried; ``more``: candidates of the user's; ``kinds``: of program, whose candidates come first.
+    """What can be tried here.
 
-    Raises UnknownPreset and BadSetting for presets that cannot be had.
+    Args:
+        request: What is asked of the plan.
+        observation: The machine and the environment.
+        presets: To begin with.
+        clean: The environment without what is inherited, if that is to be tried.
+        more: Candidates of the user's.
+        kinds: Of program; their candidates come first.
+
+    Raises:
+        UnknownPreset, BadSetting: A preset cannot be had.
     """
     clean = observation.environ if clean is None else clean
-    offered = [*more, *candidates()]
-    planned = [(one, _config(_report(request, observation, one.name, one.settings))) for one in offered]
-    usable = {config: one for one, config in reversed(planned) if config}
-    usable = {config: usable[config] for _, config in planned if config in usable}
-    left_out = [
-        LeftOut(one.name, _why(_report(request, observation, one.name, one.settings), one))
-        for one, config in planned
-        if not config
-    ]
+    planned = [(one, _report(request, observation, one.name, one.settings)) for one in (*more, *candidates())]
+    serves: dict[Config, Candidate] = {}
+    for one, report in planned:
+        serves.setdefault(_config(report), one)
+    serves.pop(NOTHING, None)
     configs = {n: _config(make_plan(request._replace(preset=n), observation, preset_of(n))) for n in presets}
     starts = _starts(_clean_start(observation.environ, clean), configs)
-    left_out += [LeftOut(f"preset {name}", "sets nothing here") for name, config in configs.items() if not config]
-    moves = [Move(config, one.acts == "program") for config, one in usable.items()]
-    names = {config: one.name for config, one in usable.items()} | {one.config: one.name for one in starts}
+    moves = [Move(config, one.acts == "program") for config, one in serves.items()]
     moves += [Move(one.config) for one in starts if CLEAN in one.config]
+    names = {config: one.name for config, one in serves.items()} | {one.config: one.name for one in starts}
+    left_out = [LeftOut(one.name, _why(report, one)) for one, report in planned if not _config(report)]
+    left_out += [LeftOut(f"preset {name}", "sets nothing here") for name, config in configs.items() if not config]
     space = Space(
         *(request, observation, clean, tuple(starts), tuple(moves), names, tuple(left_out)),
-        *(_hazards(request, observation), usable, frozenset(kinds)),
+        *(_hazards(request, observation), serves, frozenset(kinds)),
     ).for_kinds(())
     wrong = {config: space.struck(config)[0].message for config in space.configs if space.risk(config) == "out"}
     return space.without(wrong)
