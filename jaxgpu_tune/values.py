@@ -98,11 +98,13 @@ class Value:
 
 
 def jsonable(value: Any) -> Any:
-    """The JSON form of a frozen value and all that it holds: named fields become keys."""
+    """The JSON form of a frozen value and all that it holds: named fields become keys. JSON has no NaN and no infinity: None stands for them."""
     if hasattr(value, "_fields"):
         return {name: jsonable(getattr(value, name)) for name in value._fields}
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [jsonable(item) for item in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
     return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -155,7 +155,8 @@ class _Hunt:
 
     def _checks(self, config: Config) -> list[Trial]:
         """The confirming runs of a set, and those of nothing that belong to it."""
-        return [t for t in self.journal.trials if t.purpose == "check" and t.detail["about"] == _name(config)]
+        checks = (trial for trial in self.journal.trials if trial.purpose == "check")
+        return [trial for trial in checks if trial.detail["about"] == _name(config)]
 
     def _try(self, config: Config, purpose: Purpose) -> None:
         begun = time.monotonic()
@@ -200,7 +201,7 @@ class _Hunt:
             "confirmed": confirmed,
             "findings": jsonable(self.journal.earlier),
             "folder": str(self.how.folder),
-            "trials": [trial_json(trial) for trial in self.journal.trials],
+            "trials": jsonable([trial_json(trial) for trial in self.journal.trials]),
         }
         return Bisected(found.sets, confirmed, tuple(self.journal.trials), sentence, report)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from statistics import median
 from typing import Any, NamedTuple
 
 from ...model import Finding, Machine
@@ -133,7 +134,7 @@ def _history(search: Search, space: Space) -> dict[str, Any]:
         "contests": [_contest(one, space, search.trials) for one in search.contests],
         "left_out": jsonable(space.left_out),
         "best": best_so_far(search, space),
-        "trials": [{**trial_json(one), "name": space.name(one.config)} for one in search.trials],
+        "trials": jsonable([{**trial_json(one), "name": space.name(one.config)} for one in search.trials]),
     }
 
 
@@ -179,12 +180,8 @@ def _how_it_failed(trial: Trial) -> str:
 
 
 def _contest(contest: Contest, space: Space, trials: Iterable[Trial]) -> dict[str, Any]:
-    peaks = [(one.config, one.detail.get("peak_bytes")) for one in trials]
-    most = [
-        max((p for c, p in peaks if c == arm and p), default=None) for arm in (contest.reference, contest.challenger)
-    ]
     return {
-        "peak_bytes": most,
+        "peak_bytes": [_peak(config, trials) for config in (contest.reference, contest.challenger)],
         "reference": space.name(contest.reference),
         "challenger": space.name(contest.challenger),
         "pairs": [list(pair) for pair in contest.pairs],
@@ -192,6 +189,11 @@ def _contest(contest: Contest, space: Space, trials: Iterable[Trial]) -> dict[st
         "verdict": verdict_of(contest, space),
         "won": contest.won,
     }
+
+
+def _peak(config: Config, trials: Iterable[Trial]) -> int | None:
+    peaks = (one.detail.get("peak_bytes") for one in trials if one.config == config)
+    return max(filter(None, peaks), default=None)
 
 
 def _machine(machine: Machine) -> dict[str, Any]:
@@ -236,7 +238,7 @@ def _evidence(report: Mapping[str, Any]) -> list[str]:
 
 def _medians(report: Mapping[str, Any]) -> str:
     pairs = next(one["pairs"] for one in report["contests"] if one["won"])
-    slow, fast = (sorted(times)[len(times) // 2] for times in zip(*pairs, strict=True))
+    slow, fast = map(median, zip(*pairs, strict=True))
     return f"{slow:.3f} and {fast:.3f} ms a step"
 
 

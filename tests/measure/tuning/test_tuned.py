@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,20 @@ def test_what_each_setting_did_is_told_whether_it_ran_or_not() -> None:
     assert did["pipeline-all-gather"].why == next(
         one.why for one in space().left_out if one.name == "pipeline-all-gather"
     )
+
+
+def test_the_report_is_json_for_any_reader_whatever_numbers_a_program_printed() -> None:
+    """JSON has no NaN."""
+    nan = Trial(LOOPS, "toggle", None, "nan", 20.0, "", {"numbers": [1.5, math.nan, -math.inf]})
+    told = json.loads(json.dumps(found(nan).report, allow_nan=False))
+    assert told["trials"][-1]["detail"]["numbers"] == [1.5, None, None]
+
+
+def test_of_an_even_number_of_pairs_the_median_is_between_the_two_in_the_middle() -> None:
+    """As everywhere."""
+    runs = [one._replace(ms=one.ms and one.ms + number) for number, one in enumerate(checked(2.0))]
+    evidence = search_preset(found(FAST, *runs).report)
+    assert "15.500 and 10.500 ms a step" in evidence
 
 
 def test_a_preset_that_there_was_no_room_for_is_told_once() -> None:
