@@ -16,6 +16,7 @@ from .api import fresh_environ
 from .host.marker import before_us, pinned
 from .knowledge.families import acts, launchers
 from .knowledge.variables import is_read
+from .measure.doubts import EMPTY_VARIANT, empty_variant
 from .measure.protocol import Arm
 from .model import Finding, Report
 from .planning.request import SWITCH, is_off
@@ -36,7 +37,6 @@ STAYING = frozenset(
     }
 )
 """Variables that say what the program is and where it runs: "clean" leaves them."""
-EMPTY_VARIANT = "empty-variant"
 """The finding that a variant is what is set already."""
 VERSION = "import importlib.metadata as m; print(m.version('jaxlib'))"
 
@@ -104,11 +104,6 @@ def _arm(name: str, how: dict[str, Any], command: Sequence[str], base: Mapping[s
         return Arm(name, environ, tuple(command), {}, (*_grave(report), empty_variant(name)))
     settings = _changes(base, environ)
     return Arm(name, environ, tuple(command), settings, () if report is None else _grave(report))
-
-
-def empty_variant(name: str) -> Finding:
-    """That a variant is what is set already."""
-    return Finding(EMPTY_VARIANT, "note", f"{name} sets nothing here, so it runs as what is set already does.")
 
 
 def _changes(base: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str | None]:

@@ -13,7 +13,7 @@ from .measure.calling import Caller, copied
 from .measure.checks import STEP, check_arguments
 from .measure.clock import percentile as nearest_rank
 from .measure.comparison import Comparison, Variant, VariantRun
-from .measure.statistics import PAIRS, Verdict, order, ratios, verdict
+from .measure.statistics import PAIRS, Verdict, order, ratios, unclaimed, verdict
 from .model import Finding
 from .wording import is_above_zero
 
@@ -209,6 +209,8 @@ def _variant(number: int, built: list[CompiledVariant], trials: list[list[Varian
     one, mine = built[number], tuple(trials[number])
     found = ratios([t.value for t in trials[0][1:] if t.value], [t.value for t in mine if t.value]) if number else ()
     said = verdict(found) if number else Verdict("no-difference")
+    if not one.options and not built[0].options:
+        said = unclaimed(said)
     if one.cause:
         said = Verdict("failed")
     return Variant(

@@ -14,12 +14,12 @@ from statistics import median
 
 from ..model import Finding
 from .comparison import Comparison, Variant, VariantRun
-from .doubts import UNSURE, other_losses, setting_refused, unmatched, unsure, whole_run, written_outside
+from .doubts import EMPTY_VARIANT, UNSURE, other_losses, setting_refused, unmatched, unsure, whole_run, written_outside
 from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
 from .runs import Asked, Limits, RunOutcome, run_watched
-from .statistics import Verdict, futile, order, ratios, verdict
+from .statistics import Verdict, futile, order, ratios, unclaimed, verdict
 from .watched import DONE, Process, leading
 
 TYPE_CHECKING = False
@@ -245,6 +245,8 @@ class _Course:
         bad = next((trial for trial in trials if trial.value is None), None)
         found = () if arm == 0 else self._ratios(arm)
         said = verdict(found) if arm else Verdict("no-difference")
+        if not self.arms[0].settings and any(told.code == EMPTY_VARIANT for told in one.findings):
+            said = unclaimed(said)
         if bad is not None:
             said = said._replace(word="failed")
         return Variant(

@@ -13,8 +13,10 @@ from .endings import numbers_in
 from .runs import RunOutcome
 
 __all__ = [
+    "EMPTY_VARIANT",
     "REFUSED",
     "UNSURE",
+    "empty_variant",
     "other_losses",
     "setting_refused",
     "unmatched",
@@ -24,8 +26,15 @@ __all__ = [
 ]
 
 REFUSED = "`jaxgpu-tune check` tells what is wrong with XLA_FLAGS, and what to write instead."
+EMPTY_VARIANT = "empty-variant"
 UNSURE = 0.02
 """A standard error of a run's own period from which on it is told."""
+
+
+def empty_variant(name: str) -> Finding:
+    """That a variant is what is set already, so that nothing is claimed of it."""
+    message = f"{name} sets nothing here, so it runs as what is set already does: any difference is noise."
+    return Finding(EMPTY_VARIANT, "note", message)
 
 
 def written_outside(begin: float, folder: Path, most: int = 2_000) -> list[Finding]:

@@ -15,6 +15,7 @@ import pytest
 from jaxgpu_tune.measure import compare, runs
 from jaxgpu_tune.measure.compare import compare_programs
 from jaxgpu_tune.measure.comparison import Comparison, VariantRun
+from jaxgpu_tune.measure.doubts import empty_variant
 from jaxgpu_tune.measure.protocol import Arm, Listener, Protocol
 from jaxgpu_tune.measure.saving import comparison_preset
 from jaxgpu_tune.model import Finding
@@ -79,6 +80,20 @@ def test_a_faster_variant_is_shown_by_six_pairs_there_and_back(compared: Callabl
     assert "b against a: faster: 1.250 times as fast" in str(found) and "Use b." in str(found)
     assert json.loads(json.dumps(found.to_dict()))["variants"][1]["verdict"]["word"] == "faster"
     assert "<table" in found._repr_html_()
+
+
+def test_of_what_is_set_as_the_reference_no_difference_is_claimed(compared: Callable[..., Comparison]) -> None:
+    """Unless somebody compares a setting with itself to see what is noise: then it is told as it was measured."""
+    empty = arm("b", "1.6")._replace(settings={}, findings=(empty_variant("b"),))
+    for reference, variant, word in (
+        (arm("a", "2.0")._replace(settings={}), empty, "no-difference"),
+        (arm("a", "2.0")._replace(settings={}), empty._replace(findings=()), "faster"),
+        (arm("a", "2.0"), empty, "faster"),
+    ):
+        found = compared(reference, variant)
+        assert (found.verdict, found.winner.name) == (word, "b" if word == "faster" else "a")
+    failed = compared(arm("a")._replace(settings={}), empty._replace(command=("sh", "-c", "exit 3")))
+    assert failed.verdict == "failed"
 
 
 def test_fewer_than_six_pairs_show_nothing(compared: Callable[..., Comparison]) -> None:
