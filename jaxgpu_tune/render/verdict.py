@@ -8,6 +8,7 @@ from ..knowledge.gains import Gain, gains_of
 from ..knowledge.presets import load_preset, owner_of
 from ..model import Decision, Machine, Report
 from ..planning.base.wish import YIELDS
+from ..planning.composing import is_path
 from ..planning.request import is_off
 from ..wording import counted
 from .parts import by_owner, label
@@ -45,10 +46,12 @@ def worth(report: Report) -> str:
     done = [d for d in report.decisions if d.status in ("set", "merged") and _is_from_a_preset(d)]
     if not done:
         return ""
-    named = (name.strip() for name in report.preset.split("+"))
+    named = [name.strip() for name in report.preset.split("+")]
     measured = [name for name in dict.fromkeys((*named, *(owner_of(d.source) for d in done))) if gains_of(name)]
     if not measured:
-        return f"Nothing of it was measured by this project; compare it on your program: jaxgpu-tune compare none {report.preset} -- COMMAND."
+        files = [f"jaxgpu-tune explain {name}" for name in named if is_path(name)]
+        says = f" What its file says of it: {', '.join(files)}." if files else ""
+        return f"Nothing of it was measured by this project; compare it on your program: jaxgpu-tune compare none {report.preset} -- COMMAND.{says}"
     more = [decision for decision in done if owner_of(decision.source) not in measured]
     gained = _gained(measured, report.machine, alone=" and ".join(measured) if more else "")
     return f"{gained} {_beyond(more, measured, report.preset)}" if more else gained

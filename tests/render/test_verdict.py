@@ -147,6 +147,14 @@ def test_of_a_file_that_extends_a_preset_what_is_its_own_is_told_apart(
         assert f"Not measured with it: {own} " in said and f"jaxgpu-tune compare fsdp {file} -- COMMAND" in said
 
 
+def test_a_file_of_its_own_is_asked_for_what_it_says_was_measured(tmp_path: Path) -> None:
+    """Such as one that ``tune`` wrote."""
+    file = tmp_path / "tuned.toml"
+    file.write_text('[[set]]\nflag = "xla_gpu_autotune_level"\nvalue = 2\nreason = "faster"\n')
+    said = worth(jaxgpu_tune.plan(file, environ={}, machine=MACHINES / "h200x2_captured.json"))
+    assert said.endswith(f"COMMAND. What its file says of it: jaxgpu-tune explain {file}.")
+
+
 def test_of_joined_presets_those_that_were_not_measured_are_named() -> None:
     said = worth(jaxgpu_tune.plan("fsdp+reproducible", environ={}, machine=MACHINES / "h200x2_captured.json"))
     assert said.startswith("Measured, fsdp alone, ") and "--xla_gpu_exclude_nondeterministic_ops. Compare both" in said
