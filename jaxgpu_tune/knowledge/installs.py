@@ -68,6 +68,12 @@ def unknown_to_compiler(capability: str, cuda: int, nvcc: str | None) -> bool:
     return not any(capability in row["knows"] for row in rows)
 
 
+def first_compiler_for(capability: str, cuda: int) -> str | None:
+    """The first release of one CUDA's compiler that knows a GPU, as far as the table tells."""
+    rows = read_table("installs")["compiler"]
+    return next((r["cuda"] for r in rows if capability in r["knows"] and r["cuda"].startswith(f"{cuda}.")), None)
+
+
 def least_libraries(cuda: int, plugin: str) -> dict[str, str]:
     """The least version of each of NVIDIA's wheels that a release of the plugin asks for; nothing for one before the table."""
     found: dict[str, str] = {}

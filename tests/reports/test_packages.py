@@ -151,6 +151,35 @@ def test_R61_a_gpu_that_the_plugins_cuda_does_not_know(
 
 
 @pytest.mark.parametrize(
+    ("capability", "serves", "hint"),
+    [
+        ("12.0", "13.0", "pip install -U 'jax[cuda13]'"),
+        ("12.0", None, "pip install -U 'jax[cuda13]'"),
+        (
+            "12.0",
+            "12.8",
+            "pip install -U 'jax[cuda12]' 'nvidia-cuda-nvcc-cu12>=12.8', since this driver does not serve",
+        ),
+        (
+            "12.1",
+            "12.9",
+            "pip install -U 'jax[cuda12]' 'nvidia-cuda-nvcc-cu12>=12.9', since this driver does not serve",
+        ),
+        (
+            "10.7",
+            "12.9",
+            "Update the driver to 580.65.06 or newer, then pip install -U 'jax[cuda13]': no compiler of CUDA 12",
+        ),
+    ],
+)
+def test_R61_the_newer_compiler_is_one_that_the_driver_serves(capability: str, serves: str | None, hint: str) -> None:
+    """No way out that leads to driver-too-old."""
+    libraries = {"nvidia-cuda-nvcc-cu12": "12.6.85"}
+    told = found(plugins=plugins(12, "0.11.2"), gpus=gpu(capability), libraries=libraries, cuda_driver=serves)
+    assert told["gpu-too-new"].hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
     ("driver", "serves", "cuda", "told"),
     [("570.86.15", "12.8", 13, True), ("580.65.06", "13.0", 13, False), ("470.57.02", "11.4", 12, True)],
 )

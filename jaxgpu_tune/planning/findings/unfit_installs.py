@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
+from ...wording import capital
 
 __all__ = ["cudas", "misfits", "older_gpus", "shadowed", "shared_flags"]
 
@@ -144,15 +145,31 @@ def _gpus(machine: Machine, cuda: int) -> Iterator[Finding]:
     least = known.needs_of(cuda)["least"]
     each = [(g.name or "a GPU", g.compute_capability) for g in machine.gpus or () if g.compute_capability]
     old = sorted({name for name, capability in each if numbers(capability) < numbers(least)})
-    new = sorted({f"{name} ({c})" for name, c in each if known.unknown_to_compiler(c, cuda, nvcc)})
+    unknown = [c for _, c in each if known.unknown_to_compiler(c, cuda, nvcc)]
+    new = sorted({f"{name} ({c})" for name, c in each if c in unknown})
     if old:
         message = f"CUDA {cuda} needs compute capability {least}, which {', '.join(old)} has not."
         yield Finding("gpu-too-old", "error", message, _instead_of_old(each, least))
     if new:
         compiler = f"{known.NVCC[cuda]} {nvcc}" if nvcc else f"CUDA {cuda}"
         message = f"{', '.join(new)} is newer than the compiler of {compiler}: the first operation can end the process."
-        hint = "pip install -U 'jax[cuda13]'" if cuda == 12 else f"pip install -U {known.NVCC.get(cuda, 'jax')}"
-        yield Finding("gpu-too-new", "error", message, hint)
+        yield Finding("gpu-too-new", "error", message, _compiler_for_new(unknown, cuda, machine.cuda_driver))
+
+
+def _compiler_for_new(capabilities: list[str], cuda: int, cuda_driver: str | None) -> str:
+    """A newer compiler that the driver serves: of the newest CUDA with a plugin, else of this one, else with another driver."""
+    newest, served = known.newest_cuda_served(None), known.newest_cuda_served(cuda_driver)
+    if cuda == newest:
+        return f"pip install -U {known.NVCC.get(cuda, 'jax')}"
+    plugin = f"pip install -U 'jax[cuda{newest}]'"
+    if served == newest:
+        return plugin
+    knowing = [known.first_compiler_for(capability, cuda) for capability in capabilities]
+    updated = f"update the driver to {known.needs_of(newest)['driver']} or newer, then {plugin}"
+    if not all(knowing):
+        return f"{capital(updated)}: no compiler of CUDA {cuda} knows it."
+    least = max(filter(None, knowing), key=numbers)
+    return f"pip install -U 'jax[cuda{cuda}]' '{known.NVCC[cuda]}>={least}', since this driver does not serve CUDA {newest}; or {updated}"
 
 
 def _instead_of_old(each: list[tuple[str, str]], least: str) -> str:
