@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from ...knowledge.hazards import hazards
 from ...model import Finding, Migration, Severity
 from ...values import Value
 from ..settings.pool_variables import UNIFIED
 from ..xla_flags.grammar import FLAGS, Token
+from .compiled_with import compiled_with
 from .exported import is_kept_back
 from .file_kinds import sites_of
 from .late_settings import late_settings
@@ -45,6 +48,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     found = [LineFault(line_of(text, at), finding) for at, finding in judge.all_of(sites, variables)]
     found += [*_in_vain(text, sites, variables), *_late(text, kind)]
     found += _kept_back(text, sites, variables) if kind == "shell" else ()
+    found += judge.compiled(*_python(text, kind), sites)
     told: dict[int, list[str]] = {}
     for fault in found:
         told.setdefault(fault.line, []).append(fault.finding.message)
@@ -67,10 +71,22 @@ class _Judge:
         told: dict[Finding, int] = {}
         around = _Around(sites, variables)
         for one in variables:
-            found = tuple(self._variable(one, around.beside(one)))
+            told_of = self._variable(one, around.beside(one))
+            found = tuple(filter(None, (_of_option(one.name.lower(), f) for f in told_of)) if one.option else told_of)
             yield from ((one.at, finding) for finding in found if finding.code in OF_VALUES)
             told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
         yield from ((at, finding) for finding, at in told.items())
+
+    def compiled(self, source: str, lines: Sequence[int], sites: list[Site]) -> Iterator[LineFault]:
+        """The hazards of what one function is compiled with beside the flags of the file, at the last of its options."""
+        codes = {hazard.code for hazard in hazards()}
+        flags = _Around(sites, ()).flags
+        for options in compiled_with(source):
+            known = [one for one in options if one.value is not None]
+            if known:
+                found = self._of({FLAGS: " ".join([*flags.values(), *(one.flag for one in known)])})
+                new = (one for one in found if one.code in codes and one not in self._of(flags))
+                yield from (LineFault(lines[known[-1].line - 1], finding) for finding in new)
 
     def _flags(self, site: Site) -> Iterator[tuple[int, Finding]]:
         """Flag by flag, with the place of each; then what only the whole value shows, where all of it is known."""
@@ -104,12 +120,24 @@ class _Judge:
         return self._known[key]
 
 
+def _of_option(name: str, finding: Finding) -> Finding | None:
+    """What is said of a variable, of the option that Python sets by its name: configure() mends no line of a program."""
+    if finding.code == "variable-without-reader":
+        return None
+    if finding.code == "unknown-variable":
+        hint = re.sub(r"JAX_\w+", lambda name: name[0].lower(), finding.hint)
+        return Finding("unknown-option", "error", f"jax has no option {name}: jax.config raises AttributeError.", hint)
+    message = finding.message.replace("`import jax` would raise", "jax.config raises")
+    message = re.sub(r"; it would be taken out by configure\(\)", "", message)
+    return finding._replace(message=re.sub(r"would be used instead by configure\(\)", "stands for it", message))
+
+
 class _Around:
     """What each part of the file sets, by the last value of each variable; what is not known, and what is lost, counts as not set."""
 
     def __init__(self, sites: list[Site], variables: tuple[SetHere, ...]) -> None:
         flags = " ".join(dict.fromkeys(token.text for site in sites if not site.lost for token in _known_flags(site)))
-        self._flags = {FLAGS: flags} if flags else {}
+        self.flags = {FLAGS: flags} if flags else {}
         self._of_part: dict[int, dict[str, str]] = {}
         for one in variables:
             if one.value is not None and not one.lost:
@@ -121,7 +149,7 @@ class _Around:
             return {}
         around = self._of_part.get(0, {}) if one.part < 0 else {}
         others = {**around, **self._of_part.get(one.part, {})}.items()
-        return {**{name: value for name, value in others if name != one.name}, **self._flags}
+        return {**{name: value for name, value in others if name != one.name}, **self.flags}
 
 
 def _known_flags(site: Site) -> Iterable[Token]:
@@ -145,14 +173,18 @@ def _kept_back(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> 
             yield LineFault(line_of(text, at), Finding("not-exported", "warning", message, f"Write export {name}=…"))
 
 
+def _python(text: str, kind: str) -> tuple[str, Sequence[int]]:
+    """The program that a file holds, and for each of its lines the line of the file."""
+    if kind == "notebook":
+        return notebook_python(text)
+    return (text, range(1, text.count("\n") + 2)) if kind == "python" else ("", ())
+
+
 def _late(text: str, kind: str) -> Iterator[LineFault]:
     """What Python sets after JAX has read it."""
-    if kind == "python":
-        yield from (LineFault(late.line, late.finding()) for late in late_settings(text))
-    elif kind == "notebook":
-        source, lines = notebook_python(text)
-        for late in late_settings(source):
-            yield LineFault(lines[late.line - 1], late.finding(lambda line: lines[line - 1]))
+    source, lines = _python(text, kind)
+    for late in late_settings(source):
+        yield LineFault(lines[late.line - 1], late.finding(lambda line: lines[line - 1]))
 
 
 def _unreadable(one: SetHere) -> Finding:
@@ -161,7 +193,7 @@ def _unreadable(one: SetHere) -> Finding:
 
 def _left(change: Change) -> LineFault:
     severity: Severity = "error" if change.fatal else "warning"
-    return LineFault(change.line, Finding("flag-in-file", severity, f"{change.before}: {change.why}."))
+    return LineFault(change.line, Finding("flag-in-file", severity, f"{change.before}: {change.why.rstrip('.')}."))
 
 
 def _is_told(change: Change, told: Mapping[int, list[str]]) -> bool:

@@ -150,6 +150,7 @@ class _Unclear(Exception):
 def _values(node: ast.AST, name: str) -> Iterator[ast.expr]:
     """The expressions that a node sets the variable to."""
     yield from _given_to(node, lambda target: _is_variable(target, name))
+    yield from (value for value in _options(node, name) if not _is_none(value))
     if isinstance(node, ast.Dict):
         yield from (value for key, value in zip(node.keys, node.values, strict=True) if key and _is_name(key, name))
     elif isinstance(node, ast.Call):
@@ -157,6 +158,22 @@ def _values(node: ast.AST, name: str) -> Iterator[ast.expr]:
         sets = _called(node) not in READERS if name == FLAGS else _called(node) in SETTERS
         if len(node.args) > 1 and _is_name(node.args[0], name) and sets:
             yield node.args[1]
+
+
+def _options(node: ast.AST, option: str) -> Iterator[ast.expr]:
+    """What ``jax.config.update("jax_x", value)`` and ``jax.config.jax_x = value`` set."""
+    yield from _given_to(node, lambda target: isinstance(target, ast.Attribute) and target.attr == option)
+    if (
+        isinstance(node, ast.Call)
+        and _called(node) == "update"
+        and len(node.args) > 1
+        and _is_name(node.args[0], option)
+    ):
+        yield node.args[1]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _assigned(node: ast.AST, names: set[str]) -> Iterator[ast.expr]:
@@ -235,10 +252,10 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def _number_in(node: ast.expr) -> ast.expr | None:
-    """A number as it is written, or ``str()`` of one."""
+    """A number or a bool as it is written, or ``str()`` of one."""
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "str" and len(node.args) == 1:
         node = node.args[0]
-    is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float, bool)
     return node if is_number else None
 
 

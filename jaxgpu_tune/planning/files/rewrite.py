@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from ...knowledge import flags as known
 from ...model import Migration
 from ...values import Value
-from ...wording import nearest, setting_text, written
+from ...wording import nearest
 from ..findings.conditional import would_be
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
+from .compiled_with import compiled_with
 from .file_kinds import parts_that_run, sites_of
 from .mapped import HOLE, Edit, Mapped, Site, Span, Spans, in_file, joined_text, line_of, line_start
 
@@ -29,6 +30,8 @@ _LOOKS_LIKE_FLAGS = re.compile(r"--xla_\w+(?:=(?!--)[^\s\"'\\,)\]}]*)?")
 _COMMENT = re.compile(r"[ \t\"]*(#|//)")
 _ARGUMENT = re.compile(r"(?P<name>(?<![\w-])(?:--?)?(?:\w+[_-])?xla[_-]flags)(?:=|[\"']?,?[ \t]+)(?P<mark>[\"']?)(?=-)")
 """What programs call an argument that holds flags of XLA: they put it in XLA_FLAGS, or compile with it (MaxText)."""
+ENDS = "; XLA would end the process."
+"""What does not hold for an option of the compiler, which raises."""
 MISSPELT = 0.88
 """How alike a name must be to a flag's to be that flag misspelt; ``xla_flags`` and ``xla_dump_dir`` are none."""
 OTHERS = "LIBTPU_INIT_ARGS"
@@ -126,19 +129,12 @@ class _Work:
 
     def compile_options(self) -> None:
         """Flags as keys of ``compiler_options={…}``: named where the release has them no more, or in other words."""
-        for node in ast.walk(ast.parse(self._text)):
-            if isinstance(node, ast.keyword) and node.arg == "compiler_options" and isinstance(node.value, ast.Dict):
-                for key, value in zip(node.value.keys, node.value.values, strict=True):
-                    if isinstance(key, ast.Constant) and str(key.value).startswith("xla_"):
-                        self._compile_option(key.lineno, str(key.value), value)
-
-    def _compile_option(self, line: int, name: str, value: ast.expr) -> None:
-        given = value.value if isinstance(value, ast.Constant) else "x"
-        flag = written("xla_flag", name, setting_text(given))
-        new, why, _ = self._new(flag)
-        if new != flag and not self._exists(f"--{name}"):
-            said = f"in compiler_options; {why}" + (f" (as a flag: {new})" if new else "")
-            self.left.append(Change(line, name, None, said, fatal=True))
+        for one in dict.fromkeys(chain.from_iterable(compiled_with(self._text))):
+            new, why, _ = self._new(one.flag)
+            if new != one.flag and not self._exists(f"--{one.name}"):
+                why = why.removeprefix(f"--{one.name} would be left out by configure(): ")
+                said = f"in compiler_options; {why.removesuffix(ENDS)}" + (f" (as a flag: {new})" if new else "")
+                self.left.append(Change(one.line, one.name, None, said, fatal=True))
 
     def elsewhere(self, parts: Iterable[tuple[int, int]]) -> None:
         """Flags that would change but stand where nothing is known to read them: named, not touched."""

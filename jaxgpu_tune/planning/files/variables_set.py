@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from ...values import Value
@@ -17,6 +17,8 @@ from .shell import CONTAINERS
 __all__ = ["SetHere", "variables_set"]
 
 _NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]+_[A-Z0-9_]+(?![A-Za-z0-9_])")
+_OPTION = re.compile(r"\bupdate\((?:\s|\\n)*\\?['\"](jax_\w+)|\bconfig\.(jax_\w+)\s*=(?!=)")
+"""As Python sets an option of jax.config, also where it stands in a text of JSON."""
 NESTED = ("yaml", "json")
 """Kinds that may set variables of several programs, each in its own list or map."""
 COMMANDS = ("shell", "dockerfile")
@@ -27,7 +29,7 @@ AT_RUN_TIME = "its value is known only when the program runs"
 class SetHere(Value):
     """One variable at one place. ``value`` None: it cannot be known, and ``unreadable`` says why where the value matters.
 
-    ``part``: equal for those that are set together, below 0 where that is one command, which sees what is set in 0, too; ``lost``: as of a Site.
+    ``option``: it is one of jax.config, under the name of its variable. ``part``: equal for those that are set together, below 0 where that is one command, which sees what is set in 0, too; ``lost``: as of a Site.
     """
 
     at: int
@@ -36,13 +38,21 @@ class SetHere(Value):
     unreadable: str = ""
     part: int = 0
     lost: str = ""
+    option: bool = False
 
 
 def variables_set(text: str, kind: str) -> tuple[SetHere, ...]:
     """In the order of the file. Raises SyntaxError or ValueError where it cannot be read as its kind."""
-    names = {name for name in map(_in_container, _NAME.findall(text)) if is_looked_at(name) and name != FLAGS}
+    written = [*map(_in_container, _NAME.findall(text)), *_options(text, kind)]
+    names = {name for name in written if is_looked_at(name.upper()) and name != FLAGS}
     found = (_set_here(site, name, text, kind) for name in sorted(names) for site in sites_of(text, kind, name))
     return tuple(sorted(filter(None, found), key=lambda one: one.at))
+
+
+def _options(text: str, kind: str) -> Iterator[str]:
+    """The options that Python sets."""
+    if kind in ("python", "notebook"):
+        yield from (update or assigned for update, assigned in _OPTION.findall(text))
 
 
 def _in_container(name: str) -> str:
@@ -53,6 +63,9 @@ def _in_container(name: str) -> str:
 def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
     """None where nothing is assigned: a name without a value takes what is set around the file."""
     whole, _ = joined_text(site.pieces)
+    if name.islower():
+        known = not (site.unsure or HOLE in whole)
+        return SetHere(site.at, name.upper(), whole if known else None, option=True)
     part = _part(text, site.at) if kind in NESTED else -own_command(text, site.at) if kind in COMMANDS else 0
     if site.unsure or HOLE in whole:
         return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part, site.lost)

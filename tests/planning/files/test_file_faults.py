@@ -249,6 +249,30 @@ def test_unified_memory_makes_room_for_a_fraction_above_1_wherever_it_stands(kin
     assert [code for _, _, code in found(start + fraction + off, kind)] == ["bad-variable"]
 
 
+@pytest.mark.parametrize(
+    ("line", "severity", "code", "says"),
+    [
+        ("jax.config.update('jax_spmd_mode', 'allow_all')", "error", "flag-translated", "removed in jax 0.6.1"),
+        ("jax.config.update('jax_enable_pgel', True)", "error", "unknown-option", "raises AttributeError"),
+        ("jax.config.update('jax_optimization_level', 'O9')", "error", "bad-option-value", "not 'O9'. jax.config raises."),
+        ("jax.config.update('jax_exec_time_optimization_effort', 0.5)", "error", "flag-translated", "O1 stands for it"),
+        ("jax.config.jax_disable_jit = True", "warning", "jit-disabled", "nothing is compiled"),
+        ("config.update('jax_transfer_guard', 'disallow')", "warning", "transfer-guard-disallow", ""),
+    ],
+)  # fmt: skip
+def test_options_of_a_program_are_judged_as_their_variables_are(line: str, severity: str, code: str, says: str) -> None:
+    """R14, R82: and nothing is claimed of configure(), which mends no line of a program."""
+    (fault,) = file_faults(f"import jax\n{line}\n", "python", checker(NEW), migrator(NEW))
+    assert (fault.line, fault.finding.severity, fault.finding.code) == (2, severity, code)
+    assert says in fault.finding.message and "configure()" not in fault.finding.message
+
+
+@pytest.mark.parametrize("name", ["jax_enable_x64", "jax_cuda_visible_devices", "jax_my_own"])
+def test_an_option_of_which_nothing_is_to_be_said(name: str) -> None:
+    """One that has no variable, one of the program's own, a value that is not known."""
+    assert found(f"jax.config.update('{name}', True)\njax.config.update('{name}', mine)\n", "python") == []
+
+
 def test_commands_of_one_script_are_judged_apart() -> None:
     """What is set for one of them is not set for the other, and what is exported is set for both."""
     old, new = "XLA_PYTHON_CLIENT_MEM_FRACTION=.5", "XLA_CLIENT_MEM_FRACTION=.5"

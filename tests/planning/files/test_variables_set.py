@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,23 @@ def test_lists_and_maps_of_a_file_are_parts_of_their_own() -> None:
     text = "a:\n  NCCL_ALGO: Ring\n  NCCL_PROTO: LL\nb:\n- NCCL_ALGO=Tree\n- NCCL_PROTO=LL\n"
     parts = [one.part for one in variables_set(text, "yaml")]
     assert parts[0] == parts[1] != parts[2] == parts[3]
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("jax.config.update('jax_debug_nans', True)", "True"),
+        ('config.update(\n  "jax_debug_nans", False)', "False"),
+        ("jax.config.jax_debug_nans = True", "True"),
+        ("jax.config.update('jax_debug_nans', mine)", None),
+    ],
+)
+def test_options_that_python_sets(line: str, value: str | None) -> None:
+    """By the name of the option's variable, of which the same is known."""
+    assert held(line, "python") == [("JAX_DEBUG_NANS", value)]
+    cell = {"cell_type": "code", "source": line}
+    assert held(json.dumps({"cells": [cell]}), "notebook") == [("JAX_DEBUG_NANS", value)]
+    assert held("jax.config.update('jax_debug_nans', None)\nif jax.config.jax_debug_nans == 1: pass", "python") == []
 
 
 def test_what_is_set_for_one_command_is_a_part_of_its_own() -> None:
