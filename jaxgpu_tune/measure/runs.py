@@ -20,7 +20,7 @@ from ..wording import counted
 from .endings import Status, ending, losses, numbers_in, silence, without_input
 from .host_clock import with_host_clock
 from .starting import StartedRun, end, filled, start
-from .stopping import AT_ONCE
+from .stopping import AT_ONCE, living
 from .watched import DONE, Process, leading, read_processes
 
 TYPE_CHECKING = False
@@ -44,6 +44,10 @@ MOST_OUTPUT, TAIL = 20_000_000, 20_000
 """Bytes of the output in which numbers are looked for, from its beginning; and of its end, in which the cause of an ending is."""
 ENOUGH_NUMBERS = 5
 LINES = 20
+LEFT = (
+    "The command itself ended after {:.1f} s, and what it had left running was ended: let it wait for that "
+    "(`wait` in a shell; no `&`, no `docker run -d`)."
+)
 
 
 class Asked(Value):
@@ -164,13 +168,15 @@ def watch(
 ) -> RunOutcome:
     """Wait for what is asked of a command that was started, and end it. Its seconds count from ``begun`` (time.monotonic), by default from now."""
     begin = time.monotonic() if begun is None else begun
-    why = "interrupted"
+    why, behind = "interrupted", False
     try:
         why = _wait(started.child, started.place, asked, limits, seen)
+        behind = why == "exit" and started.output is not None and bool(living(started.child, started.mark))
     finally:
         if why != "exit" or started.output is not None:
             end(started, limits.grace if why != "interrupted" else AT_ONCE)
-    return _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)
+    found = _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)
+    return found._replace(silent=LEFT.format(found.seconds)) if behind and found.ok and found.silent else found
 
 
 def left_behind(command: Sequence[str], folder: str | os.PathLike[str]) -> RunOutcome:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["AT_ONCE", "PATIENCE", "carriers", "end_all", "ended_by_ctrl_c", "members"]
+__all__ = ["AT_ONCE", "PATIENCE", "carriers", "end_all", "ended_by_ctrl_c", "living", "members"]
 
 LOOK = 0.05
 PATIENCE = 10.0
@@ -33,7 +33,7 @@ def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: floa
         try:
             left = _ended_by(number, child, mark, grace)
         except KeyboardInterrupt as pressed:
-            left, impatient = _left(child, mark), pressed
+            left, impatient = living(child, mark), pressed
         if not left:
             break
     child.poll()
@@ -43,13 +43,13 @@ def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: floa
 
 def _ended_by(number: int, child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> set[int]:
     """Who is left of those that got the signal."""
-    left = _left(child, mark)
+    left = living(child, mark)
     for pid in left:
         _send(pid, number)
     end = time.monotonic() + grace
     while left and time.monotonic() < end:
         time.sleep(LOOK)
-        left = _left(child, mark)
+        left = living(child, mark)
     return left
 
 
@@ -106,7 +106,8 @@ def _processes() -> list[Path]:
     return [proc / name for name in os.listdir(proc) if name.isdigit()] if proc.is_dir() else []
 
 
-def _left(child: subprocess.Popen[bytes], mark: Mapping[str, str]) -> set[int]:
+def living(child: subprocess.Popen[bytes], mark: Mapping[str, str]) -> set[int]:
+    """Who lives of a command: itself, its process group, and whoever carries its mark."""
     own = {child.pid} if child.poll() is None else set()
     return own | members(child.pid) | carriers(mark)
 

@@ -207,3 +207,11 @@ for n in itertools.count():
     outcome = watched(tmp_path, sys.executable, "-c", code, trace={"steps": 50}, timeout=300, **environ)
     assert outcome.ok, outcome.cause
     assert leader(outcome).trace or leader(outcome).why_not_traced
+
+
+def test_a_command_that_does_not_wait_for_its_program_is_told_to(tmp_path: Path) -> None:
+    """What it left is ended; one that waits, or fails, is told something else."""
+    for script, told in (("sleep 600 &", True), ("sleep 0.1", False), ("sleep 600 & exit 3", False)):
+        outcome = run_watched(["sh", "-c", script], folder=tmp_path / str(told) / script[-1])
+        assert ("let it wait for that" in outcome.silent) is told, script
+        assert carriers({"JAXGPU_TUNE_OBSERVE": str(Path(outcome.folder) / "observed")}) == set()

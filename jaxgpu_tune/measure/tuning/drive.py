@@ -267,5 +267,6 @@ def _fails(trial: Trial, output: Path) -> Finding:
     said, hint = FAILS.get(
         trial.failure, (f"The program fails as it is ({trial.failure})", "Run it by itself until it works.")
     )
-    shown = f" Its output: {os.path.relpath(output)}" if output.exists() else ""
+    spoke = output.exists() and output.stat().st_size > 0
+    shown = f" Its output: {os.path.relpath(output)}" if spoke else ""
     return Finding("program-fails", "error", f"{said}: {cause}".rstrip(".") + ".", hint + shown)

@@ -253,7 +253,7 @@ def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(
     class Dead(Solver):
         def __call__(self, step: Step, _number: int, _limit: float | None, _ahead: Step | None = None) -> Trial:
             (tmp_path / "tuned.runs" / "001").mkdir(parents=True)
-            (tmp_path / "tuned.runs" / "001" / "output.txt").touch()
+            (tmp_path / "tuned.runs" / "001" / "output.txt").write_text("said")
             return Trial(step.config, step.purpose, None, failure, detail={"cause": "no such file"})
 
     with pytest.raises(JaxGpuTuneError) as caught:
