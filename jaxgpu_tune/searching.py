@@ -38,8 +38,9 @@ def tune(
 ) -> Tuned:
     """Search for the settings that make a function faster, prove them, and write them as a preset file.
 
-    Only what acts per compile is tried, since all of it happens in this process; what acts on the whole process (NCCL's variables, memory) needs
-    ``jaxgpu-tune tune -- python train.py``, and so does what may hang, which nobody could end here. In a job of several processes each calls it alike: all try the same, and the slowest counts.
+    Only what acts per compile is tried, since all of it happens in this process. What acts on the whole process (NCCL's variables, memory)
+    needs ``jaxgpu-tune tune -- python train.py``. So does what may hang: nobody could end it here. In a job of several processes each calls
+    it alike: all try the same, and the slowest counts.
 
     Args:
         step: Any function that JAX can compile, jitted or not; what it takes over (``donate_argnums``) it must give back.
@@ -51,7 +52,7 @@ def tune(
         flags: XLA flags to try, too.
         seconds: Of each measurement.
         tolerance: By how much results may differ from those without settings, relative to the largest number of each array.
-        risky: Try what is known to hang or crash some programs, too, after all else. If it hangs, this process must be killed; called again, it goes on.
+        risky: After all else, try what is known to hang or crash some programs, too. If it hangs, kill this process; called again, it goes on.
 
     Returns:
         ``.path`` of the preset file (None: nothing beats what you have), ``.gain``, ``.interval``, ``.trials``; in a notebook it shows itself.

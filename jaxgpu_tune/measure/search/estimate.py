@@ -1,8 +1,8 @@
 """How fast each set of settings is, estimated from all runs so far.
 
-One run is one noisy number, and keeping whatever once looked faster keeps the luckiest. So the runs are smoothed together: the
-logarithm of a time is a level that drifts, a small effect of each setting (a large one of few), a smaller one of each pair, and noise:
-a Gaussian process whose kernel counts what two sets share. Runs that lie far off weigh less.
+One run is one noisy number. Who keeps whatever once looked faster keeps the luckiest. So the runs are smoothed together, by a Gaussian
+process whose kernel counts what two sets share. The logarithm of a time is the sum of a level that drifts, a small effect of each setting (a
+large one of few), a smaller one of each pair, and noise. Runs that lie far off weigh less.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ LEVEL, EFFECT, PAIR, OWN, DRIFT = 0.05, 0.035, 0.01, 0.003, 0.001
 """Standard deviations of logarithms, before anything was measured: of the level, of one setting's effect, of a pair's beyond
 its settings', of one set's own, and of the drift from one run to the next."""
 LARGE, FEW, EVIDENCE = (0.1, 0.4), 4, 2.0
-"""Now and then one setting changes everything: few have an effect of this size, where it makes the runs so much likelier (logarithm)."""
+"""Now and then one setting changes everything. FEW at most have an effect of such a size, and only where the runs get likelier by this (logarithm)."""
 KNOWN = 0.25
-"""The effect of what is known for large ones: 1.32 on one program, 1.7 on another, nothing on a third."""
+"""The effect of what is known for large ones. It was 1.32 on one program, 1.7 on another, nothing on a third."""
 NOISES = (0.0015, 0.003, 0.006, 0.012, 0.025, 0.06)
-"""Of one run's noise: the likeliest of these."""
+"""The noise of one run is the likeliest of these."""
 USUAL = 0.008
-"""What it mostly is; how likely another is falls with its factor to this, so that a few lucky runs do not pass for exact ones."""
+"""The noise that is likeliest beforehand. Another is the less likely the further it is from this, so a few lucky runs do not pass for exact ones."""
 WORST = 0.1
-"""What is slower than the first settings by more than this is just slow; how slow teaches nothing about the others.
+"""What is slower than the first settings by more than this is just slow: how slow teaches nothing about the others.
 A run that is slower by this than another of the same settings does not count."""
 FAR, ROUNDS = 2.0, 2
+"""A run that is further off than FAR standard deviations weighs less; how much is computed in so many rounds."""
 
 Rows = list[list[float]]
 Scales = Mapping[Atom, float]

@@ -19,7 +19,7 @@ Parts = tuple[Part, ...]
 class Guilty(Generic[Part]):
     """How far the answers lead.
 
-    ``ask``: the parts to try next, None where nothing is left to ask; ``sets``: those found guilty so far, each minimal: with any
+    ``ask``: the parts to try next, None where nothing is left to ask. ``sets``: those found guilty so far. Each is minimal: with any
     of its parts left out, the fault does not show. ``problem``: why there is nothing to find.
     """
 

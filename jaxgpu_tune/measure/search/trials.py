@@ -94,12 +94,12 @@ class Trial(NamedTuple):
 
 
 def settings_of(config: Iterable[Atom]) -> frozenset[tuple[str, str]]:
-    """The settings that have a value, without their values."""
+    """Kind and name of each setting."""
     return frozenset((one.kind, one.name) for one in config)
 
 
 def toggled(config: Config, move: Move) -> Config:
-    """The settings with a move's taken out where all of them are there, otherwise put in the place of what they had."""
+    """The settings without a move's, if all of those are there; else with them, in the place of other values of the same settings."""
     if move.config <= config:
         return config - move.config
     named = settings_of(move.config)

@@ -28,9 +28,10 @@ CONFIRMED = 2
 """How often each guilty set is run again."""
 CONFIRMING_PAIRS = 3
 AGAIN = 3
-"""A time that is near the limit is measured so often, and its median counts."""
 NEAR = 0.5
+"""A time is near the limit if it differs by less than this share of what is looked for. It is then measured AGAIN times; the median counts."""
 LONGEST = 1800.0
+"""Seconds that a run may take before any has ended well, where no --timeout is given."""
 
 
 class Symptom(NamedTuple):
@@ -82,11 +83,13 @@ def bisect_command(
     symptom: Symptom,
     tell: Callable[[Trial, str], None] = lambda _trial, _said: None,
 ) -> Bisected:
-    """Find it. Every finished run is kept in ``how.folder``, or beside it where that holds another one, so that a bisect that was ended goes on."""
+    """Find it. Every finished run is kept, so that a bisect that was ended goes on: in ``how.folder``, or beside it where that holds another one."""
     return _Hunt(suspects, how, symptom, tell).run()
 
 
 class _Hunt:
+    """A bisect under way."""
+
     def __init__(self, suspects: Suspects, how: How, symptom: Symptom, tell: Callable[[Trial, str], None]) -> None:
         self.suspects, self.symptom, self.tell = suspects, symptom, tell
         self.about = {

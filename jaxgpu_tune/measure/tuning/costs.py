@@ -1,4 +1,4 @@
-"""What a run costs, told from those that were made: one that compiles anew, and one of what was compiled before. Pure."""
+"""What a run costs, by those that were made: one that compiles, and one of what was compiled before. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECENT = 7
 SLACK = 1.03
 SHORTEST = 1e-3
 SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
-"""A run hangs after so many times the longest run so far and so many seconds; what is known to hang some programs, sooner."""
+"""A run counts as hung after so many times the longest run so far, and so many seconds more; what may hang, sooner."""
 
 
 class Costs(NamedTuple):
@@ -27,7 +27,8 @@ class Costs(NamedTuple):
 def costs_of(trials: Iterable[Trial], keeps: bool = True) -> Costs | None:
     """By the newest runs; None before any ended well.
 
-    ``keeps``: what was compiled once is kept; what the second run of some settings compiles all the same, later ones compile, too. Else ``again`` is without it.
+    ``keeps``: whether programs are kept for later runs. If so, what is compiled in a second run of the same settings counts for ``again``: later
+    runs compile it, too. If not, ``again`` is without compiling.
     """
     first: list[float] = []
     again: list[float] = []

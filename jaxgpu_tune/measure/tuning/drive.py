@@ -24,10 +24,9 @@ from .space import Space
 __all__ = ["Runner", "Standing", "drive", "resumed"]
 
 LONGER = 1.06
-"""For a run that compiles, this many times its usual time is kept free: it varies more than all runs of the proof."""
-
+"""A run that compiles needs room for so many times its usual time: it varies more than the runs of the proof do."""
 TWICE, LATE = (2.0, 0.0), 0.1
-"""At the end of the budget a run may take twice what the longest took, or this share of the budget more than is left."""
+"""At the end of the budget a run may take twice what the longest took, or what is left and this share of the budget, whichever is more."""
 
 
 class Standing(NamedTuple):
@@ -40,7 +39,7 @@ class Standing(NamedTuple):
 
 
 class Runner(Protocol):
-    """Runs a step. What has a body here need not be said by a runner of one process, which learns nothing from its runs."""
+    """Runs steps. What has a body here may be left as it is: such a runner runs one step at a time and learns nothing from it."""
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it. ``ahead``: what comes next, probably."""
@@ -100,9 +99,19 @@ def drive(
     tell: Callable[[Standing], None] = lambda _: None,
     timeout: float | None = None,
 ) -> Search:
-    """Search until it is over or ``budget`` seconds are spent, those of earlier starts included.
+    """Search until it is over or the budget is spent.
 
-    Raises JaxGpuTuneError where the program fails as it is, BadSetting where another process searches with this journal. What interrupts it comes through: the journal has all that was finished.
+    Args:
+        space: What can be tried.
+        run: Runs a step.
+        journal: Keeps every finished trial, also of earlier starts.
+        budget: Seconds; the trials of earlier starts count.
+        tell: Called after each trial.
+        timeout: The longest that a run may take, in seconds.
+
+    Raises:
+        JaxGpuTuneError: The program fails as it is.
+        BadSetting: Another process searches with this journal.
     """
     with journal.alone(), closing(run):
         course = _Course(space, run, journal, budget, tell, timeout)
@@ -112,10 +121,7 @@ def drive(
 
 
 FAILS = {
-    "refused": (
-        "XLA refuses a setting as it is (refused)",
-        REFUSED,
-    ),
+    "refused": ("XLA refuses a setting as it is (refused)", REFUSED),
     "no-steady-state": (
         "The program runs, but no step of it can be timed",
         "Let it take more steps, or go by a number that it prints (--metric REGEX), or by its whole time (--whole).",
@@ -143,12 +149,14 @@ class _Course:
         self.space, self.run, self.journal = space, run, journal
         self.budget, self.tell, self.timeout = budget, tell, timeout
         self.search = resumed(space, run, journal)
-        self.width = len(self._places()) or 1 if is_disturbed(self.search.trials) is False else 1
         self.as_it_is = Step(space.starts[0].config, "start")
+        self.width = 1  # how many runs go side by side
+        if is_disturbed(self.search.trials) is False:
+            self.width = len(self._places()) or 1
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """What the budget still has, in seconds."""
         spent = sum(float(trial.detail.get("spent", trial.seconds)) for trial in self.search.trials)
         return self.budget - spent
 
@@ -224,7 +232,7 @@ class _Course:
         return (step,) if self.search.risk(step.config) != "none" else steps_together(step, count, ahead)
 
     def _limit(self, config: Config) -> float | None:
-        """Seconds after which a run hangs: by what the others took, less for what is known to hang, for what was compiled before, and where the budget ends."""
+        """Seconds after which a run counts as hung, by what the others took. What may hang has fewer, and so has what compiles nothing or comes last."""
         soon = self.search.risk(config) == "dies" or config in self.search.good
         after = hangs_after(self.search.trials, RISKY if soon else SLOWEST)
         twice = hangs_after(self.search.trials, TWICE)

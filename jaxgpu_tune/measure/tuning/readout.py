@@ -1,4 +1,4 @@
-"""What a run of a search tells: its time, its numbers, what was compiled, and where its seconds went. Pure, but for its output."""
+"""What a run of a search tells: its time, its numbers, what was compiled, and where its seconds went. Pure, but for reading its output."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Several candidates at a time, each on a GPU of its own: where they run, when that is allowed, and what runs together.
 
-Only the search does this: the proof runs alone. Before, the program runs as it is on all of them at once; only if each is as
-fast as it was alone, neighbours do not disturb, and the search goes on side by side.
+Only the search does this: the proof runs alone. First the program runs as it is on all of them at once. If each run is as fast as it
+was alone, neighbours do not disturb, and the search goes on side by side.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Place = Callable[[Step, int, "float | None", Event], Trial]
 BESIDE = ("toggle", "prune")
 """What the search runs side by side."""
 DISTURBED, DISTURBS = 1.02, "disturbed"
-"""A run beside others may take this many times what it took alone; else it failed for this reason."""
+"""A run beside others may take this many times what it took alone; and how a run that took longer has failed."""
 
 
 class Slot(NamedTuple):
@@ -80,7 +80,7 @@ def is_disturbed(trials: Iterable[Trial]) -> bool | None:
 
 
 def steps_together(first: Step, count: int, ahead: Callable[[tuple[Step, ...]], Step | None]) -> tuple[Step, ...]:
-    """What to run at a time: what would come next if each led to what is expected of it. ``ahead``: the step after these."""
+    """What to run at a time: this step, and what would come next if all went as expected. ``ahead``: the step after some others."""
     steps: tuple[Step, ...] = (first,)
     while first.purpose in BESIDE and len(steps) < count:
         step = ahead(steps)

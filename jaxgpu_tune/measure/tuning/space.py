@@ -1,7 +1,7 @@
 """What can be tried on this machine: candidates and presets as this build has them, what they risk, and their environments.
 
-Every candidate goes through the plan as a preset does, so that it is translated and gated alike: what this jaxlib does not have, does by
-itself, or what is set already is left out with the plan's own reason.
+Every candidate goes through the plan as a preset does, so it is translated and gated alike. The plan leaves out what this jaxlib does not
+have, what it does by itself, and what is set already; its reason is told.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ __all__ = ["AS_IT_IS", "CLEAN", "LeftOut", "Space", "candidate_of", "space_of"]
 AS_IT_IS = "what you have"
 """The name of the first start."""
 CLEAN = Atom("env", "what is set already", "removed")
-"""Stands for an environment without what is inherited that a search is about."""
+"""Stands for an environment without what is inherited of the kind that a search tries."""
 OURS = ("set", "merged")
+"""The decisions by which a plan sets something of its own."""
 
 
 class LeftOut(NamedTuple):
@@ -58,7 +59,7 @@ class Space(NamedTuple):
     kinds: frozenset[str] = frozenset()
 
     def for_kinds(self, seen: Iterable[str]) -> Space:
-        """The moves in the order that fits what was asked, or else the kinds that were seen of the program."""
+        """The moves in the order that fits the kinds of program: those that were asked for, or else those that were ``seen``."""
         wanted = self.kinds or frozenset(seen)
         moves = (move._replace(large=_is_large(self.serves.get(move.config), wanted)) for move in self.moves)
         ordered = sorted(moves, key=lambda move: not _fits(self.serves.get(move.config), wanted))
@@ -76,14 +77,14 @@ class Space(NamedTuple):
 
     @property
     def mended(self) -> tuple[Finding, ...]:
-        """What is wrong with what is set already; no run has it, while the program by itself does."""
+        """What is wrong with what is set already. The runs of a search are without it; the program by itself is not."""
         return tuple(one for one in self.report(NOTHING).findings if one.severity != "note")
 
     def _seen(self, config: Config) -> Observation:
         return self.observation._replace(environ=self.clean) if CLEAN in config else self.observation
 
     def risk(self, config: Config) -> Risk:
-        """What is known to go wrong with these settings, and not without any of them."""
+        """What is known to go wrong with these settings, and not without them."""
         told = treatment()
         codes = {hazard.code for hazard in self.struck(config)}
         return "out" if codes & told.numbers else "dies" if codes & told.dies else "none"
