@@ -43,19 +43,19 @@ def answer(search: Search, space: Space, *, interrupted: bool) -> str:
     contest = won(search)
     if contest is not None:
         return _proved(contest, space)
-    over = [one for one in search.contests if one.over]
-    looked = (
-        f"{space.name(over[0].challenger)} looked best, but in fresh pairs: {verdict_of(over[0], space)}."
-        if over
-        else ""
-    )
-    if over and search.contests[-1].failed == space.starts[0].config:
-        return f"Nothing is proved. {looked} Run the program by itself until it works every time, then begin anew."
-    if over and search.contests[-1].over:
-        return f"Nothing beats what you have: {looked}"
     if not search.good:
         return "Nothing was measured yet."
+    contests = search.contests
+    looked = _looked_best(contests[0], space) if contests and contests[0].over else ""
+    if contests and contests[-1].failed == space.starts[0].config:
+        return f"Nothing is proved. {looked} Run the program by itself until it works every time, then begin anew."
+    if contests and contests[-1].over:
+        return f"Nothing beats what you have. {looked}"
     return f"{_unproved(search, space, interrupted=interrupted)} {looked}".rstrip()
+
+
+def _looked_best(contest: Contest, space: Space) -> str:
+    return f"{space.name(contest.challenger)} looked best, but in fresh pairs: {verdict_of(contest, space)}."
 
 
 def _proved(contest: Contest, space: Space) -> str:
