@@ -331,6 +331,16 @@ def test_R79_a_profile_has_to_be_there(tmp_path: Path) -> None:
         assert report.xla_flags == f"--xla_gpu_pgle_profile_file_or_directory_path={tmp_path / 'profile.pb'}"
 
 
+@pytest.mark.parametrize(
+    ("path", "is_read"),
+    [("/x/p.pb", True), ("/x/p.pbtxt", True), ("/x/profiles", True), ("/x/run.1", True), ("/x/p.txt", False), ("p.PB", False), ("/x/a.nsys-rep", False)],
+)  # fmt: skip
+def test_R79_a_profile_that_is_set_already_is_one_that_xla_reads(path: str, is_read: bool) -> None:
+    """Any other is passed over in silence."""
+    report = planned(environ={"XLA_FLAGS": f"--xla_gpu_pgle_profile_file_or_directory_path={path}"})
+    assert ("pgle-profile-unread" not in {finding.code for finding in report.findings}) is is_read
+
+
 def test_R79_a_profile_of_another_machine_need_not_be_here() -> None:
     """Its name still has to be one that XLA reads."""
     for name in ("/data/on/cluster.pb", "/data/on/cluster.pbtxt", "/data/profiles"):

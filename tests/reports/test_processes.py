@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxgpu_tune
+from jaxgpu_tune.flag_texts import checker, migrator
 from jaxgpu_tune.host.gpus import find_gpus
 from jaxgpu_tune.host.processes import find_processes, own_devices
 from jaxgpu_tune.knowledge.versions import matches
+from jaxgpu_tune.planning.files.file_faults import file_faults
 from tests.child import told
 from tests.fleet import codes, machine
 from tests.host.fake_nvml import Card, FakeNvml
@@ -213,6 +215,14 @@ def test_R85_initialize_still_works_after_configure() -> None:
     code = "import jaxgpu_tune\nimport jax\njaxgpu_tune.configure('fsdp')\njoin()\njaxgpu_tune.check_processes()\n"
     code += "from jax._src import xla_bridge\ntell([len(xla_bridge._backends), jax.process_count()])"
     assert job(code, [{}, {}]) == [[[0, 2]], [[0, 2]]]
+
+
+def test_R85_initialize_behind_the_start_is_told_of_a_file() -> None:
+    """R26: an array made at the top of a module is a start."""
+    text = "import jax, jax.numpy as jnp\nKEY = jnp.zeros(1)\njax.distributed.initialize()\n"
+    (fault,) = file_faults(text, "python", checker("0.11.2"), migrator("0.11.2"))
+    assert (fault.line, fault.finding.code) == (3, "too-late")
+    assert "(line 2: jnp.zeros()): it raises RuntimeError" in fault.finding.message
 
 
 @pytest.mark.parametrize(("mode", "code"), [(3, "gpu-exclusive"), (1, "gpu-exclusive"), (2, "gpu-prohibited"), (0, "")])

@@ -15,7 +15,9 @@ from ..xla_flags.grammar import FLAGS
 
 __all__ = ["SetLate", "late_settings"]
 
-CONFIGURE = "configure()"
+CONFIGURE, INITIALIZE = "configure()", "jax.distributed.initialize()"
+RAISES = {CONFIGURE: "it would raise TooLate", INITIALIZE: "it raises RuntimeError"}
+"""What must be called before JAX starts, and what it does later (https://github.com/jax-ml/jax/issues/18237)."""
 _OWN = "jaxgpu_tune.configure"
 _UPDATE = "jax.config.update"
 _ADDS = {
@@ -43,7 +45,7 @@ class Jax(Value):
 
 
 class SetLate(Value):
-    """One setting that does not count as it stands. ``name``: of the variable or option, or configure(). ``children``: the program may start others, which see it.
+    """One setting that does not count as it stands. ``name``: of the variable or option, or one of ``RAISES``. ``children``: the program may start others, which see it.
 
     ``way``: "over" if all of XLA_FLAGS is assigned behind configure(), "unless" if that is done only where nothing has set it; empty: it is late.
     """
@@ -61,10 +63,8 @@ class SetLate(Value):
             message = f"{self.name} is set here, behind configure() ({where}). This {_ADDS[self.way]}."
             hint = "Pass flags={…} to configure() instead, or set it above configure(), which keeps what is there."
             return Finding("set-beside-configure", "error" if self.way == "over" else "warning", message, hint)
-        if self.name == CONFIGURE:
-            message = (
-                f"configure() is called after JAX has started ({where}: {self.cause.what}): it would raise TooLate."
-            )
+        if self.name in RAISES:
+            message = f"{self.name} is called after JAX has started ({where}: {self.cause.what}): {RAISES[self.name]}."
             return Finding("too-late", "error", message, "Call it before the first use of a device.")
         if self.cause.what.startswith(("import ", "from ")):
             message = f"{self.name} is set after `{self.cause.what}` ({where}), which has read it"
@@ -200,6 +200,8 @@ class _Reader:
     def _called(self, node: ast.Call, called: str) -> Iterator[tuple[str, str]]:
         if called == _OWN and not any(one.arg == "late" for one in node.keywords):
             yield CONFIGURE, ""
+        elif f"{called}()" == INITIALIZE:
+            yield INITIALIZE, ""
         elif called in self._flagging:
             yield FLAGS, ""
         elif called == "os.environ.update":
@@ -280,4 +282,4 @@ def _is_read_at_import(name: str) -> bool:
 
 def _is_read_at_start(name: str) -> bool:
     spec = option(name, None)
-    return name == CONFIGURE or acts(name, "start") or (spec is not None and spec.moment == "backend")
+    return name in RAISES or acts(name, "start") or (spec is not None and spec.moment == "backend")

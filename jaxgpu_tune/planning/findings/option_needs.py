@@ -17,7 +17,14 @@ from ..base.secrets import shown_value
 from ..base.wish import Outcome, Wish, together, wrong_argument
 from ..in_force import Settled
 from ..merging.merge import RANKS, shown
-from ..settings.from_arguments import CACHE_OPTION, EXPECT_OPTION, GUARD_OPTIONS, PGLE_OPTION
+from ..settings.from_arguments import (
+    CACHE_OPTION,
+    EXPECT_OPTION,
+    GUARD_OPTIONS,
+    PGLE_OPTION,
+    PROFILE_ENDINGS,
+    PROFILE_FLAG,
+)
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
 
 __all__ = ["check_options", "companions", "refused_here"]
@@ -180,6 +187,7 @@ def _in_force(wishes: Iterable[Wish], prefer: str) -> dict[str, Any]:
 def check_options(found: Settled) -> Iterator[Finding]:
     """Findings about the options that will be in force, and about every path."""
     values = found.options
+    yield from _profile_of_another_kind(found.flags.get(PROFILE_FLAG, ""))
     yield from _unexpanded("xla_flag", found.flags)
     yield from _unexpanded("env", found.variables)
     yield from _unexpanded("jax_config", values)
@@ -201,6 +209,15 @@ def _unexpanded(kind: SettingKind, values: Mapping[str, Any]) -> Iterator[Findin
             stated = written(kind, name, shown_value(name, value) if kind == "env" else value)
             message = f"{stated} is taken as it stands: what reads it replaces neither ~ nor variables."
             yield Finding("unexpanded-path", "warning", message, "Write the whole path.")
+
+
+def _profile_of_another_kind(path: str) -> Iterator[Finding]:
+    """XLA looks at the ending alone, and goes on without a profile (gpu_hlo_schedule.cc)."""
+    ending = re.search(r"\.[A-Za-z][A-Za-z_-]*$", path)
+    if ending and ending[0] not in PROFILE_ENDINGS:
+        message = f"--{PROFILE_FLAG}={path}: XLA reads files that end in .pbtxt or .pb, or a directory of them, and passes over any other in silence."
+        hint = "`jaxgpu-tune pgle inspect FILE` tells what a file is, `jaxgpu-tune pgle convert` makes a profile of it."
+        yield Finding("pgle-profile-unread", "warning", message, hint)
 
 
 def _strange_platforms(values: Mapping[str, Any]) -> Iterator[Finding]:

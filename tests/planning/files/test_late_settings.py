@@ -68,6 +68,7 @@ tell(idle)
         ("os.environ.update(XLA_FLAGS='')", "XLA_FLAGS"),
         ("def main():\n    tuned('fsdp')\nmain()", "configure()"),
         ("if __name__ == '__main__':\n    jaxgpu_tune.configure()", "configure()"),
+        ("def main():\n    jax.distributed.initialize()\nmain()", "jax.distributed.initialize()"),
     ],
 )
 def test_what_is_set_after_the_start_is_told(start: str, late: str, name: str) -> None:
