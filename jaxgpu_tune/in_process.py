@@ -117,8 +117,9 @@ class CallRuns(Runner):
             found = Journal(files.journal if self.is_first else Path(place) / "journal.jsonl", about)
             self.lost = found.path.with_name("tried-last.json") if self.is_first else None
             if self.lost is not None and self.lost.exists():  # an earlier start did not come back from it
-                found.add(trial_of(json.loads(self.lost.read_text())))
-                self.lost.unlink()
+                with found.alone():  # or another process is in it now
+                    found.add(trial_of(json.loads(self.lost.read_text())))
+                    self.lost.unlink()
             told = json.loads(self._said([trial_json(one) for one in found.trials])[0])
             for trial in [] if self.is_first else told:
                 found.add(trial_of(trial))

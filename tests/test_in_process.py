@@ -6,7 +6,9 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import pytest
 
+from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.in_process import CallRuns
 from jaxgpu_tune.measure.search.trials import Step
@@ -48,3 +50,16 @@ def test_what_an_earlier_start_did_not_come_back_from_is_known(tmp_path: Path) -
         assert len(journal.trials) == 1
     with calls.journal(files, {}) as journal:
         assert len(journal.trials) == 1
+
+
+def test_what_another_process_is_in_right_now_is_not_taken_for_lost(tmp_path: Path) -> None:
+    """The second search is refused, and the first comes back from it."""
+    (calls, space), (other, _) = runs(), runs()
+    calls.space = space
+    files, step = files_of(tmp_path / "tuned.toml"), Step(space.moves[0].config | space.moves[1].config, "toggle")
+    with calls.journal(files, {}) as journal, journal.alone():
+        with calls._in_case_of_no_return(step):
+            with pytest.raises(BadSetting, match="Another process is searching"), other.journal(files, {}):
+                raise AssertionError
+            assert calls.lost is not None and calls.lost.exists()
+        assert not calls.lost.exists() and journal.trials == []
