@@ -77,13 +77,14 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     from ..arms import environ_of
     from ..measure.tuning.tune import SearchWanted, files_of, space_here, tune_command, write_files
 
-    request, how, files, candidates, kinds, budget = all_of(
+    request, how, files, candidates, kinds, budget, _ = all_of(
         lambda: _request(given),
         lambda: _how(program, given),
         lambda: files_of(given["out"]),
         lambda: wanted_candidates(given),
         lambda: _kinds(given["kinds"]),
         lambda: duration(given["budget"], "--budget"),
+        lambda: _check_only(given),
     )
     wanted = SearchWanted(given["preset"], candidates, kinds, given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
@@ -129,6 +130,12 @@ def _tolerance(text: str) -> float:
     if not 0 <= value < 1:
         raise bad_argument(f"--tolerance {text!r} is not valid; allowed: a share such as 0.01, or 1%.")
     return value
+
+
+def _check_only(given: dict[str, Any]) -> None:
+    if given["only"] and not (given["preset"] or any(given[option.name] for option in SEARCHED)):
+        hint = "Say what to try: --preset, --try-flag, --try-env or --try-config."
+        raise bad_argument("--only leaves nothing to try.", hint)
 
 
 def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:

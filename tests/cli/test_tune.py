@@ -108,6 +108,7 @@ def test_wrong_use_is_told_before_anything_runs(tmp_path: Path, monkeypatch: pyt
         (("--metric", "("), "regular expression"),
         (("--kind", "loop"), "Did you mean 'loops'?"),
         (("--tolerance", "2"), "--tolerance '2'"),
+        (("--only",), "--only leaves nothing to try. Say what to try: --preset"),
         (("--try-flag", "xla_gpu_autotune_leve=3"), "xla_gpu_autotune_level"),
     ):
         ended = call("tune", *words, "--", "true")

@@ -70,6 +70,8 @@ def _proved(contest: Contest, space: Space) -> str:
 
 def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
     """Of a search without fresh pairs that are over."""
+    if len(space.configs) == 1:
+        return "Nothing was tried: all that could be is left out here, each for a reason of its own."
     again = f"Start it again{'' if interrupted else ' with a larger budget'}: it goes on from here."
     if search.contests:
         best = best_so_far(search, space)

@@ -68,6 +68,15 @@ def test_what_was_interrupted_had_no_budget_that_was_too_small(more: tuple[Trial
     assert words in sentence and "budget" not in sentence
 
 
+def test_where_everything_is_left_out_nothing_was_tried_and_no_budget_helps() -> None:
+    here = space()._replace(starts=space().starts[:1], moves=())
+    search = Search(here.starts, here.moves)
+    for _ in range(2):
+        search.tell(Trial(NOTHING, "start", 10.0))
+    sentence = tuned(search, here, "t.toml", {}).sentence
+    assert sentence.startswith("Nothing was tried: all that could be is left out here") and "budget" not in sentence
+
+
 def test_before_any_run_nothing_was_measured() -> None:
     search = Search(space().starts[:1], space().moves, space().risk)
     assert tuned(search, space(), "t.toml", {}).sentence == "Nothing was measured yet."
