@@ -14,6 +14,8 @@ _ENDS_THERE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|;|&&|\|\||$)")
 _ALL = re.compile(r"\bset[ \t]+-\w*a\b|\ballexport\b")
 _EXPORTED = r"\b(?:export|declare|typeset)\b[^\n;&|]*\b{0}\b|\$\{{?{0}\b"
 """Also handed on by its value, as in ``env A="$A" python``."""
+_UNIT = re.compile(r"(?:^|\n)[ \t]*Environment=[^\n]*$")
+"""A unit of systemd sets all of the line for its programs."""
 LINE = 400
 _BEGINS = re.compile(r"(?<!\\)\n|[;&|(]")
 _STAYS = re.compile(
@@ -48,7 +50,8 @@ def _has_program(text: str, at: int) -> bool:
 
 def is_kept_back(text: str, at: int, name: str) -> bool:
     """Whether it is assigned there alone, nothing exports it, and programs are started behind it."""
-    if not text.startswith(name, at) or not _ALONE.search(text[max(0, at - LINE) : at]):
+    before = text[max(0, at - LINE) : at]
+    if not text.startswith(name, at) or not _ALONE.search(before) or _UNIT.search(before):
         return False
     end = read_word(text, text.index("=", at) + 1, ENDS)[2]
     if not _ENDS_THERE.match(text, end) or is_quiet(text, end):

@@ -75,6 +75,11 @@ def test_what_other_files_set_for_all_of_their_programs(line: str) -> None:
     assert own_command(f"FROM y\n{line}\nRUN python t.py\n", f"FROM y\n{line}".index("X=")) == 0
 
 
+def test_a_unit_of_systemd_sets_all_of_its_line() -> None:
+    unit = "[Service]\nEnvironment=A=1 NCCL_DEBUG=INFO {}\nExecStart=/usr/bin/python t.py\n"
+    assert found(unit.format("XLA_FLAGS=--xla_dump_to=x")) == found(unit.format("JAX_PLATFORMS=cuda")) == []
+
+
 def test_a_script_that_starts_nothing_is_one_to_be_read_by_another() -> None:
     assert found("NCCL_DEBUG=INFO\nXLA_FLAGS=--xla_dump_to=x\necho set\n") == []
     assert found("XLA_FLAGS=--xla_dump_to=x\nsrun python t.py\n") == [(1, "not-exported")]
