@@ -9,7 +9,7 @@ from ...knowledge.versions import matches
 from ...model import Finding, Machine, Observation, Processes, Severity
 from ...wording import count_of
 from ..request import Request
-from ..settings.pool_variables import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
+from .pool_faults import pool_in
 
 __all__ = ["check_layout"]
 
@@ -18,7 +18,6 @@ LOCAL_IDS_SINCE = "0.4.33"
 """Read off the wheels: jax 0.4.31 does not have it, and 0.4.32 was withdrawn."""
 SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 """Where these are set, jax.distributed.initialize() takes the GPU of the number SLURM_LOCALID (jax/_src/clusters)."""
-MEMORY = (*FRACTION_NAMES, PREALLOCATE, ALLOCATOR)
 OPEN_MPI, OPEN_MPI_RANK = "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_LOCAL_RANK"
 """Open MPI up to 4, which tells its own address; jax knows newer ones from 0.11.2 on, through mpi4py."""
 OPEN_MPI_5_SINCE = "0.11.2"
@@ -36,9 +35,9 @@ def check_layout(observation: Observation, request: Request) -> Iterator[Finding
         yield from _automatic(machine, environ)
     per_gpu = _per_gpu(machine, environ, request)
     yield from _one_user(machine, per_gpu)
-    memory = request.processes_per_gpu or request.memory_fraction or any(environ.get(name) for name in MEMORY)
-    if per_gpu > 1 and not memory:
-        yield _unshared(per_gpu)
+    share = 0.0 if request.processes_per_gpu or request.memory_fraction else pool_in(environ, machine.jaxlib).share
+    if per_gpu > 1 and share * per_gpu > 1:
+        yield _unshared(per_gpu, share)
     yield from _uncounted(machine.processes, observation.environ, request)
 
 
@@ -95,9 +94,9 @@ def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> 
     return request.processes_per_gpu or (-(-tasks // visible) if shared else 1)
 
 
-def _unshared(per_gpu: int) -> Finding:
-    """Each process reserves three quarters of what it finds, so that the second has too little."""
-    message = f"{per_gpu} processes are to use each GPU, and each would reserve 75 % of its memory."
+def _unshared(per_gpu: int, share: float) -> Finding:
+    """Each process reserves its share when it starts, so that the last has too little."""
+    message = f"{per_gpu} processes are to use each GPU, and each would reserve {100 * share:.4g} % of its memory."
     return Finding(
         "gpu-shared", "warning", message, f"Pass processes_per_gpu={per_gpu} or preallocate=False to configure()."
     )
