@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 
 from ..values import EMPTY, Value
+from .alike import speaking_for
 from .tables import read_table, with_tuples
 
 __all__ = ["MEASURES", "Advice", "AdviceRule", "advice_for", "advice_rules", "link_gb_per_s"]
@@ -56,7 +57,7 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 
 class AdviceRule(Value):
-    """``when``: conditions on measures; ``set``, ``unset``: XLA flags of which one must be, or none may be set."""
+    """``when``: conditions on measures; ``set``, ``unset``: XLA flags of which one must be, or none may be set, under any release's name."""
 
     code: str
     message: str
@@ -69,8 +70,8 @@ class AdviceRule(Value):
 
     def applies(self, measures: Measures, flags: Collection[str] = ()) -> bool:
         """Whether every condition is known to hold."""
-        flagged = not self.set or any(name in flags for name in self.set)
-        free = not any(name in flags for name in self.unset)
+        flagged = not self.set or _one_of(self.set, flags)
+        free = not _one_of(self.unset, flags)
         return flagged and free and all(_holds(measures.get(name), demand) for name, demand in self.when.items())
 
 
@@ -99,6 +100,11 @@ def _advice(rule: AdviceRule, measures: Measures) -> Advice:
     known = {name: value for name, value in measures.items() if value is not None}
     message, evidence = rule.message.format(**known), rule.evidence.format(**known)
     return Advice(rule.code, message, rule.do, evidence, rule.source)
+
+
+def _one_of(names: tuple[str, ...], flags: Collection[str]) -> bool:
+    """Whether one of them is set, under this name or another release's."""
+    return any(one in flags for name in names for one in (name, *speaking_for("xla_flag", name)))
 
 
 def _holds(value: float | None, demand: str) -> bool:

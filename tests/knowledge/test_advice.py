@@ -61,6 +61,24 @@ def test_a_rule_needs_what_it_asks_for_to_be_known(rule: AdviceRule) -> None:
     assert all(not rule.applies(table["example"], (*rule.set, name)) for name in rule.unset)
 
 
+@pytest.mark.parametrize(
+    ("code", "older"),
+    [
+        ("gathers-exposed", "xla_gpu_enable_pipelined_collectives"),
+        ("cuda-graphs-in-turn", "xla_gpu_graph_enable_concurrent_region"),
+        ("open-loops", "xla_gpu_graph_level"),
+        ("no-graphs-to-set", "xla_gpu_graph_enable_concurrent_region"),
+        ("no-collectives-to-set", "xla_gpu_enable_pipelined_collectives"),
+    ],
+)
+def test_a_flag_is_set_by_its_older_name_too(code: str, older: str) -> None:
+    """As other releases have it: nothing is advised that is done already."""
+    (rule,) = (one for one in advice_rules() if one.code == code)
+    example = AUTHORED[code]["example"]
+    assert rule.applies(example, (older,)) is bool(rule.set)
+    assert rule.applies(example, ()) is not bool(rule.set)
+
+
 def test_codes_are_unique() -> None:
     """An advice's code names one rule."""
     assert len({rule.code for rule in advice_rules()}) == len(advice_rules())

@@ -9,7 +9,6 @@ from ...knowledge.versions import matches
 from ...model import Finding, Machine, Observation, Processes, Severity
 from ...wording import count_of
 from ..request import Request
-from .pool_faults import pool_in
 
 __all__ = ["check_layout"]
 
@@ -35,9 +34,8 @@ def check_layout(observation: Observation, request: Request) -> Iterator[Finding
         yield from _automatic(machine, environ)
     per_gpu = _per_gpu(machine, environ, request)
     yield from _one_user(machine, per_gpu)
-    share = 0.0 if request.processes_per_gpu or request.memory_fraction else pool_in(environ, machine.jaxlib).share
-    if per_gpu > 1 and share * per_gpu > 1:
-        yield _unshared(per_gpu, share)
+    if per_gpu > 1 and not (request.processes_per_gpu or request.memory_fraction):
+        yield from _unshared(per_gpu, machine, environ)
     yield from _uncounted(machine.processes, observation.environ, request)
 
 
@@ -94,12 +92,15 @@ def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> 
     return request.processes_per_gpu or (-(-tasks // visible) if shared else 1)
 
 
-def _unshared(per_gpu: int, share: float) -> Finding:
+def _unshared(per_gpu: int, machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Each process reserves its share when it starts, so that the last has too little."""
-    message = f"{per_gpu} processes are to use each GPU, and each would reserve {100 * share:.4g} % of its memory."
-    return Finding(
-        "gpu-shared", "warning", message, f"Pass processes_per_gpu={per_gpu} or preallocate=False to configure()."
-    )
+    from .pool_faults import pool_in
+
+    share = pool_in(environ, machine.jaxlib).share
+    if share * per_gpu > 1:
+        message = f"{per_gpu} processes are to use each GPU, and each would reserve {100 * share:.4g} % of its memory."
+        hint = f"Pass processes_per_gpu={per_gpu} or preallocate=False to configure()."
+        yield Finding("gpu-shared", "warning", message, hint)
 
 
 def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:
