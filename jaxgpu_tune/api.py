@@ -261,7 +261,7 @@ def migrate(xla_flags: str, to: str | None = None) -> Migration:
 
 
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
-    """Everything known of a flag, variable, option or preset, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
+    """Everything known of a flag, variable, option, preset or candidate of ``tune``, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
     from .knowledge.real_names import real_name
     from .planning.explain import closest_name, containing, name_alone
     from .planning.explain import explain as explain_name

@@ -144,14 +144,14 @@ class Migration(Value):
 
 
 class Explanation(Value):
-    """Everything known of one flag, variable, option, preset or argument of ``configure()``. ``here``: what holds in the installed (or given) build.
+    """Everything known of one flag, variable, option, preset, argument of ``configure()`` or candidate of ``tune``. ``here``: what holds in the installed (or given) build.
 
     ``life``: the spans of releases that have it, (first, last), last None where the newest has it; ``type``, ``default``,
     ``values`` and ``compile_option`` are those of this build's flag; ``presets``: who sets it to what, and whether that was measured.
     ``memory``: what it cost where that was measured. Of a preset: when to use it, what it ``sets`` and where, the ``evidence``, and ``advice`` beyond settings that holds here.
     """
 
-    kind: SettingKind | Literal["preset", "argument"]
+    kind: SettingKind | Literal["preset", "argument", "candidate"]
     name: str
     does: str = ""
     use_when: str = ""

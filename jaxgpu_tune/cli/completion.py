@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..knowledge import flags as known
 from ..knowledge import options, variables
+from ..knowledge.candidates import candidates
 from ..knowledge.presets import preset_names
 
 __all__ = ["offers"]
@@ -23,7 +24,11 @@ def offers(what: str, begun: str) -> list[str]:
         return list(_presets(begun, VARIANTS if what == "variant" else ()))
     if what == "name":
         dashes = begun[: len(begun) - len(begun.lstrip("-"))]
-        others = () if dashes else (*preset_names(), *_variables(), *options.names(None))
+        others = (
+            ()
+            if dashes
+            else (*preset_names(), *_variables(), *options.names(None), *(one.name for one in candidates()))
+        )
         names = {*known.names(), *others}
         return sorted(f"{dashes}{name}" for name in names if name.startswith(begun.lstrip("-")))
     name, equals, value = begun.partition("=")

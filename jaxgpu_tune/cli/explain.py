@@ -19,7 +19,7 @@ EXAMPLES = (
 
 
 def command(names: tuple[str, ...], jaxlib: str | None, as_json: bool) -> int:
-    """Tell all that is known of NAME: an XLA flag (with or without dashes), a variable, a jax.config option, an argument or a preset."""
+    """Tell all that is known of NAME: an XLA flag (with or without dashes), a variable, a jax.config option, an argument, a preset, or what tune tries."""
     from ..api import explain
 
     if len(names) != 1:

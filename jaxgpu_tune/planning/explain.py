@@ -9,6 +9,7 @@ from typing import Any
 from ..arguments import Arguments
 from ..knowledge import flags as known
 from ..knowledge import options, variables
+from ..knowledge.candidates import Candidate, candidates
 from ..knowledge.hazards import hazards
 from ..knowledge.memory_costs import memory_costs
 from ..knowledge.notes import note
@@ -36,7 +37,7 @@ ALIKE = 0.75
 def explain(
     name: str, target: Target, facts: Facts, gpus: Iterable[Gpu] = (), files: Files = EMPTY
 ) -> Explanation | None:
-    """What is known of a flag (with or without dashes), a variable, a jax.config option or presets; None: nothing is.
+    """What is known of a flag (with or without dashes), a variable, a jax.config option, presets or what ``tune`` tries; None: nothing is.
 
     ``files``: what each file of a preset holds that ``name_alone`` names. Raises UnknownPreset and BadSetting for names that can only be presets'.
     """
@@ -45,6 +46,9 @@ def explain(
         return _of_preset(compose(plain, files), facts)
     if plain in ARGUMENTS or plain == "preset":
         return Explanation("argument", plain, does=_argument(plain), here=f"configure({plain}=…)")
+    tried = next((one for one in candidates() if one.name == plain), None)
+    if tried is not None:
+        return _of_candidate(tried)
     kind, plain = _kind_of(plain)
     found = note(plain)
     stated = [(p.name, s) for p in all_presets() for s in p.settings if s.name == plain]
@@ -105,6 +109,19 @@ def _of_preset(preset: Preset, facts: Facts) -> Explanation:
     )
 
 
+def _of_candidate(one: Candidate) -> Explanation:
+    """What `tune` tries under a name of its own."""
+    return Explanation(
+        kind="candidate",
+        name=one.name,
+        does=f"`jaxgpu-tune tune` tries it, for {', '.join(one.kinds)} first: {one.why}",
+        traps=one.cost,
+        source=one.source,
+        hazards=tuple(h.message for h in hazards() if any(h.speaks_of(setting.name) for setting in one.settings)),
+        sets=tuple(_stated(setting) for setting in one.settings),
+    )
+
+
 def _memory(name: str) -> tuple[str, ...]:
     """Of a flag, or of presets, several of them joined by +."""
     return tuple(cost.sentence for part in name.split("+") for cost in memory_costs(part.strip()))
@@ -156,6 +173,7 @@ def closest_name(name: str, target: Target) -> str | None:
     flag = known.closest_flag(plain, target.release) if plain.startswith(("-", "xla_")) else None
     option = options.closest_option(plain, target.jax_release) if plain.lower().startswith("jax_") else None
     other = also_called(plain) or nearest(plain.lower(), preset_names()) or nearest(plain.lower(), ARGUMENTS, ALIKE)
+    other = other or nearest(plain.lower(), [one.name for one in candidates()])
     return flag or option or variables.misspelt(plain) or other or known.closest_flag(plain, target.release)
 
 

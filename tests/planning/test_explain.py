@@ -12,6 +12,7 @@ import jaxgpu_tune
 from jaxgpu_tune.errors import BadSetting, UnknownFlag, UnknownPreset
 from jaxgpu_tune.host.looked_up import preset_files
 from jaxgpu_tune.knowledge import flags as known
+from jaxgpu_tune.knowledge.candidates import candidates
 from jaxgpu_tune.knowledge.presets import load_preset_file
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.base.conditions import Facts
@@ -195,3 +196,14 @@ def test_a_file_that_extends_a_preset_tells_what_is_known_of_that(tmp_path: Path
     assert mine.memory == tuple(f"fsdp alone: {line}" for line in fsdp.memory) != ()
     assert [line for line in mine.sets if flag in line] == [f"--{flag}=3, anywhere; unmeasured"]
     assert set(fsdp.sets) - set(mine.sets) == {line for line in fsdp.sets if flag in line}
+
+
+def test_what_tune_tries_is_explained_by_the_name_that_it_prints() -> None:
+    target = target_of(Machine.from_dict({"jaxlib": "0.11.2"}))
+    for one in candidates():
+        found = explain(one.name, target, Facts("0.11.2", ("9.0",), 1, 1, True, 1, 1, "cuda"))
+        assert found is not None and found.kind == "candidate" and one.why in found.does and one.kinds[0] in found.does
+        assert all(any(setting.name in told for told in found.sets) for setting in one.settings)
+        assert f"  sets: {found.sets[0]}" in str(found)
+    with pytest.raises(UnknownFlag, match="Did you mean concurrent-graphs"):
+        jaxgpu_tune.explain("concurent-graphs")
