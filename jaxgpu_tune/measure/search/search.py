@@ -176,28 +176,32 @@ class Search:
     def _change(self, room: float, new: float, hang: float) -> Config | None:
         """The most promising change of one thing from the best so far.
 
-        Risky changes come after all others: those known for large effects, before there is no more room for them, while a hang can be paid for;
-        others only while a second check can be paid for, too, since they may hang in theirs.
+        Risky changes come after all others, and only while a hang can be paid for. Those known for large effects come before there is no more
+        room for them. Others need room for a second check, too, since they may hang in theirs.
         """
-        worth, tried = self._worth, self._tried
-        best = worth.best
-        moves = [move for move in self.moves if move.config not in self._inert]
-        changes = [config for move in moves for config in self._changes(worth, best, move) if config not in tried]
-        sound = [config for config in changes if not self._failures.forbid(config)]
-        risky = [config for config in sound if self.risk(config) == "dies"] if room >= hang else []
-        large = [config for config in risky if config - best & self._large]
-        last = large if room < hang + 2 * new else []
-        risky = risky if room >= hang + PROOF else large
-        for some in (last, [config for config in sound if self.risk(config) == "none"], risky):
-            hopes = [(self.estimate.improvement(one, best), one) for one in some]
-            hope, found = max(hopes, key=lambda one: one[0], default=(0.0, best))
+        worth = self._worth
+        untried = self._untried(worth)
+        safe = [config for config in untried if self.risk(config) == "none"]
+        risky = [config for config in untried if self.risk(config) == "dies"] if room >= hang else []
+        large = [config for config in risky if (config - worth.best) & self._large]
+        last_chance = large if room < hang + 2 * new else []
+        for some in (last_chance, safe, risky if room >= hang + PROOF else large):
+            hopes = [(worth.estimate.improvement(one, worth.best), one) for one in some]
+            hope, found = max(hopes, key=lambda one: one[0], default=(0.0, worth.best))
             if hope >= HOPE:
                 return found
         return None
 
-    def _changes(self, worth: Worth, best: Config, move: Move) -> Iterator[Config]:
-        """What a move leads to from the best so far. Where the two are risky together, also the move in the place of what it is risky with."""
-        changed = toggled(best, move)
+    def _untried(self, worth: Worth) -> list[Config]:
+        """What each move leads to from the best so far, but for what was tried and what holds something that failed."""
+        moves = (move for move in self.moves if move.config not in self._inert)
+        changes = [config for move in moves for config in self._changes(worth, move)]
+        tried = self._tried
+        return [config for config in changes if config not in tried and not self._failures.forbid(config)]
+
+    def _changes(self, worth: Worth, move: Move) -> Iterator[Config]:
+        """The best so far with the move or without it. Where that is risky, also with the move in the place of what it is risky with."""
+        best, changed = worth.best, toggled(worth.best, move)
         yield changed
         if self.risk(changed) != "none" and not move.config <= best:
             yield from (less for part in worth.parts(best) if self.risk(less := toggled(best - part, move)) == "none")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 from .estimate import USUAL, Estimate, Observed
 from .failures import Failures
@@ -15,12 +16,13 @@ __all__ = ["CLEARLY", "Worth"]
 TIE, CAUTION = 0.003, 0.5
 """A setting is left out if it is expected to gain less than TIE, or less than CAUTION standard deviations of that gain."""
 CLEARLY = 0.02
-"""What may hang or crash must be faster by this than what may not."""
+"""What may hang or crash must be faster by this than what may not, and a winner than a preset that it is held against."""
 DOUBT = 2.0
 """A setting is in doubt if its gain lies within so many standard deviations of TIE. It is then left out once for a measurement."""
 
 
-class Worth(NamedTuple):
+@dataclass(frozen=True)
+class Worth:
     """What is known of settings after some runs.
 
     ``runs``: those that ended well; ``estimate``: from them; ``failures``: what must not be tried again; ``moves``: what is switched together;
@@ -33,18 +35,18 @@ class Worth(NamedTuple):
     moves: tuple[Move, ...]
     risk: Callable[[Config], Risk]
 
-    @property
+    @cached_property
     def sound(self) -> tuple[Config, ...]:
         """The sets that ran well and hold nothing that failed, in the order of their first runs."""
         return tuple(one for one in dict.fromkeys(run.config for run in self.runs) if not self.failures.forbid(one))
 
-    @property
+    @cached_property
     def best(self) -> Config:
         """The fastest sound set by the estimate. A risky one must be clearly the fastest."""
         priced = {config: self.estimate.mean(config) + self._price(config) for config in self.sound}
         return min(priced, key=lambda config: (priced[config], len(config)), default=NOTHING)
 
-    @property
+    @cached_property
     def winner(self) -> Config:
         """The best without the settings that are not expected to pay."""
         config = self.best
