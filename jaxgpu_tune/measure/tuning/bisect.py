@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
+from ...model import Finding
 from ...values import jsonable
 from ...wording import counted
 from ..runs import Limits, RunOutcome, run_watched
@@ -16,7 +18,7 @@ from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
 from ..statistics import Verdict, order, verdict
 from .costs import SLOWEST, hangs_after
-from .how import How, caches
+from .how import How, caches, folder_name
 from .journal import NAME, Journal, config_json, own_folder, trial_json
 from .readout import detail_of, milliseconds, numbers_shown
 from .suspects import Suspects
@@ -179,7 +181,8 @@ class _Hunt:
         numbers = numbers_shown(outcome, self.how)
         ms = milliseconds(outcome, self.how) if outcome.ok else None
         failure = "" if outcome.ok else str(outcome.status)
-        detail = dict(detail_of(outcome, numbers, outcome.cause))
+        untimed = outcome.silent if self.symptom.kind == "slower" and ms is None else ""
+        detail = dict(detail_of(outcome, numbers, outcome.cause or untimed))
         detail["shows"] = _shows(self.symptom, outcome, numbers, ms, self._fast())
         detail["about"] = self._about(config, purpose)
         return Trial(config, purpose, ms, failure, outcome.seconds, "", detail)
@@ -202,11 +205,20 @@ class _Hunt:
             "answer": sentence,
             "guilty": [config_json(frozenset(one)) for one in found.sets],
             "confirmed": confirmed,
-            "findings": jsonable(self.journal.earlier),
+            "findings": jsonable((*self.journal.earlier, *(self._without() if found.problem else ()))),
             "folder": str(self.how.folder),
             "trials": jsonable([trial_json(trial) for trial in self.journal.trials]),
         }
         return Bisected(found.sets, confirmed, tuple(self.journal.trials), sentence, report)
+
+    def _without(self) -> Iterator[Finding]:
+        """How the program fails, or hides its times, with none of the suspects."""
+        number, trial = next(((n, one) for n, one in enumerate(self.journal.trials, 1) if not one.config), (0, None))
+        cause = trial.detail.get("cause") if trial else ""
+        if cause:
+            output = self.how.folder / folder_name(number) / "output.txt"
+            message = f"Without any of the suspects: {cause.rstrip('.')}. Its output: {os.path.relpath(output)}"
+            yield Finding("without-suspects", "note", message)
 
     def _verdict(self, config: Config) -> Verdict | None:
         if self.symptom.kind != "slower":

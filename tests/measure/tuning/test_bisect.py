@@ -36,6 +36,16 @@ def test_a_folder_with_another_bisect_is_left_as_it_is_and_each_goes_on_where_it
     assert f"{len(first.trials)} runs of an earlier start count here. If the program has changed" in str(again)
 
 
+def test_where_no_suspect_is_to_blame_it_is_told_how_the_program_fails_by_itself(tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    told = str(bisected(place, "echo no such file; exit 3"))
+    output = os.path.relpath(place / "001" / "output.txt")
+    assert f"note: Without any of the suspects: exit code 3: no such file. Its output: {output}" in told
+    untimed = str(bisected(tmp_path / "others", "true", Symptom("slower", 0.5)))
+    assert "note: Without any of the suspects: No Python process of the command could be watched" in untimed
+    assert "note" not in str(bisected(tmp_path / "fine", "true"))
+
+
 def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:
     """The number says one thing and the time of the run the opposite."""
     script = (
