@@ -10,6 +10,7 @@ from ...model import Finding, Migration, Severity
 from ...values import Value
 from ..settings.pool_variables import UNIFIED
 from ..xla_flags.grammar import FLAGS, Token
+from .by_rank import Given, rank_spans, set_by_rank
 from .compiled_with import compiled_with
 from .exported import is_kept_back
 from .file_kinds import sites_of
@@ -49,6 +50,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     found += [*_in_vain(text, sites, variables), *_late(text, kind)]
     found += _kept_back(text, sites, variables) if kind == "shell" else ()
     found += judge.compiled(*_python(text, kind), sites)
+    found += _apart(text, kind, sites, variables)
     told: dict[int, list[str]] = {}
     for fault in found:
         told.setdefault(fault.line, []).append(fault.finding.message)
@@ -171,6 +173,14 @@ def _kept_back(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> 
         if is_kept_back(text, at, name):
             message = f"{name} is assigned without export: programs see it only if it was exported before this script."
             yield LineFault(line_of(text, at), Finding("not-exported", "warning", message, f"Write export {name}=…"))
+
+
+def _apart(text: str, kind: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[LineFault]:
+    """What is set for some processes of a job alone."""
+    flags = ((site.at, token) for site in sites for token in _known_flags(site))
+    given = [Given(at, token.text[2:].partition("=")[0], token.text) for at, token in flags]
+    given += [Given(one.at, one.name, one.name) for one in variables]
+    yield from (LineFault(line_of(text, at), finding) for at, finding in set_by_rank(given, rank_spans(text, kind)))
 
 
 def _python(text: str, kind: str) -> tuple[str, Sequence[int]]:
