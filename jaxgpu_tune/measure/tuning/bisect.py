@@ -15,7 +15,7 @@ from ...values import jsonable
 from ...wording import counted
 from ..runs import Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
-from ..search.trials import NOTHING, Atom, Config, Purpose, Trial
+from ..search.trials import NOTHING, Atom, Config, Trial
 from ..statistics import Verdict, order, verdict
 from .costs import SLOWEST, hangs_after
 from .how import How, caches, folder_name
@@ -111,15 +111,15 @@ class _Hunt:
 
     def _run(self) -> Bisected:
         while (found := self._found()).ask is not None:
-            self._try(frozenset(found.ask), "toggle")
-        for config, purpose in self._confirming(found):
-            self._try(config, purpose)
+            self._try(frozenset(found.ask))
+        for config, about in self._confirming(found):
+            self._try(config, about)
         return self._bisected(found)
 
     def _found(self) -> Guilty[Atom]:
         """How far the runs lead."""
         answers = self._answers()
-        if self.symptom.kind == "slower" and NOTHING in answers and not self._times(NOTHING):
+        if self.symptom.kind == "slower" and NOTHING in answers and self._fast() == float("inf"):
             return Guilty(
                 None, problem="without the suspects no time of it was measured, so there is nothing to compare with"
             )
@@ -132,44 +132,50 @@ class _Hunt:
 
     def _answer(self, config: Config) -> bool | None:
         """Whether it shows the symptom; None: one run more is needed to tell."""
-        trials = [trial for trial in self.journal.trials if trial.config == config and trial.purpose != "check"]
+        trials = self._asked_of(config)
         if self.symptom.kind != "slower":
             return bool(trials and trials[0].detail["shows"])
-        if not config or any(trial.ms is None for trial in trials):
+        if any(trial.ms is None for trial in trials):
             return False  # a failure is another symptom
+        if not config:
+            enough = (
+                1 if self.how.clock == "whole" else 2
+            )  # the very first may be slow; of a whole run, the second compiles nothing
+            return False if len(trials) >= enough else None
         slower = median(trial.ms or 0.0 for trial in trials) / self._fast() - 1
         near = abs(slower - self.symptom.value) < NEAR * self.symptom.value
         return None if near and len(trials) < AGAIN else slower >= self.symptom.value
 
     def _fast(self) -> float:
-        """What a step takes without any of the suspects."""
-        times = self._times(NOTHING)
-        return median(times) if times else float("inf")
+        """What a step takes without any of the suspects; infinite where that is not known."""
+        return min((trial.ms for trial in self._asked_of(NOTHING) if trial.ms), default=float("inf"))
 
-    def _times(self, config: Config) -> list[float]:
-        return [trial.ms for trial in self.journal.trials if trial.config == config and trial.ms]
+    def _asked_of(self, config: Config) -> list[Trial]:
+        """The runs of a set by which the search goes: what confirms an answer changes none."""
+        return [trial for trial in self.journal.trials if trial.config == config and trial.purpose != "check"]
 
-    def _confirming(self, found: Guilty[Atom]) -> Iterator[tuple[Config, Purpose]]:
-        """Runs that confirm what was found: each set again, or, where it is about time, in turns with nothing."""
+    def _confirming(self, found: Guilty[Atom]) -> Iterator[tuple[Config, str]]:
+        """Runs that confirm what was found, and the set that each is about: that set again; where it is about time, in turns with nothing."""
         for one in found.sets:
             config = frozenset(one)
             turns = [(NOTHING, config)[arm] for arms in order(2, CONFIRMING_PAIRS) for arm in arms]
             wanted = turns if self.symptom.kind == "slower" else [config] * CONFIRMED
             done = len(self._checks(config))
-            yield from ((arm, "check") for arm in wanted[done:])
+            yield from ((arm, _name(config)) for arm in wanted[done:])
 
     def _checks(self, config: Config) -> list[Trial]:
         """The confirming runs of a set, and those of nothing that belong to it."""
         checks = (trial for trial in self.journal.trials if trial.purpose == "check")
         return [trial for trial in checks if trial.detail["about"] == _name(config)]
 
-    def _try(self, config: Config, purpose: Purpose) -> None:
+    def _try(self, config: Config, about: str = "") -> None:
+        """Run it and keep it. ``about``: the guilty set that the run is to confirm."""
         begun = time.monotonic()
         folder = self.how.run_folder(len(self.journal.trials) + 1)
         environ = caches(self.how.folder, config) | self.suspects.environ(config)
         limits = Limits(self._limit())
         outcome = run_watched(self.how.command, folder=folder, environ=environ, asked=self.how.asked, limits=limits)
-        trial = self._trial(config, purpose, outcome)
+        trial = self._trial(config, about, outcome)
         trial = trial._replace(seconds=round(time.monotonic() - begun, 3))
         self.journal.add(trial)
         self.tell(trial, "shows it" if trial.detail["shows"] else "does not show it")
@@ -177,24 +183,15 @@ class _Hunt:
     def _limit(self) -> float:
         return min(self.how.timeout or LONGEST, hangs_after(self.journal.trials, SLOWEST) or LONGEST)
 
-    def _trial(self, config: Config, purpose: Purpose, outcome: RunOutcome) -> Trial:
+    def _trial(self, config: Config, about: str, outcome: RunOutcome) -> Trial:
         numbers = numbers_shown(outcome, self.how)
         ms = milliseconds(outcome, self.how) if outcome.ok else None
         failure = "" if outcome.ok else str(outcome.status)
         untimed = outcome.silent if self.symptom.kind == "slower" and ms is None else ""
         detail = dict(detail_of(outcome, numbers, outcome.cause or untimed))
         detail["shows"] = _shows(self.symptom, outcome, numbers, ms, self._fast())
-        detail["about"] = self._about(config, purpose)
-        return Trial(config, purpose, ms, failure, outcome.seconds, "", detail)
-
-    def _about(self, config: Config, purpose: Purpose) -> str:
-        """Which guilty set a confirming run belongs to."""
-        if purpose != "check":
-            return ""
-        if config:
-            return _name(config)
-        open_sets = (frozenset(one) for one in self._found().sets)
-        return next((_name(one) for one in open_sets if len(self._checks(one)) < 2 * CONFIRMING_PAIRS), "")
+        detail["about"] = about
+        return Trial(config, "check" if about else "toggle", ms, failure, outcome.seconds, "", detail)
 
     def _bisected(self, found: Guilty[Atom]) -> Bisected:
         verdicts = {frozenset(one): self._verdict(frozenset(one)) for one in found.sets}

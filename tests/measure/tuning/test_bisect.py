@@ -6,6 +6,8 @@ import math
 import os
 from pathlib import Path
 
+import pytest
+
 from jaxgpu_tune.cli.measuring import how_of
 from jaxgpu_tune.measure.runs import RunOutcome
 from jaxgpu_tune.measure.tuning.bisect import Bisected, Symptom, _shows, bisect_command
@@ -59,6 +61,28 @@ def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:
     assert found.guilty == ((PARTS[1],),)
     assert found.confirmed
     assert len(list(tmp_path.glob("runs/*/files/finished"))) == len(found.trials)
+
+
+@pytest.mark.parametrize(
+    ("without", "with_it", "share"),
+    [
+        pytest.param("n == 1 ? 20 : 10", 20, 0.5, id="the first run is slow"),
+        pytest.param("n > 2 ? 14 : 10", 15, 0.4, id="the machine gets slower"),
+    ],
+)
+def test_slower_is_told_from_what_a_run_takes_without_the_suspects(
+    without: str, with_it: int, share: float, tmp_path: Path
+) -> None:
+    """The ``n``-th of these. One slow run of them hides nothing, and those that confirm the answer do not change it."""
+    count = tmp_path / "count"
+    script = (
+        f'if test $BAD; then echo "took {with_it}"; exit; fi; if test $GOOD; then echo "took 10"; exit; fi; '
+        f'echo one >> {count}; n=$(wc -l < {count}); echo "took $(({without}))"'
+    )
+    found = bisected(tmp_path / "runs", script, Symptom("slower", share), clock="metric", metric=r"took (\d+)")
+    assert found.guilty == ((PARTS[1],),) and found.confirmed
+    again = bisected(tmp_path / "runs", script, Symptom("slower", share), clock="metric", metric=r"took (\d+)")
+    assert (again.trials, again.confirmed) == (found.trials, True)
 
 
 def test_what_is_slower_is_not_looked_for_where_the_program_has_no_time_by_itself(tmp_path: Path) -> None:
