@@ -138,10 +138,7 @@ class _Hunt:
         if any(trial.ms is None for trial in trials):
             return False  # a failure is another symptom
         if not config:
-            enough = (
-                1 if self.how.clock == "whole" else 2
-            )  # the very first may be slow; of a whole run, the second compiles nothing
-            return False if len(trials) >= enough else None
+            return False if len(trials) >= 2 else None  # the very first may have been slow
         slower = median(trial.ms or 0.0 for trial in trials) / self._fast() - 1
         near = abs(slower - self.symptom.value) < NEAR * self.symptom.value
         return None if near and len(trials) < AGAIN else slower >= self.symptom.value

@@ -47,6 +47,7 @@ def test_how_far_two_numbers_are_apart(one: float, other: float) -> None:
 
 
 HOW = How(("x",), Path())
+COMPILED = (Compilation("step", 3.0, 2.0, cached=False), Compilation("step", 4.0, 1.0, cached=True))
 
 
 def ran(seconds: float, *, function: str = "step", **more: Any) -> Process:
@@ -67,6 +68,8 @@ def outcome(*processes: Process, **more: Any) -> RunOutcome:
         (outcome(ran(0.004, rank=0), ran(9.0, rank=1, function="data")), HOW, 4.0),
         (outcome(Process(1, "")), HOW, None),
         (outcome(ran(0.004), seconds=7.0), HOW._replace(clock="whole"), 7000.0),
+        (outcome(ran(0.004, compilations=COMPILED), seconds=7.0), HOW._replace(clock="whole"), 5000.0),
+        (outcome(ran(0.004, compilations=COMPILED), seconds=1.5), HOW._replace(clock="whole"), 1.0),
         (outcome(metric=(2.0, 4.0, 3.0)), HOW._replace(clock="metric"), 3.0),
         (outcome(metric=(2.0, 4.0, 3.0)), HOW._replace(clock="metric", higher_is_better=True), 1e3 / 3),
         (outcome(metric=()), HOW._replace(clock="metric"), None),
@@ -75,7 +78,7 @@ def outcome(*processes: Process, **more: Any) -> RunOutcome:
     ],
 )
 def test_what_a_step_took(run: RunOutcome, how: How, ms: float | None) -> None:
-    """Of the slowest process that runs it; the whole run; or the median of a metric, of which less is better."""
+    """Of the slowest process that runs it; the whole run without what it compiled, which a second one would not; or the median of a metric, of which less is better."""
     assert milliseconds(run, how) == (None if ms is None else pytest.approx(ms))
 
 
