@@ -36,6 +36,10 @@ CACHES = {
     "cold": "Each run compiled anew (--caches cold).",
     "warm": "The runs shared one compilation cache (--caches warm).",
 }
+LEFT_BEHIND = (
+    "If it works by itself: what one run leaves, such as a folder or a lock, may stop the next; {run} in the command is "
+    "an empty folder for each run."
+)
 HEAD = ("variant", "median", "verdict", "compile", "first step", "memory")
 
 
@@ -135,15 +139,16 @@ def _notes(found: Comparison) -> Iterator[str]:
         yield f"{found.reference.name} against itself: {(found.noise - 1) * 100:+.1f}%, which is noise."
     if found.ended == "failed":
         bad = found.reference.status != "ok"
-        yield (
-            f"The reference ({found.reference.name}) failed{_in_some(found.reference)}, so nothing can be compared: mend that first."
-            if bad
-            else "No other variant ran to its end, so there is nothing to compare."
-        )
+        yield _mend(found.reference) if bad else "No other variant ran to its end, so there is nothing to compare."
     elif ENDED.get(found.ended):
         yield ENDED[found.ended]
     if found.winner is not found.reference:
         yield f"Use {found.winner.name}."
+
+
+def _mend(reference: Variant) -> str:
+    told = f"The reference ({reference.name}) failed{_in_some(reference)}, so nothing can be compared: mend that first."
+    return f"{told} {LEFT_BEHIND}" if _in_some(reference) else told
 
 
 def _pairs(found: Comparison) -> str:

@@ -58,7 +58,8 @@ def test_a_reference_that_fails_in_some_runs_is_told_as_that() -> None:
     other = SILENT._replace(trials=(trial("silent", 1, 0.02),))
     said = comparison_text(FAILED._replace(variants=(reference, other)), 200)
     assert "failed (died) in 1 of 3 runs: it ended with status 1" in said and "20 ms" in said
-    assert "The reference (none) failed in 1 of 3 runs, so nothing" in said
+    assert "The reference (none) failed in 1 of 3 runs, so nothing" in said and "what one run leaves" in said
+    assert "what one run leaves" not in comparison_text(FAILED, 200)
     assert "no pair was measured" in said and "not measured" not in said.replace("was not measured", "")
 
 
