@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     Status = str
 
-__all__ = ["Status", "ending", "losses", "numbers_in", "silence", "without_input"]
+__all__ = ["Status", "ending", "losses", "numbers_in", "once_each", "silence", "without_input"]
 
 NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?))\b"
 LOSS = rf"(?i)\bloss\b[^\w\n+.-]{{0,4}}{NUMBER}"
@@ -84,6 +84,12 @@ def numbers_in(pattern: str, text: str) -> tuple[float, ...]:
 def losses(text: str) -> tuple[float, ...]:
     """The losses that a program printed, where it writes "loss" before each."""
     return numbers_in(LOSS, text)
+
+
+def once_each(numbers: Sequence[float], processes: Sequence[Process]) -> tuple[float, ...]:
+    """What several processes print alike, once: in which order their lines come differs from run to run, each one's own do not."""
+    several = sum(one.jax is not None for one in processes) > 1
+    return tuple(dict.fromkeys(numbers) if several else numbers)
 
 
 def silence(command: Sequence[str], processes: Sequence[Process], *, failed: bool = False) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..values import Value
 from ..wording import counted
-from .endings import Status, ending, losses, numbers_in, silence, without_input
+from .endings import Status, ending, losses, numbers_in, once_each, silence, without_input
 from .host_clock import with_host_clock
 from .starting import StartedRun, end, filled, start
 from .stopping import AT_ONCE, living
@@ -273,7 +273,7 @@ def _outcome(
         processes=processes,
         silent=silence(words, processes, failed=status in ("refused", "died")),
         metric=metric,
-        losses=found,
+        losses=once_each(found, processes),
         output=output,
     )
 

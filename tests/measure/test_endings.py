@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import random
 
-from jaxgpu_tune.measure.endings import ending, losses, numbers_in, silence, without_input
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxgpu_tune.measure.endings import ending, losses, numbers_in, once_each, silence, without_input
 from jaxgpu_tune.measure.watched import Compilation, Process
 
 UNKNOWN = "F0000 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_nope=1"
@@ -86,3 +90,16 @@ def test_a_program_that_waits_for_what_is_typed_is_told_that_nobody_types() -> N
     _, cause = ending(1, "name?\n", "EOFError: EOF when reading a line")
     assert without_input(cause).startswith(f"{cause}; a run that is measured has no input")
     assert without_input("exit code 1: KeyError: 'y'") == "exit code 1: KeyError: 'y'"
+
+
+@given(st.lists(st.floats(0, 9), unique=True), st.randoms(use_true_random=False), st.integers(2, 4))
+def test_numbers_that_ranks_print_alike_are_the_same_however_their_lines_mix(
+    numbers: list[float], chance: random.Random, ranks: int
+) -> None:
+    """One process may print a number twice, which is kept."""
+    left, mixed = [list(numbers) for _ in range(ranks)], []
+    while any(left):
+        mixed.append(chance.choice([one for one in left if one]).pop(0))
+    of_jax = [Process(number, "", jax="0.11.2") for number in range(ranks)]
+    assert once_each(mixed, of_jax) == tuple(numbers)
+    assert once_each(mixed, [of_jax[0], Process(9, "")]) == tuple(mixed)

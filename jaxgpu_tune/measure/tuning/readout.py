@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..endings import losses, numbers_in
+from ..endings import losses, numbers_in, once_each
 from ..runs import RunOutcome
 from ..watched import Process
 from .how import How
@@ -68,7 +68,7 @@ def numbers_shown(outcome: RunOutcome, how: How) -> tuple[float, ...]:
     with Path(outcome.output).open("rb") as file:
         text = file.read(HEAD).decode(errors="replace")
     found = numbers_in(how.numbers, text) if how.numbers else losses(text)
-    return found[:COMPARED]
+    return once_each(found, outcome.processes)[:COMPARED]
 
 
 def milliseconds(outcome: RunOutcome, how: How) -> float | None:

@@ -137,3 +137,13 @@ def test_what_is_kept_of_a_run_is_plain() -> None:
     )
     nothing = detail_of(outcome(status="died"), (), "")
     assert (nothing["function"], nothing["gpus_used"], nothing["error"], nothing["moments"]) == ("", None, None, {})
+
+
+def test_ranks_that_print_alike_show_each_number_once(tmp_path: Path) -> None:
+    """Else settings would be blamed for the order in which the lines of two ranks come."""
+    text = tmp_path / "output.txt"
+    text.write_text("loss 3.0\nloss 2.0\nloss 3.0\nloss 2.0\nloss 1.0\n")
+    ranks = tuple(Process(number, "", jax="0.11.2") for number in (1, 2))
+    outcome = RunOutcome("ok", "", ("x",), str(tmp_path), output=str(text), processes=ranks)
+    assert numbers_shown(outcome, How(("x",), tmp_path)) == (3.0, 2.0, 1.0)
+    assert numbers_shown(outcome._replace(processes=ranks[:1]), How(("x",), tmp_path)) == (3.0, 2.0, 3.0, 2.0, 1.0)
