@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
+from signal import SIGABRT
 
 import pytest
 
 from jaxgpu_tune.knowledge.hazards import hazards
 from jaxgpu_tune.knowledge.versions import matches
 from tests.absent_gpus import toolkit
-from tests.child import ROOT, told
+from tests.child import ROOT, run, told
 
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
 CODE = """
@@ -62,6 +64,29 @@ def test_rings_fail_with_both_flags_where_the_hazards_say_so() -> None:
         "pipelined": "compiled",
         "two rings are split": splits,
     }
+
+
+CHAIN = (
+    CODE.partition("both = threshold")[0]
+    + """
+import os
+level = {"xla_gpu_experimental_pipeline_parallelism_opt_level": "PIPELINE_PARALLELISM_OPT_LEVEL_ENABLE"}
+assert all(compiled(pairs, 4, threshold | level) for pairs in (ring, chain))
+os.write(1, b"alone: compiled")
+if BY_CODE_HOLDS:
+    compiled(chain, 4, pipelined | level)
+"""
+)
+
+
+def test_a_chain_ends_the_process_with_the_level_and_pipelining_where_the_hazard_says_so() -> None:
+    """With the level alone, and beside the decomposer's threshold, chains and rings compile."""
+    flags = f"--xla_gpu_cuda_data_dir={toolkit()}"
+    fails = matches(BY_CODE["permute-chain-ends-process"].when["jaxlib"], version("jaxlib"))
+    code = CHAIN.replace("BY_CODE_HOLDS", str(fails))
+    ended = run(code, JAX_PLATFORMS="cpu", XLA_FLAGS=flags, JAXGPU_TUNE="off", PYTHONPATH=f"{ROOT}")
+    assert "alone: compiled" in ended.stdout
+    assert ended.status == (-SIGABRT if fails else 0)
 
 
 HELD = json.loads((ROOT / "benchmarks" / "results" / "permute-rings-absent-gpus.json").read_text())["releases"]
