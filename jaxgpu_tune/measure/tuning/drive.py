@@ -15,18 +15,13 @@ from ...model import Finding
 from ..doubts import REFUSED
 from ..search.search import Search
 from ..search.trials import Config, Risk, Step, Trial
-from .costs import RISKY, SLOWEST, costs_of, hangs_after
+from .budget import next_step, run_limit, step_after
 from .how import folder_name
 from .journal import Journal
 from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
 
 __all__ = ["Runner", "Standing", "drive", "resumed"]
-
-LONGER = 1.06
-"""A run that compiles needs room for so many times its usual time: it varies more than the runs of the proof do."""
-TWICE, LATE = (2.0, 0.0), 0.1
-"""At the end of the budget a run may take twice what the longest took, or what is left and this share of the budget, whichever is more."""
 
 
 class Standing(NamedTuple):
@@ -162,7 +157,7 @@ class _Course:
 
     def next(self) -> Step | None:
         """What comes now."""
-        return _next(self.search, self.left, self.run.keeps, self.width)
+        return next_step(self.search, self.left, self.run.keeps, self.width)
 
     def take(self, step: Step) -> None:
         """Run it, by itself or with those that come after it."""
@@ -184,7 +179,7 @@ class _Course:
 
     def _tried(self, step: Step) -> Trial:
         begun = time.monotonic()
-        ahead = _ahead(self.search, step, self.left, self.run.keeps)
+        ahead = step_after(self.search, step, self.left, self.run.keeps)
         trial = self.run(step, len(self.search.trials) + 1, self._limit(step.config), ahead)
         agreed = trial.detail.get("agreed")  # the same in every process of a job, so that all search alike
         return trial if agreed else trial._replace(seconds=max(round(time.monotonic() - begun, 3), trial.seconds))
@@ -226,48 +221,13 @@ class _Course:
             twin = self.search
             for one in steps:
                 twin = twin.expecting(one)
-            found = _next(twin, self.left, self.run.keeps, count)
+            found = next_step(twin, self.left, self.run.keeps, count)
             return None if found is None or self.search.risk(found.config) != "none" else found
 
         return (step,) if self.search.risk(step.config) != "none" else steps_together(step, count, ahead)
 
     def _limit(self, config: Config) -> float | None:
-        """Seconds after which a run counts as hung, by what the others took. What may hang has fewer, and so has what compiles nothing or comes last."""
-        soon = self.search.risk(config) == "dies" or config in self.search.good
-        after = hangs_after(self.search.trials, RISKY if soon else SLOWEST)
-        twice = hangs_after(self.search.trials, TWICE)
-        if after is None or twice is None:
-            return self.timeout or max(self.left, 60.0)
-        return min(self.timeout or float("inf"), after, max(self.left + LATE * self.budget, twice))
-
-
-def _next(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
-    """The next step with ``left`` seconds."""
-    costs = costs_of(search.trials, keeps)
-    if costs is None:
-        return search.ask(float("inf"))
-    new = max(costs.new * LONGER, costs.again)
-    compiling = 0.0 if keeps else _compiled_for_proof(search) * (new - costs.again)
-    hang = hangs_after(search.trials, RISKY) or 0.0
-    return search.ask((left - compiling) / costs.again, new / costs.again, hang / costs.again, width)
-
-
-def _compiled_for_proof(search: Search) -> int:
-    """How many programs the open claim still compiles, by a runner that holds no more than those of the last two sets.
-
-    Before its first run it is both, since other sets may run until then.
-    """
-    if search.trials[-1].purpose != "check":
-        return 2
-    recent = list(dict.fromkeys(trial.config for trial in reversed(search.trials)))[:2]
-    contest = search.contests[-1]
-    return len({contest.reference, contest.challenger} - {*recent})
-
-
-def _ahead(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
-    """What comes after a step, if that takes the time that is expected of it; after the first run, that run again."""
-    costs = costs_of(search.trials, keeps)
-    return step if costs is None else _next(search.expecting(step, costs.again), left - costs.again, keeps)
+        return run_limit(self.search, config, self.left, self.budget, self.timeout)
 
 
 def _fails(trial: Trial, output: Path) -> Finding:

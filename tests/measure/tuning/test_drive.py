@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,10 @@ import pytest
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
-from jaxgpu_tune.measure.search.search import Search
-from jaxgpu_tune.measure.search.trials import NOTHING, Config, Move, Risk, Start, Step, Trial
+from jaxgpu_tune.measure.search.trials import Config, Step, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
-from jaxgpu_tune.measure.tuning.costs import RISKY, SLACK, SLOWEST
-from jaxgpu_tune.measure.tuning.drive import LONGER, _next, drive
+from jaxgpu_tune.measure.tuning.costs import RISKY, SLOWEST
+from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.journal import Journal, trial_json, trial_of
 from jaxgpu_tune.measure.tuning.slots import Place
 from jaxgpu_tune.measure.tuning.space import Space, space_of
@@ -31,7 +30,6 @@ from jaxgpu_tune.measure.tuning.tuned import Tuned
 from jaxgpu_tune.model import Machine
 from jaxgpu_tune.planning.request import make_request
 from tests.child import ROOT, clean_environ
-from tests.measure.atoms import atom
 
 H200 = {"jaxlib": "0.11.2", "jax": "0.11.2", "gpus": [{"compute_capability": "9.0", "name": "NVIDIA H200"}]}
 ABOUT = {"command": ["python", "train.py"]}
@@ -130,47 +128,6 @@ def test_a_hang_in_the_last_run_of_a_proof_takes_little_more_than_the_budget(tmp
     *_, last = (trial for trial in search.trials if trial.failure == "hang")
     assert last.seconds < RISKY[0] * 3.0 + RISKY[1] and last.seconds >= 6.0
     assert sum(trial.seconds for trial in search.trials) <= 56.0 * 1.1 + 0.01
-
-
-def test_what_may_hang_is_begun_only_where_a_hang_and_the_proof_can_be_paid_for() -> None:
-    """Ten seconds a run: a hang is known after 25; then come the twelve of the proof, and one is kept.
-
-    It may hang in that proof. Unless much may be gained by it, there must be room for another one, of what is best without it.
-    """
-    proof, hang = 10 * (12 + 1), 10 * 1.5 + 10
-    change = Move(frozenset([atom("a=1")]), seen=False)
-    assert _begun(change, "none") == math.ceil(10 * 1.06 + proof)
-    assert _begun(change._replace(large=True), "dies") == hang + proof
-    assert _begun(change, "dies") == hang + proof + 10 * 12
-
-
-@pytest.mark.parametrize(("keeps", "compiled"), [(True, 0), (False, 1)])
-def test_a_second_claim_is_begun_only_where_what_it_compiles_has_room(keeps: bool, compiled: int) -> None:
-    """The winner is not faster than the preset, which is then held against nothing: that was compiled long ago, and is not kept."""
-    one, two = (frozenset([atom(f"{name}=1")]) for name in "ab")
-    search = Search([Start("none", NOTHING), Start("preset", one)], [Move(two)])
-    for config, ms in ((NOTHING, 100.0), (NOTHING, 100.0), (one, 90.0), (one | two, 75.0), (one | two, 75.0)):
-        new = config not in search.good
-        search.tell(Trial(config, "start", ms, "", 30.0 if new else 10.0 / SLACK))
-    assert search.ask(24.0) == Step(one, "check")
-    for config, ms in ((one, 90.0), (one | two, 91.0)):
-        search.tell(Trial(config, "check", ms, "", 10.0 / SLACK))
-    enough = 10.0 * 2 * PAIRS + compiled * (30.0 * LONGER - 10.0) + 1e-6
-    assert _next(search, enough, keeps) == Step(NOTHING, "check")
-    assert _next(search, enough - 1.0, keeps) is None
-
-
-def _begun(change: Move, risk: Risk) -> int:
-    """The seconds that must be left for a change to be tried."""
-    search = Search([Start("none", NOTHING)], [change], partial(_risk, risk))
-    for _ in range(2):
-        search.tell(Trial(NOTHING, "start", 100.0, "", 10.0 / SLACK, detail={"agreed": True}))
-    steps = ((left, _next(search, float(left), True)) for left in range(100, 400))
-    return next(left for left, step in steps if step is not None and step.purpose == "toggle")
-
-
-def _risk(risk: Risk, config: Config) -> Risk:
-    return risk if config else "none"
 
 
 class Timed(Solver):
