@@ -22,7 +22,7 @@ _OPTION = re.compile(r"\bupdate\((?:\s|\\n)*\\?['\"](jax_\w+)|\bconfig\.(jax_\w+
 NESTED = ("yaml", "json")
 """Kinds that may set variables of several programs, each in its own list or map."""
 COMMANDS = ("shell", "dockerfile")
-"""Kinds that may set variables of one command alone."""
+"""Kinds that may set variables of one command alone, as the lines of a Makefile's recipes do."""
 AT_RUN_TIME = "its value is known only when the program runs"
 
 
@@ -66,7 +66,8 @@ def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
     if name.islower():
         known = not (site.unsure or HOLE in whole)
         return SetHere(site.at, name.upper(), whole if known else None, option=True)
-    part = _part(text, site.at) if kind in NESTED else -own_command(text, site.at) if kind in COMMANDS else 0
+    in_command = kind in COMMANDS or (kind == "makefile" and text[line_start(text, site.at)] == "\t")
+    part = _part(text, site.at) if kind in NESTED else -own_command(text, site.at) if in_command else 0
     if site.unsure or HOLE in whole:
         return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part, site.lost)
     return SetHere(site.at, name, whole, part=part, lost=site.lost) if whole.strip() else None

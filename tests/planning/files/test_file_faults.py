@@ -279,6 +279,8 @@ def test_commands_of_one_script_are_judged_apart() -> None:
     assert found(f"{old} python a.py &\ndocker run -e {new} image\n") == []
     assert [code for _, _, code in found(f"docker run -e {old} -e {new} image\n")] == ["two-fractions"]
     assert [code for _, _, code in found(f"export {old}\n{new} python a.py\n")] == ["two-fractions"]
+    assert found(f"train:\n\t{old} python a.py\n\t{new} python b.py\n", "makefile") == []
+    assert [code for _, _, code in found(f"export {old}\nt:\n\t{new} python a\n", "makefile")] == ["two-fractions"]
 
 
 def test_a_text_that_ends_the_process_is_told_where_it_stands() -> None:
