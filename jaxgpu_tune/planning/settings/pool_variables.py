@@ -83,12 +83,13 @@ def _check_fraction(name: str, value: str, unified: bool) -> Checked:
 
 
 def meant_fraction(value: str) -> str:
-    """The sentence that names the ratio that a text was probably meant to be."""
+    """The sentence that names the ratio that a text was probably meant to be: 90 is a percentage, 3.2 is for unified memory."""
     try:
         number = float(value.strip().rstrip("%"))
     except ValueError:
         return ANY_FRACTION
-    meant = number if 0 < number <= 1 else number / 100 if 2 <= number < 100 else 0.75
+    percent = 0 < number < 100 and (number >= 10 or value.strip().endswith("%"))
+    meant = number / 100 if percent else number if 0 < number <= 1 else 0.75
     return f"Did you mean {meant:g}? It is a ratio: 0.75 is three quarters of the whole GPU."
 
 
