@@ -14,6 +14,7 @@ from ..preset_text import measured_where, preset_text, toml_table, toml_text
 from ..search.contest import Contest
 from ..search.search import Search
 from ..search.trials import NOTHING, SAME, Config, Move, Trial
+from ..statistics import Verdict
 from .answer import answer, best_so_far, doubts, verdict_of, won
 from .drive import Standing
 from .journal import config_json, trial_json
@@ -82,26 +83,26 @@ def tuned(
 ) -> Tuned:
     """The answer as the search stands. ``path``: where the preset file goes; ``about``: what was searched, for the report."""
     contest = won(search)
-    config = contest.challenger if contest else NOTHING
-    verdict = contest.verdict if contest else None
-    against = space.name(contest.reference) if contest else ""
-    sentence = answer(search, space, interrupted=interrupted)
-    ratio, interval = (verdict.ratio, verdict.interval) if verdict else (None, None)
     did = tuple(_did(search, space))
     report = {
         **about,
-        "answer": sentence,
-        "path": path if contest else None,
-        "gain": ratio or 1.0,
-        "interval": interval,
-        "against": against,
-        **_chosen(config, space),
+        "answer": answer(search, space, interrupted=interrupted),
+        **_proof(contest, space, path),
         "findings": jsonable((*findings, *doubts(search))),
         "did": jsonable(did),
         **_history(search, space),
     }
-    made = (path if contest else None, ratio or 1.0, interval, tuple(search.trials), sentence)
-    return Tuned(*made, tuple(map(str, sorted(config))), against, did, report)
+    return Tuned(
+        path=report["path"],
+        gain=report["gain"],
+        interval=report["interval"],
+        trials=tuple(search.trials),
+        sentence=report["answer"],
+        settings=tuple(map(str, sorted(contest.challenger))) if contest else (),
+        against=report["against"],
+        did=did,
+        report=report,
+    )
 
 
 def search_preset(report: Mapping[str, Any]) -> str:
@@ -120,9 +121,19 @@ def search_preset(report: Mapping[str, Any]) -> str:
     )
 
 
-def _chosen(config: Config, space: Space) -> dict[str, Any]:
-    hazards = [f"{hazard.code}: {hazard.message}" for hazard in space.struck(config)]
-    return {"settings": config_json(config), "removes": CLEAN in config, "hazards": hazards}
+def _proof(contest: Contest | None, space: Space, path: str) -> dict[str, Any]:
+    """What was proved, and by how much."""
+    config = contest.challenger if contest else NOTHING
+    verdict = contest.verdict if contest else Verdict("no-difference")
+    return {
+        "path": path if contest else None,
+        "gain": verdict.ratio or 1.0,
+        "interval": verdict.interval,
+        "against": space.name(contest.reference) if contest else "",
+        "settings": config_json(config),
+        "removes": CLEAN in config,
+        "hazards": [f"{hazard.code}: {hazard.message}" for hazard in space.struck(config)],
+    }
 
 
 def _history(search: Search, space: Space) -> dict[str, Any]:
