@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from jaxgpu_tune.knowledge.hazards import Hazard, Trigger, hazards
 from jaxgpu_tune.knowledge.presets import all_presets
 from jaxgpu_tune.knowledge.tables import DATA, read_toml
 from jaxgpu_tune.knowledge.translations import all_rules
+from jaxgpu_tune.knowledge.versions import matches
 from jaxgpu_tune.knowledge.vocabulary import when_problems
 from jaxgpu_tune.model import SettingKind
 
@@ -55,6 +57,18 @@ def test_a_hazard_is_found_where_it_struck_and_not_on_the_healthy_neighbour(haza
     table = AUTHORED[hazard.code]
     assert hazard.code in found_on(table["incident"])
     assert hazard.code not in found_on({**table["incident"], **table["spared"]})
+
+
+@pytest.mark.parametrize("hazard", [one for one in hazards() if "jaxlib" in one.when], ids=lambda one: one.code)
+def test_a_hazard_is_found_up_to_the_bounds_of_its_releases_and_not_beyond(hazard: Hazard) -> None:
+    """Whatever words its settings have there; but for releases of jax that have no such option, and nothing for it."""
+    holds = {release: matches(hazard.when["jaxlib"], release) for release in RELEASES}
+    bounds = [(RELEASES[0], RELEASES[-1]), *((a, b) for a, b in pairwise(RELEASES) if holds[a] != holds[b])]
+    incident = AUTHORED[hazard.code]["incident"]
+    for release in {one for bound in bounds for one in bound}:
+        absent = hazard.code == "remat-option-replaces-passes" and release == RELEASES[0]
+        found = hazard.code in found_on({**incident, "jaxlib": release})
+        assert found is (holds[release] and not absent), release
 
 
 def found_on(place: dict[str, Any], **asked: Any) -> set[str]:
