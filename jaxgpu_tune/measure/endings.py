@@ -52,7 +52,8 @@ LOG_HEAD = re.compile(r"^[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
 """When and where in XLA's sources a line was written."""
 NO_INPUT = "; a run that is measured has no input, so give it in the command: sh -c 'echo yes | python train.py'"
 AGAIN = 10
-"""More recompilations of the step than this: it never becomes steady."""
+"""More recompilations of the step than this: it never becomes steady, unless a steady state was measured after them."""
+STEADY = ("measured", "done")
 LAST = 400
 
 
@@ -94,7 +95,7 @@ def once_each(numbers: Sequence[float], processes: Sequence[Process]) -> tuple[f
 
 def silence(command: Sequence[str], processes: Sequence[Process], *, failed: bool = False) -> str:
     """Why no step was seen: a sentence with the likely cause, empty where one was. ``failed``: the command did."""
-    if any(one.period for one in processes if not len(one.recompiled) > AGAIN):
+    if any(one.period for one in processes if one.state in STEADY or not len(one.recompiled) > AGAIN):
         return ""
     if not processes:
         return f"No Python process of the command could be watched: {_likely(command)}"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxgpu_tune.measure.clock import Period
 from jaxgpu_tune.measure.endings import ending, losses, numbers_in, once_each, silence, without_input
 from jaxgpu_tune.measure.watched import Compilation, Process
 
@@ -77,6 +78,11 @@ def test_silence_of_processes_that_did_report() -> None:
     }
     for words, process in states.items():
         assert words in silence(["python"], [process])
+    timed = states["again 19 times"]._replace(period=Period(0.5, 4, 4, 0, 0.0, 0.1, (0.5,)))
+    assert "again 19 times" in silence(["python"], [timed])
+    assert silence(["python"], [timed._replace(state="done")]) == "", (
+        "each of its shapes was compiled; then it was steady"
+    )
     assert silence(["python"], [Process(1, "")], failed=True).endswith("none imported jax, or it ended while it did.")
 
 

@@ -121,6 +121,10 @@ FAILS = {
         "The program runs, but no step of it can be timed",
         "Let it take more steps, or go by a number that it prints (--metric REGEX), or by its whole time (--whole).",
     ),
+    "no-metric": (
+        "The program runs, but prints no number above 0 to go by",
+        "Mend the pattern; its first group is the number.",
+    ),
     "nan": (
         "The program's numbers are not finite as it is (nan)",
         "JAX_DEBUG_NANS=true stops it where the first NaN is made; `jaxgpu-tune bisect --nan` asks which setting makes it.",

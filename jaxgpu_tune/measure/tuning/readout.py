@@ -82,7 +82,7 @@ def milliseconds(outcome: RunOutcome, how: How) -> float | None:
         value = median(outcome.metric) if outcome.metric else 0.0
         return (1e3 / value if how.higher_is_better else value) if value > 0 else None
     leader = outcome.leader
-    if leader is None:
+    if leader is None or outcome.silent:
         return None
     alike = [one for one in outcome.processes if one.period and one.function == leader.function]
     return 1e3 * max(one.period.seconds for one in alike if one.period)

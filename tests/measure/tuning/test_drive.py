@@ -200,6 +200,7 @@ def test_where_nobody_can_end_what_hangs_no_pair_is_tried_that_may(tmp_path: Pat
         ("refused", "XLA refuses a setting as it is (refused): no such file.", "jaxgpu-tune check"),
         ("nan", "The program's numbers are not finite as it is (nan): no such file.", "bisect --nan"),
         ("no-steady-state", "The program runs, but no step of it can be timed: no such file.", "--metric REGEX"),
+        ("no-metric", "The program runs, but prints no number above 0 to go by: no such file.", "Mend the pattern"),
     ],
 )
 def test_a_program_that_fails_as_it_is_ends_the_search_and_is_not_kept(

@@ -129,6 +129,11 @@ def test_an_outcome_is_a_time_or_a_failure_with_its_cause(runs: CommandRuns) -> 
     quiet = runs.trial(step, outcome(None))
     assert (quiet.failure, quiet.detail["cause"]) == ("no-steady-state", "it ended before enough of it was seen")
     assert runs.trial(step, outcome(None, silent="no jax")).detail["cause"] == "no jax"
+    compiles = runs.trial(step, outcome(silent="it was compiled again 40 times"))
+    assert (compiles.ms, compiles.failure) == (None, "no-steady-state") and "40 times" in compiles.detail["cause"]
+    runs.how = runs.how._replace(clock="metric", metric="took (x)")
+    unmatched = runs.trial(step, outcome())
+    assert (unmatched.ms, unmatched.failure) == (None, "no-metric") and "'took (x)'" in unmatched.detail["cause"]
 
 
 def test_numbers_are_held_against_the_first_run_as_it_is(runs: CommandRuns) -> None:
