@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache
 
 from ...knowledge.compared import severity_of
 from ...knowledge.families import launchers
@@ -50,8 +50,8 @@ def rank_spans(text: str, kind: str) -> Iterator[Span]:
     """From where to where a file says what some processes do. Raises SyntaxError for what is no Python."""
     if kind == "python":
         yield from _in_python(text)
-    elif "$" in text and kind in ("shell", "dockerfile", "yaml"):
-        for pattern in _patterns():
+    elif kind in ("shell", "dockerfile", "yaml") and _pattern(RANK).search(text):
+        for pattern in map(_pattern, SHELL):
             yield from (found.span("body") for found in pattern.finditer(text) if not _is_comment(text, found.start()))
 
 
@@ -65,12 +65,12 @@ def set_by_rank(given: Iterable[Given], spans: Iterable[Span]) -> Iterator[tuple
             yield one.at, Finding("set-by-rank", "warning", message, "Set it alike in every process.")
 
 
-@lru_cache(maxsize=1)
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(one.replace("@", "|".join(_ranks())), re.DOTALL) for one in SHELL)
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile(template.replace("@", "|".join(sorted(_ranks()))), re.DOTALL)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _ranks() -> frozenset[str]:
     """The variables in which launchers tell the number of a process."""
     return frozenset(name for one in launchers().values() for name in (*one.rank, *one.local_rank))
