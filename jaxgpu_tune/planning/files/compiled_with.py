@@ -11,12 +11,28 @@ from ...wording import setting_text, written
 __all__ = ["CompiledWith", "compiled_with"]
 
 
+LEVELS = {"9": "O0", "19": "O1", "29": "O2", "39": "O3"}
+"""The numbers by which jit takes them, alone up to jax 0.11.0."""
+OTHERS = ("optimization_level", "exec_time_optimization_effort")
+"""What sets flags by itself."""
+
+
 class CompiledWith(Value):
     """One option: its line, its name, and its value as a flag has it; None: known only when the program runs."""
 
     line: int
     name: str
     value: str | None
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is one of XLA_FLAGS; else a level, of which jax.config has one for all functions."""
+        return self.name.startswith("xla_")
+
+    @property
+    def variable(self) -> tuple[str, str]:
+        """Name and value of the variable that sets a level for all functions."""
+        return f"JAX_{self.name.upper()}", LEVELS.get(self.value or "", self.value or "")
 
     @property
     def flag(self) -> str:
@@ -47,6 +63,6 @@ def _options(node: ast.expr) -> Iterator[CompiledWith]:
     elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict":
         pairs = [(word.value.lineno, word.arg, word.value) for word in node.keywords]
     for line, name, value in pairs:
-        if str(name).startswith("xla_"):
+        if str(name).startswith("xla_") or name in OTHERS:
             text = setting_text(value.value) if isinstance(value, ast.Constant) else None
             yield CompiledWith(line, str(name), text)

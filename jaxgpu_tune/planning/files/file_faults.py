@@ -49,7 +49,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     found = [LineFault(line_of(text, at), finding) for at, finding in judge.all_of(sites, variables)]
     found += [*_in_vain(text, sites, variables), *_late(text, kind)]
     found += _kept_back(text, sites, variables) if kind == "shell" else ()
-    found += judge.compiled(*_python(text, kind), sites)
+    found += judge.compiled(*_python(text, kind), _Around(sites, variables))
     found += _apart(text, kind, sites, variables)
     told: dict[int, list[str]] = {}
     for fault in found:
@@ -79,15 +79,16 @@ class _Judge:
             told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
         yield from ((at, finding) for finding, at in told.items())
 
-    def compiled(self, source: str, lines: Sequence[int], sites: list[Site]) -> Iterator[LineFault]:
-        """The hazards of what one function is compiled with beside the flags of the file, at the last of its options."""
+    def compiled(self, source: str, lines: Sequence[int], around: _Around) -> Iterator[LineFault]:
+        """The hazards of what one function is compiled with beside what the file sets, at the last of its options."""
         codes = {hazard.code for hazard in hazards()}
-        flags = _Around(sites, ()).flags
         for options in compiled_with(source):
             known = [one for one in options if one.value is not None]
             if known:
-                found = self._of({FLAGS: " ".join([*flags.values(), *(one.flag for one in known)])})
-                new = (one for one in found if one.code in codes and one not in self._of(flags))
+                levels = dict(one.variable for one in known if not one.is_flag)
+                flags = " ".join([*around.flags.values(), *(one.flag for one in known if one.is_flag)])
+                found = self._of({**around.whole, **levels, **({FLAGS: flags} if flags else {})})
+                new = (one for one in found if one.code in codes and one not in self._of(around.whole))
                 yield from (LineFault(lines[known[-1].line - 1], finding) for finding in new)
 
     def _flags(self, site: Site) -> Iterator[tuple[int, Finding]]:
@@ -144,6 +145,11 @@ class _Around:
         for one in variables:
             if one.value is not None and not one.lost:
                 self._of_part.setdefault(one.part, {})[one.name] = one.value
+
+    @property
+    def whole(self) -> dict[str, str]:
+        """What the file sets for all of its program."""
+        return {**self._of_part.get(0, {}), **self.flags}
 
     def beside(self, one: SetHere) -> dict[str, str]:
         """What else is set in its part; what is lost is in a shell of its own."""

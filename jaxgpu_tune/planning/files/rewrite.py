@@ -129,7 +129,7 @@ class _Work:
 
     def compile_options(self) -> None:
         """Flags as keys of ``compiler_options={…}``: named where the release has them no more, or in other words."""
-        for one in dict.fromkeys(chain.from_iterable(compiled_with(self._text))):
+        for one in filter(lambda one: one.is_flag, dict.fromkeys(chain.from_iterable(compiled_with(self._text)))):
             new, why, _ = self._new(one.flag)
             if new != one.flag and not self._exists(f"--{one.name}"):
                 why = why.removeprefix(f"--{one.name} would be left out by configure(): ")

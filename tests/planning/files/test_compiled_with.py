@@ -61,6 +61,22 @@ def test_hazards_of_what_a_function_is_compiled_with(program: str, line: int, mo
         assert [one.line for one in told] == [at]
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "jit(f, compiler_options={'optimization_level': 19, 'xla_gpu_all_gather_combine_threshold_bytes': 1})",
+        "jit(f, compiler_options={'xla_gpu_all_gather_combine_threshold_bytes': 1, 'optimization_level': 'O1'})",
+        "os.environ['JAX_OPTIMIZATION_LEVEL'] = 'O1'\njit(f, compiler_options={'xla_gpu_all_gather_combine_threshold_bytes': 1})",
+        "jax.config.update('jax_optimization_level', 'O1')\njit(f, compiler_options={'xla_gpu_all_gather_combine_threshold_bytes': 1})",
+    ],
+)  # fmt: skip
+def test_a_level_sets_flags_by_itself(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R66: for one function or for all."""
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(MACHINES / "h200x2_captured.json"))
+    told = [one.finding.code for one in file_faults(program, "python", checker(), migrator())]
+    assert told == ["threshold-overrules-o1"]
+
+
 def test_a_misspelt_option_is_told_as_what_it_is() -> None:
     """It raises when the function is compiled; the process goes on."""
     program = "jit(f, compiler_options={'xla_gpu_autotune_levle': 2})"
