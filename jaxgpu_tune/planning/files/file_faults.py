@@ -73,7 +73,7 @@ class _Judge:
         told: dict[Finding, int] = {}
         around = _Around(sites, variables)
         for one in variables:
-            told_of = self._variable(one, around.beside(one))
+            told_of = self._variable(one, around.beside(one), around.maybe(one))
             found = tuple(filter(None, (_of_option(one.name.lower(), f) for f in told_of)) if one.option else told_of)
             yield from ((one.at, finding) for finding in found if finding.code in OF_VALUES)
             told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
@@ -104,17 +104,18 @@ class _Judge:
         if whole and HOLE not in whole and not site.unsure:
             yield from ((site.at, finding) for finding in self._of({FLAGS: whole}) if finding.code not in seen)
 
-    def _variable(self, one: SetHere, beside: dict[str, str]) -> Iterator[Finding]:
-        """What is said of its own value, and what is said with it that is not said without it."""
+    def _variable(self, one: SetHere, beside: dict[str, str], maybe: dict[str, str]) -> Iterator[Finding]:
+        """What is said of its own value, and what is said with it that is not said without it. ``maybe``: what its meaning may hang on."""
         if one.value is None:
             wrong = [finding for finding in self._of({one.name: "1"}) if finding.code in OF_NAMES]
             yield from wrong or ([_unreadable(one)] if one.unreadable else [])
             return
         without = self._of(beside)
-        read_by = {name: value for name, value in beside.items() if name == UNIFIED}
+        read_by = {**{name: value for name, value in beside.items() if name == UNIFIED}, **maybe}
         yield from (finding for finding in self._of({**read_by, one.name: one.value}) if finding.code in OF_VALUES)
         new = (finding for finding in self._of({**beside, one.name: one.value}) if finding not in without)
-        yield from (finding for finding in new if finding.code not in OF_FLAGS)
+        elsewhere = OF_FLAGS | OF_VALUES if maybe else OF_FLAGS
+        yield from (finding for finding in new if finding.code not in elsewhere)
 
     def _of(self, environ: dict[str, str]) -> tuple[Finding, ...]:
         key = tuple(sorted(environ.items()))
@@ -142,9 +143,15 @@ class _Around:
         flags = " ".join(dict.fromkeys(token.text for site in sites if not site.lost for token in _known_flags(site)))
         self.flags = {FLAGS: flags} if flags else {}
         self._of_part: dict[int, dict[str, str]] = {}
+        self._maybe = {one.part for one in variables if one.name == UNIFIED and one.value is None}
         for one in variables:
             if one.value is not None and not one.lost:
                 self._of_part.setdefault(one.part, {})[one.name] = one.value
+
+    def maybe(self, one: SetHere) -> dict[str, str]:
+        """Unified memory, where only the program knows whether it is asked for."""
+        around = {one.part, 0} if one.part < 0 else {one.part}
+        return {UNIFIED: "true"} if around & self._maybe else {}
 
     @property
     def whole(self) -> dict[str, str]:

@@ -273,6 +273,15 @@ def test_an_option_of_which_nothing_is_to_be_said(name: str) -> None:
     assert found(f"jax.config.update('{name}', True)\njax.config.update('{name}', mine)\n", "python") == []
 
 
+def test_unified_memory_of_which_only_the_program_knows() -> None:
+    """It may be asked for; what is wrong with it, too, is told."""
+    maybe, fraction = 'export TF_FORCE_UNIFIED_MEMORY="$MINE"\n', "export XLA_CLIENT_MEM_FRACTION={}\n"
+    known = [(1, "note", "value-not-read")]
+    assert found(maybe + fraction.format("3.2")) == known == found(maybe + fraction.format("0.9"))
+    assert found(f"{maybe}XLA_CLIENT_MEM_FRACTION=3.2 python a.py\n") == known
+    assert found(maybe + fraction.format("75%")) == [*known, (2, "error", "bad-variable")]
+
+
 def test_commands_of_one_script_are_judged_apart() -> None:
     """What is set for one of them is not set for the other, and what is exported is set for both."""
     old, new = "XLA_PYTHON_CLIENT_MEM_FRACTION=.5", "XLA_CLIENT_MEM_FRACTION=.5"
