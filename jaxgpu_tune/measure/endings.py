@@ -95,11 +95,11 @@ def once_each(numbers: Sequence[float], processes: Sequence[Process]) -> tuple[f
 
 def silence(command: Sequence[str], processes: Sequence[Process], *, failed: bool = False) -> str:
     """Why no step was seen: a sentence with the likely cause, empty where one was. ``failed``: the command did."""
-    if any(one.period for one in processes if one.state in STEADY or not len(one.recompiled) > AGAIN):
+    if any(one.period for one in processes if one.state in STEADY or not _again(one) > AGAIN):
         return ""
     if not processes:
         return f"No Python process of the command could be watched: {_likely(command)}"
-    again = max(len(one.recompiled) for one in processes)
+    again = max(map(_again, processes))
     troubles = next((one.troubles.splitlines()[0] for one in processes if one.troubles), "")
     told = (
         (
@@ -117,6 +117,11 @@ def silence(command: Sequence[str], processes: Sequence[Process], *, failed: boo
         (text for holds, text in told if holds),
         f"{counted(len(processes), 'Python process', 'Python processes')} ran and none imported jax{', or it ended while it did' * failed}.",
     )
+
+
+def _again(one: Process) -> int:
+    """How often its function was compiled again, be it from a cache."""
+    return max(sum(found.name == one.function for found in one.compilations) - 1, 0)
 
 
 def _too_few(one: Process) -> str:

@@ -97,9 +97,13 @@ class CommandRuns:
         return self.trial(step, outcome)
 
     def _in_doubt(self, step: Step, number: int, outcome: RunOutcome) -> bool:
-        """Whether it failed, and one beside it may be why: it has the port, the lock, the memory. The first run hangs only after all of the budget."""
+        """Whether it failed, and one beside it may be why: it has the port, the lock, the memory.
+
+        The first run hangs only after all of the budget. What compiled something and ended well did not find itself running already.
+        """
         own = self.trial(step, outcome).failure in OWN or (number == 1 and outcome.status == "hang")
-        return not own and self._early.may_be_why(number)
+        worked = outcome.ok and any(one.compilations for one in outcome.processes)
+        return not own and not worked and self._early.may_be_why(number)
 
     def _run(
         self,
