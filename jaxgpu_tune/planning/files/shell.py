@@ -61,7 +61,8 @@ def _assigned(text: str, name: str) -> Iterator[Site]:
             continue
         start = text.index("=", at) + 1
         escaped = 2 if within and text[start : start + 2] in ('\\"', "\\'") else 0
-        site = _site(text, at, start + escaped, ENDS + (within if within in QUOTES else "") + "\\" * bool(escaped))
+        marks = within if text[start : start + 1] in QUOTES else "'\""  # a text in quotes may hold one in the others
+        site = _site(text, at, start + escaped, ENDS + (marks if within in QUOTES else "") + "\\" * bool(escaped))
         one = one_member(site) if text[start : start + 1] not in QUOTES else site
         yield one._replace(pieces=(Mapped.hole(), *one.pieces)) if text[start - 2] == "+" else one
 

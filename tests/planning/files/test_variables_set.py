@@ -26,6 +26,8 @@ def held(text: str, kind: str = "shell") -> list[tuple[str, str | None]]:
         ('NCCL_ALGO="allreduce:tree;broadcast:ring" x', "allreduce:tree;broadcast:ring"),
         ("bash -c 'NCCL_ALGO=Ring'", "Ring"),
         ("bash -c \"NCCL_ALGO='Ring' x\"", "Ring"),
+        ("c=\"x --args '--nv --env NCCL_ALGO=Ring' -j 2\"", "Ring"),
+        ("c='x --args \"--nv --env NCCL_ALGO=Ring\" -j 2'", "Ring"),
         ("NCCL_ALGO=$A", None),
         ("NCCL_ALGO+=,Tree", None),
     ],
