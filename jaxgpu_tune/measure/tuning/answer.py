@@ -72,20 +72,22 @@ def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
     """Of a search without fresh pairs that are over."""
     if len(space.configs) == 1:
         return "Nothing was tried: all that could be is left out here, each for a reason of its own."
-    again = f"Start it again{'' if interrupted else ' with a larger budget'}: it goes on from here."
+    missing = _cost(search, 0 if search.contests else 1)
+    larger = f" with a larger budget, such as {_budget(search, missing)}"
+    again = f"Start it again{'' if interrupted else larger}: it goes on from here."
     if search.contests:
         best = best_so_far(search, space)
         ended = "it was interrupted" if interrupted else "the budget ended"
         return (
             f"Nothing is proved yet: {best['name']} looks {best['gain']:.3f} times as fast, but {ended} before {PAIRS} fresh pairs, "
-            f"which take about {rough_time(_cost(search, 0))} more. {again}"
+            f"which take about {rough_time(missing)} more. {again}"
         )
     if interrupted:
         return f"So far nothing beats what you have, but it was interrupted before the search was over. {again}"
     if space.moves and not any(trial.purpose == "toggle" for trial in search.trials):
         return (
             "Nothing was tried: the budget has no room for one try and its proof, which take about "
-            f"{rough_time(_cost(search, 1))} more. {again}"
+            f"{rough_time(missing)} more. {again}"
         )
     return "Nothing beats what you have: no setting that was tried is expected to gain anything."
 
@@ -94,6 +96,12 @@ def _cost(search: Search, tries: int) -> float:
     """Seconds of so many tries and six pairs."""
     costs = costs_of(search.trials)
     return tries * costs.new + 2 * PAIRS * costs.again if costs else 0.0
+
+
+def _budget(search: Search, missing: float) -> str:
+    """What was spent and what is missing, with a quarter more, in whole minutes."""
+    spent = sum(float(trial.detail.get("spent", trial.seconds)) for trial in search.trials)
+    return f"{math.ceil((spent + 1.25 * missing) / 60)}m"
 
 
 def best_so_far(search: Search, space: Space) -> dict[str, Any]:

@@ -26,6 +26,9 @@ def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_pat
     found, _ = searched(tmp_path, Slower(), budget=60.0)
     assert [one.purpose for one in found.trials] == ["start", "start", "start"]
     assert "no room for one try and its proof, which take about 2 min more" in found.sentence
+    assert "Start it again with a larger budget, such as 4m: it goes on from here." in found.sentence
+    again, _ = searched(tmp_path, Slower(), budget=240.0)
+    assert again.path is not None, "the budget that was named is enough"
 
 
 @pytest.mark.parametrize(
