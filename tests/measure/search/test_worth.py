@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -67,6 +68,17 @@ def test_settings_that_gain_only_together_stay() -> None:
     assert worth(*told).winner == A | B
 
 
+def test_what_is_surely_a_loss_is_left_out_though_no_run_was_without_it() -> None:
+    """It was slow in the company of each of many others, so it is not in doubt either."""
+    others = [frozenset([atom(f"--other{number}=1")]) for number in range(6)]
+    told = ((NOTHING, 100.0), (NOTHING, 100.0), (A | C, 95.0), (A | C, 95.0), *((C | one, 110.0) for one in others))
+    found = worth(*told)
+    assert (found.best, found.winner) == (A | C, A)
+    assert A not in found.doubtful([])
+
+
 def test_a_part_is_a_move_or_a_setting_of_none() -> None:
+    """A move's settings are left out together."""
     other = frozenset([atom("--other=1")])
     assert worth().parts(A | B | other) == [A, B, other]
+    assert replace(worth(), moves=(Move(A | B), Move(C))).parts(A | B) == [A | B]
