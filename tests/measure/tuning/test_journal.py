@@ -44,7 +44,8 @@ def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
     again = Journal(path, ABOUT)
     assert again.trials == [ONE]
     again.add(TWO)
-    assert [one.message.split(" here.")[0] for one in again.earlier] == ["1 run of an earlier start counts"]
+    (earlier,) = again.earlier
+    assert (earlier.severity, earlier.message.split(" here.")[0]) == ("note", "1 run of an earlier start counts")
     assert f"remove {path.parent} and start again" in Journal(path, ABOUT).earlier[0].message
     assert Journal(path, ABOUT).trials == [ONE, TWO] == again.trials
     assert len(path.read_bytes().splitlines()) == 3
@@ -76,8 +77,9 @@ def test_one_process_searches_with_a_journal_at_a_time(tmp_path: Path) -> None:
     first, second = (Journal(tmp_path / NAME, {"command": ["a"]}) for _ in range(2))
     with first.alone():
         first.add(ONE)
-        with pytest.raises(BadSetting, match="Another process is searching"), second.alone():
+        with pytest.raises(BadSetting, match="Another process is searching") as refused, second.alone():
             raise AssertionError
+        assert [(one.code, one.severity) for one in refused.value.findings] == [("search-under-way", "error")]
     with second.alone():
         assert second.trials == [ONE], "what the first has found since"
         second.add(TWO)
