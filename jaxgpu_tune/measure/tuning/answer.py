@@ -12,7 +12,7 @@ from ...wording import counted, rough_time
 from ..doubts import UNSURE, unsure
 from ..search.contest import Contest
 from ..search.search import Search
-from ..search.trials import Trial
+from ..search.trials import SAME, Trial
 from ..statistics import PAIRS
 from .costs import costs_of
 from .journal import config_json
@@ -21,6 +21,7 @@ from .space import Space
 
 __all__ = ["answer", "best_so_far", "doubts", "verdict_of", "won"]
 
+BY_ITSELF = "Run the program by itself until it works every time, then begin anew."
 APART = 0.05
 """Two runs of the program as it is that differ by this are told."""
 
@@ -48,7 +49,7 @@ def answer(search: Search, space: Space, *, interrupted: bool) -> str:
     contests = search.contests
     looked = _looked_best(contests[0], space) if contests and contests[0].over else ""
     if contests and contests[-1].failed == space.starts[0].config:
-        return f"Nothing is proved. {looked} Run the program by itself until it works every time, then begin anew."
+        return f"Nothing is proved. {looked} {BY_ITSELF}"
     if contests and contests[-1].over:
         return f"Nothing beats what you have. {looked}"
     return f"{_unproved(search, space, interrupted=interrupted)} {looked}".rstrip()
@@ -89,7 +90,19 @@ def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
             "Nothing was tried: the budget has no room for one try and its proof, which take about "
             f"{rough_time(missing)} more. {again}"
         )
+    if _all_failed(search):
+        return (
+            f"Nothing is proved: all that was tried failed, and the program as it is failed at times, too. {BY_ITSELF}"
+        )
     return "Nothing beats what you have: no setting that was tried is expected to gain anything."
+
+
+def _all_failed(search: Search) -> bool:
+    """Whether no other settings have a time, and what they failed of may be the program's own failing."""
+    as_it_is = search.starts[0].config
+    others = [trial for trial in search.trials if trial.config != as_it_is and trial.failure != SAME]
+    failed = any(trial.config == as_it_is and trial.ms is None and trial.failure != DISTURBS for trial in search.trials)
+    return failed and bool(others) and all(trial.ms is None for trial in others)
 
 
 def _cost(search: Search, tries: int) -> float:
@@ -129,7 +142,7 @@ def doubts(search: Search) -> Iterator[Finding]:
 
 
 def _fails_at_times(failed: list[Trial], runs: int) -> Finding:
-    cause = failed[0].detail.get("cause") or ""
+    cause = (failed[0].detail.get("cause") or "").rstrip(".")
     message = (
         f"The program failed as it is in {len(failed)} of {counted(runs, 'run')} ({failed[0].failure}{cause and ': '}{cause}). "
         "What failed with other settings may have failed by itself, too."

@@ -11,7 +11,7 @@ from jaxgpu_tune.measure.search.trials import NOTHING, Step, Trial
 from jaxgpu_tune.measure.tuning.answer import doubts
 from jaxgpu_tune.measure.tuning.tuned import search_preset, tuned
 from tests.measure.tuning.test_drive import Solver, searched, space
-from tests.measure.tuning.test_tuned import BOTH, DIED, FAST, LOOPS, checked, found, told
+from tests.measure.tuning.test_tuned import ALONE, BOTH, DIED, FAST, LOOPS, checked, found, told
 
 
 def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_path: Path) -> None:
@@ -38,6 +38,11 @@ def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_pat
         ((FAST,), "Nothing is proved yet: loops-in-graphs looks 1.2"),
         ((FAST, *checked(1.25, 2)), "Nothing is proved yet"),
         ((Trial(LOOPS, "toggle", 11.0),), "Nothing beats what you have: no setting that was tried is expected to gain"),
+        ((ALONE,), "Nothing beats what you have: no setting that was tried"),
+        (
+            (DIED._replace(purpose="start"), ALONE),
+            "Nothing is proved: all that was tried failed, and the program as it is",
+        ),
         ((FAST, *checked(1.25, 2), *checked(0.9, 1)), "loops-in-graphs looked best, but in fresh pairs: "),
         ((FAST, *[DIED] * 2), "Nothing is proved yet"),
         (
