@@ -92,6 +92,11 @@ class Trial(NamedTuple):
         """Whether it has a time, and nothing went wrong."""
         return self.ms is not None and not self.failure
 
+    @property
+    def spent(self) -> float:
+        """Seconds of the budget: runs side by side share what they took together."""
+        return float(self.detail.get("spent", self.seconds))
+
 
 def settings_of(config: Iterable[Atom]) -> frozenset[tuple[str, str]]:
     """Kind and name of each setting."""

@@ -113,7 +113,7 @@ def _cost(search: Search, tries: int) -> float:
 
 def _budget(search: Search, missing: float) -> str:
     """What was spent and what is missing, with a quarter more, in whole minutes."""
-    spent = sum(float(trial.detail.get("spent", trial.seconds)) for trial in search.trials)
+    spent = sum(trial.spent for trial in search.trials)
     return f"{math.ceil((spent + 1.25 * missing) / 60)}m"
 
 

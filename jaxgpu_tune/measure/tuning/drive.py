@@ -156,8 +156,7 @@ class _Course:
     @property
     def left(self) -> float:
         """What the budget still has, in seconds."""
-        spent = sum(float(trial.detail.get("spent", trial.seconds)) for trial in self.search.trials)
-        return self.budget - spent
+        return self.budget - sum(trial.spent for trial in self.search.trials)
 
     def next(self) -> Step | None:
         """What comes now."""

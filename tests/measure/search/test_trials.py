@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxgpu_tune.measure.search.trials import NOTHING, Atom, Config, Move, settings_of, toggled
+from jaxgpu_tune.measure.search.trials import NOTHING, Atom, Config, Move, Trial, settings_of, toggled
 from tests.measure.atoms import atom
 
 
@@ -37,3 +37,9 @@ def test_a_setting_is_written_as_it_is_set() -> None:
     assert atom("--c=x=y") == Atom("xla_flag", "c", "x=y")
     assert atom("NAME=", "env") == Atom("env", "NAME", "")
     assert settings_of([atom("a=1"), atom("a=2"), atom("a=1", "env")]) == {("xla_flag", "a"), ("env", "a")}
+
+
+def test_a_run_beside_others_spends_its_share_of_the_budget() -> None:
+    alone = Trial(NOTHING, "start", 5.0, "", 12.0)
+    assert alone.spent == 12.0
+    assert alone._replace(detail={"spent": 3.0}).spent == 3.0
