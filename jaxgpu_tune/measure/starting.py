@@ -13,7 +13,7 @@ from pathlib import Path
 from ..values import Value
 from .guard import dismiss, guard
 from .observer.gate import CUDA, GO, HELD
-from .stopping import end_all
+from .stopping import end_all, kill_carriers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +64,13 @@ def start(
     asked = {**request, "hold": os.getpid()} if hold else request
     (place / "observed" / "request.json").write_text(json.dumps(asked), encoding="utf-8")
     output = place / "output.txt" if capture else None
-    started = StartedRun(_begun(words, _environ(environ, place, capture), output), place, words, output)
-    return started._replace(guard=_guarded(started)) if capture else started
+    environ = _environ(environ, place, capture)
+    try:
+        started = StartedRun(_begun(words, environ, output), place, words, output)
+        return started._replace(guard=guard(started.child.pid, f"{OBSERVE}={environ[OBSERVE]}")) if capture else started
+    except BaseException:  # Ctrl-C, say: the command may have begun, and nobody else knows of it
+        kill_carriers({OBSERVE: environ[OBSERVE]})
+        raise
 
 
 def filled(command: Sequence[str], place: Path) -> tuple[str, ...]:
@@ -108,14 +113,6 @@ def end(started: StartedRun, grace: float) -> None:
     finally:
         if started.guard is not None:
             dismiss(started.guard)
-
-
-def _guarded(started: StartedRun) -> subprocess.Popen[bytes]:
-    try:
-        return guard(started.child.pid, *(f"{name}={value}" for name, value in started.mark.items()))
-    except BaseException:
-        end_all(started.child, started.mark, TO_END)
-        raise
 
 
 def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["AT_ONCE", "PATIENCE", "carriers", "end_all", "ended_by_ctrl_c", "living", "members"]
+__all__ = ["AT_ONCE", "PATIENCE", "carriers", "end_all", "ended_by_ctrl_c", "kill_carriers", "living", "members"]
 
 LOOK = 0.05
 PATIENCE = 10.0
@@ -91,6 +91,12 @@ def carriers(mark: Mapping[str, str]) -> set[int]:
         for place in _processes()
         if int(place.name) != os.getpid() and _holds(place / "environ", wanted) and not _is_dead(place)
     }
+
+
+def kill_carriers(mark: Mapping[str, str]) -> None:
+    """SIGKILL to whoever carries the mark."""
+    for pid in carriers(mark):
+        _send(pid, signal.SIGKILL)
 
 
 def members(group: int) -> set[int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jaxgpu_tune.measure import starting
 from jaxgpu_tune.measure.runs import Asked, Limits, request, watch
 from jaxgpu_tune.measure.starting import (
     PATH,
@@ -64,6 +67,7 @@ import os, sys
 sys.path.insert(0, {str(ROOT)!r})
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from tests.measure.test_starting import held
 print(held(Path(sys.argv[1]), {sys.executable!r}, "-c", {code!r}).child.pid, flush=True)
 os._exit(1)
@@ -117,3 +121,20 @@ def test_a_command_that_is_not_there_raises_as_it_would_without_us(tmp_path: Pat
     with pytest.raises(OSError, match="no-such-command"):
         start(("no-such-command",), tmp_path, os.environ, {})
     assert filled(("a{run}b{run}", "{other}"), Path("/r")) == ("a/r/filesb/r/files", "{other}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_what_had_begun_when_ctrl_c_came_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody holds it yet."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(*told: Any) -> subprocess.Popen[bytes]:
+        begun.append(begin(*told))
+        raise KeyboardInterrupt
+
+    begin = starting._begun
+    monkeypatch.setattr(starting, "_begun", interrupted)
+    for capture in (True, False):
+        with pytest.raises(KeyboardInterrupt):
+            start(("sleep", "600"), tmp_path, os.environ, {}, capture=capture)
+    assert [child.wait(60) for child in begun] == [-signal.SIGKILL] * 2
