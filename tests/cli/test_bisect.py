@@ -34,7 +34,7 @@ def bisected(folder: Path, *words: str) -> tuple[list[list[str]], int, str]:
 @pytest.mark.slow
 def test_bisect_finds_a_pair_that_hangs(tmp_path: Path) -> None:
     """Asked again it runs nothing."""
-    words = ("--preset", preset(tmp_path, "JAXTEST_A", "CLASH", "FAST"), "--timeout", "9s")
+    words = ("--preset", preset(tmp_path, "JAXTEST_A", "CLASH", "FAST"), "--timeout", "7s")
     found, runs, answer = bisected(tmp_path, *words)
     assert found == [["CLASH", "FAST"]]
     assert "together" in answer and "confirmed by fresh runs" in answer

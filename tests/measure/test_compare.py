@@ -168,7 +168,7 @@ def test_a_budget_ends_it_before_the_next_round(
 
 def test_without_steps_whole_runs_are_compared_and_said_to_be(compared: Callable[..., Comparison]) -> None:
     """A program without jax is no error."""
-    found = compared(arm("a", script="sleep 0.5"), arm("b", script="sleep 0.02"), metric=None)
+    found = compared(arm("a", script="sleep 0.2"), arm("b", script="sleep 0.01"), metric=None)
     assert found.clock == "whole" and found.verdict == "faster"
     assert "whole-run" in {finding.code for finding in found.findings}
     assert "with start and compilation" in str(found)
