@@ -22,8 +22,10 @@ VGPU = 2
 """NVML's nvmlGpuVirtualizationMode_t inside a virtual machine with a vGPU; 1, a whole GPU passed through, is none."""
 Bus = tuple[int, int, int]
 _FAILED = object()
-SECONDS = 30.0
-"""How long the driver may take; the first call on a host of eight GPUs without persistence mode takes several."""
+SECONDS, PARTS = 30.0, 30
+"""How long the driver may take; the first call on a host of eight GPUs without persistence mode takes several.
+It is waited for in so many parts: a host that stood still meanwhile (a suspended virtual machine) has used up one of them.
+"""
 MOST_GPUS, MOST_CAPABILITY = 1024, 1000
 _hung: list[object] = []
 """The thread that waits for a driver that did not answer."""
@@ -41,7 +43,9 @@ def asked(nvml: Any, environ: Mapping[str, str]) -> NvmlAnswer:
     answers: list[NvmlAnswer] = []
     thread = threading.Thread(target=lambda: answers.append(_safely(nvml, environ)), daemon=True, name="nvml")
     thread.start()
-    thread.join(SECONDS)
+    for _ in range(PARTS):
+        if thread.is_alive():
+            thread.join(SECONDS / PARTS)
     if not answers:
         _hung.append(thread)
     return answers[0] if answers else NvmlAnswer(None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from textwrap import dedent
 from typing import Any
 
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import Machine, plan
+from jaxgpu_tune.host import nvml as asking
 from jaxgpu_tune.host.gpus import NvmlAnswer, find_gpus
 from tests.child import told
 from tests.host.fake_nvml import GIB, BrokenNvml, Card, FakeNvml
@@ -153,6 +156,24 @@ def test_a_driver_that_hangs_is_unknown_and_does_not_keep_the_process(tmp_path: 
         tell([told, [report.machine.gpus for report in reports], len(nvml._hung)])
     """
     assert told(dedent(code), timeout=300) == [[["warning"]] * 3, [None] * 3, 1]
+
+
+def test_a_host_that_stood_still_has_no_driver_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock went on by more than the driver may take, while nothing ran: a wait ends before its time."""
+    joined: list[float | None] = []
+    join = threading.Thread.join
+
+    def late(thread: threading.Thread, timeout: float | None = None) -> None:
+        joined.append(timeout)
+        if len(joined) > 1:
+            join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", late)
+    monkeypatch.setattr(asking, "_hung", [])
+    slow = FakeNvml(Card("GPU-a"))
+    slow.answers["nvmlDeviceGetCount"] = lambda: time.sleep(0.2) or 1  # type: ignore[func-returns-value]
+    assert [gpu.uuid for gpu in find_gpus({}, slow).gpus or ()] == ["GPU-a"]
+    assert len(joined) > 1 and not asking._hung
 
 
 def absurd(**answers: Any) -> NvmlAnswer:
