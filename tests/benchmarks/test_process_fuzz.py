@@ -21,6 +21,7 @@ def test_a_flag_is_lost_where_nothing_tells_of_it() -> None:
     assert lost(["xla_a", "xla_b", "xla_c"], told) == ["xla_c"]
 
 
+@pytest.mark.slow
 def test_a_process_that_would_end_lives_with_configure() -> None:
     environ = {
         "XLA_FLAGS": "--xla_gpu_enable_async_collectives=true --xla_gpu_autotune_level=2",

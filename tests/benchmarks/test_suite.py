@@ -159,6 +159,7 @@ def refused(*given: str, **environ: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_wrong_use_is_told(tmp_path: Path) -> None:
     """A variant that does not exist, numbers that measure nothing, no place for results, no GPU."""
     on_cpu = ("--platform", "cpu", "--out", str(tmp_path), "--only", "stencil")

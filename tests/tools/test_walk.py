@@ -71,6 +71,7 @@ def test_lines_of_code_leave_out_what_is_said() -> None:
     assert code_lines(text) == {4, 9, 10, 11} and [function_lines(one) for one in functions_of(text)] == [4]
 
 
+@pytest.mark.slow
 def test_no_module_needs_one_that_needs_it(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--root", str(ROOT)])
     assert "a circle of imports at the top of modules: none" in capsys.readouterr().out
