@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.process_fuzz import MENDED, PLAIN, cases, lost, ran
 
 RESULT = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "process_fuzz.json"
