@@ -61,7 +61,7 @@ class Worth:
         """The best without one thing that is in doubt, for each such thing; the most doubtful first, without those that were ``tried``."""
         best, found = self.best, []
         for less in self._fewer(best):
-            loss, spread = self.estimate.difference(less, best)
+            loss, spread = self._loss(best, less)
             sure = abs(loss - TIE) / spread if spread else math.inf
             if less not in tried and sure < DOUBT:
                 found.append((sure, less))
@@ -83,8 +83,7 @@ class Worth:
 
         The estimate adds effects up, so it knows nothing of settings that help only all together. There the runs themselves decide.
         """
-        loss, spread = self.estimate.difference(less, config)
-        loss -= self._price(config) - self._price(less)
+        loss, spread = self._loss(config, less)
         seen = self._seen(config, config - less)
         if seen is None:
             return 0.0 if abs(loss - TIE) < DOUBT * spread else loss - TIE
@@ -96,6 +95,11 @@ class Worth:
         with_it = [one for one in times if part <= one and one - part in times]
         nearest = min(with_it, key=lambda one: len(one ^ config), default=None)
         return None if nearest is None else times[nearest - part] - times[nearest]
+
+    def _loss(self, config: Config, less: Config) -> tuple[float, float]:
+        """By how much it is expected to get slower with ``less`` only, less what that saves of risk; and how far off that may be."""
+        loss, spread = self.estimate.difference(less, config)
+        return loss - (self._price(config) - self._price(less)), spread
 
     def _price(self, config: Config) -> float:
         """By how much a set has to be faster for its risk."""

@@ -12,6 +12,13 @@ from tests.planning.files.test_commands import found
 SHOW = "env"
 
 
+def printed(script: str) -> str:
+    """By bash, in an empty environment."""
+    shell = ["bash", "-c", script]
+    done = subprocess.run(shell, env={"PATH": "/bin:/usr/bin"}, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 @pytest.mark.parametrize(
     ("script", "seen"),
     [
@@ -33,9 +40,7 @@ SHOW = "env"
 def test_it_is_told_as_the_shell_has_it(script: str, seen: bool) -> None:
     """What a program sees that the script starts."""
     text = script.format(SHOW)
-    shell = ["bash", "-c", text]
-    done = subprocess.run(shell, env={"PATH": "/bin:/usr/bin"}, capture_output=True, text=True, check=True)
-    assert ("INFO" in done.stdout) is seen
+    assert ("INFO" in printed(text)) is seen
     assert (
         is_kept_back(
             text, text.index("NCCL_DEBUG=INFO") if "=INFO" in text else text.index("NCCL_DEBUG="), "NCCL_DEBUG"
@@ -62,9 +67,7 @@ def test_it_is_told_as_the_shell_has_it(script: str, seen: bool) -> None:
 def test_what_stays_for_the_commands_that_follow(script: str, stays: bool) -> None:
     """What a program sees that the script starts behind."""
     text = script.format(SHOW)
-    shell = ["bash", "-c", text]
-    done = subprocess.run(shell, env={"PATH": "/bin:/usr/bin"}, capture_output=True, text=True, check=True)
-    assert ("NCCL_DEBUG=INFO" in done.stdout) is stays
+    assert ("NCCL_DEBUG=INFO" in printed(text)) is stays
     assert (own_command(text, text.index("NCCL_DEBUG=")) == 0) is stays
 
 
