@@ -62,6 +62,12 @@ def test_what_was_never_left_out_stays_and_is_in_doubt_until_that_was_tried() ->
     assert worth((NOTHING, 100.0), (NOTHING, 100.0), (A | B, 99.0), failed=(A,)).doubtful([]) == []
 
 
+def test_what_may_hang_is_in_doubt_where_it_gains_about_what_its_risk_costs() -> None:
+    told = ((NOTHING, 100.0), (NOTHING, 100.0), (C, 100.0), (C, 100.0), *[(A | C, 100 * (1 - CLEARLY))] * 2)
+    assert C not in worth(*told).doubtful([])
+    assert C in worth(*told, risky=A).doubtful([])
+
+
 def test_settings_that_gain_only_together_stay() -> None:
     """Each loses all of the gain where it is left out."""
     told = ((NOTHING, 100.0), (NOTHING, 100.0), *[(A | B, 90.0)] * 2, (A, 100.0), (B, 100.0))
