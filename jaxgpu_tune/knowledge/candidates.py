@@ -24,7 +24,8 @@ class Candidate(Value):
     """Settings that are worth trying together.
 
     ``kinds``: the kinds of program that they may serve; ``acts``: "program" where the compiled program shows them, "run" where they act while it runs;
-    ``cost``: what they take beside time; ``large``: the kinds of program in which they have changed everything, for better or worse.
+    ``cost``: what they take beside time; ``large``: the kinds of program in which they have changed everything, for better or worse;
+    ``slow``: whether they compile for very long.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Candidate(Value):
     cost: str = ""
     when: Mapping[str, Any] = EMPTY
     large: tuple[Kind, ...] = ()
+    slow: bool = False
 
 
 class Treatment(Value):

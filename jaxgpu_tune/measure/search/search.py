@@ -23,7 +23,7 @@ from .failures import Failures
 from .trials import SAME, Config, Move, Risk, Start, Step, Trial, toggled
 from .worth import Worth
 
-__all__ = ["Search"]
+__all__ = ["PROOF", "SLOW", "Search"]
 
 HOPE = 0.0007
 """A change whose expected improvement is below this is not tried."""
@@ -31,7 +31,9 @@ PROOF = 2 * PAIRS
 """Runs that one claim takes."""
 SPARE = 1
 """Runs that are kept back, since some take longer than usual."""
-BEGUN = 1.6
+SLOW = 10.0
+"""What is known to compile for very long takes up to so many usual runs of new settings."""
+BEGUN = 1.0
 """A check that was begun goes on where up to so many of its runs have no room."""
 
 
@@ -54,6 +56,7 @@ class Search:
         self._checks = Checks()
         self._closing = False  # no more changes are tried
         self._large = frozenset(one for move in moves if move.large for one in move.config)
+        self._slow = frozenset(one for move in moves if move.slow for one in move.config)
         self._estimate: Estimate | None = None
 
     def tell(self, trial: Trial) -> None:
@@ -138,6 +141,16 @@ class Search:
         """The best without the settings that are not expected to pay."""
         return self._worth.winner
 
+    def is_slow(self, config: Config) -> bool:
+        """Whether it holds something that is known to compile for very long."""
+        return bool(config & self._slow)
+
+    @property
+    def is_proving(self) -> bool:
+        """Whether a claim is open of which runs were made."""
+        contest = self.contests[-1] if self._checks.runs and self.contests else None
+        return contest is not None and contest.length > 0 and not contest.over
+
     @property
     def contests(self) -> tuple[Contest, ...]:
         """The claims that are checked, one after the other. Where settings failed in one, the search went on after it."""
@@ -177,10 +190,10 @@ class Search:
         """The most promising change of one thing from the best so far.
 
         Risky changes come after all others, and only while a hang can be paid for. Those known for large effects come before there is no more
-        room for them. Others need room for a second check, too, since they may hang in theirs.
+        room for them. Others need room for a second check, too, since they may hang in theirs. What compiles for long comes only where that has room.
         """
         worth = self._worth
-        untried = self._untried(worth)
+        untried = [one for one in self._untried(worth) if room >= SLOW * new or not (one - worth.best) & self._slow]
         safe = [config for config in untried if self.risk(config) == "none"]
         risky = [config for config in untried if self.risk(config) == "dies"] if room >= hang else []
         large = [config for config in risky if (config - worth.best) & self._large]

@@ -57,11 +57,13 @@ class Move(NamedTuple):
 
     ``seen``: whether the compiled program shows it; False for what acts while the program runs, of which equal programs say nothing.
     ``large``: whether it is known to change everything in some programs of this kind, for better or worse.
+    ``slow``: whether it is known to compile for very long.
     """
 
     config: Config
     seen: bool = False
     large: bool = False
+    slow: bool = False
 
 
 class Step(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..search.search import Search
-from ..search.trials import Config, Step
+from ..search.search import PROOF, SLOW, Search
+from ..search.trials import Step
 from .costs import RISKY, SLOWEST, costs_of, hangs_after
 
 __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
@@ -11,7 +11,7 @@ __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
 LONGER = 1.06
 """A run that compiles needs room for so many times its usual time: it varies more than the runs of the proof do."""
 TWICE, LATE = (2.0, 0.0), 0.1
-"""At the end of the budget a run may take twice what the longest took, or what is left and this share of the budget, whichever is more."""
+"""A run may always take twice what the longest took. In the proof it may take what is left and this share of the budget."""
 
 
 def next_step(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
@@ -22,7 +22,10 @@ def next_step(search: Search, left: float, keeps: bool, width: int = 1) -> Step 
     new = max(costs.new * LONGER, costs.again)
     compiling = 0.0 if keeps else _compiled_for_proof(search) * (new - costs.again)
     hang = hangs_after(search.trials, RISKY) or 0.0
-    return search.ask((left - compiling) / costs.again, new / costs.again, hang / costs.again, width)
+    run = (
+        costs.least if search.is_proving else costs.again
+    )  # a proof that was begun is not given up for a few slow runs
+    return search.ask((left - compiling) / run, new / run, hang / run, width)
 
 
 def _compiled_for_proof(search: Search) -> int:
@@ -43,11 +46,17 @@ def step_after(search: Search, step: Step, left: float, keeps: bool) -> Step | N
     return step if costs is None else next_step(search.expecting(step, costs.again), left - costs.again, keeps)
 
 
-def run_limit(search: Search, config: Config, left: float, budget: float, timeout: float | None) -> float:
-    """Seconds after which a run counts as hung, by what the others took. What may hang has fewer, and so has what compiles nothing or comes last."""
-    soon = search.risk(config) == "dies" or config in search.good
-    after = hangs_after(search.trials, RISKY if soon else SLOWEST)
-    twice = hangs_after(search.trials, TWICE)
-    if after is None or twice is None:
+def run_limit(search: Search, step: Step, left: float, budget: float, timeout: float | None) -> float:
+    """Seconds after which a run counts as hung, by what the others took.
+
+    What may hang has fewer, and so has what compiles nothing. What comes last has what is left; before the proof, that is without the proof.
+    """
+    soon = search.risk(step.config) == "dies" or step.config in search.good
+    usual = (SLOW, SLOWEST[1]) if search.is_slow(step.config) else SLOWEST
+    after = hangs_after(search.trials, RISKY if soon else usual)
+    costs = costs_of(search.trials)
+    if after is None or costs is None:
         return timeout or max(left, 60.0)
-    return min(timeout or float("inf"), after, max(left + LATE * budget, twice))
+    room = left - PROOF * costs.again
+    last = room if room > 0 and step.purpose != "check" else left + LATE * budget
+    return min(timeout or float("inf"), after, max(last, hangs_after(search.trials, TWICE) or 0.0))

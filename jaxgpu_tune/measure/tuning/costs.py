@@ -18,30 +18,39 @@ SLOWEST, RISKY = (3.0, 20.0), (1.5, 10.0)
 
 
 class Costs(NamedTuple):
-    """Seconds of a run: ``new`` settings, and settings that ran before (``again``)."""
+    """Seconds of a run: ``new`` settings, and settings that ran before (``again``); what the shortest of those took (``least``)."""
 
     new: float
     again: float
+    least: float
 
 
 def costs_of(trials: Iterable[Trial], keeps: bool = True) -> Costs | None:
     """By the newest runs; None before any ended well.
 
+    A run of known settings costs no less than one of new settings without compiling: a single quick one misleads nobody.
+
     ``keeps``: whether programs are kept for later runs. If so, what is compiled in a second run of the same settings counts for ``again``: later
     runs compile it, too. If not, ``again`` is without compiling.
     """
     first: list[float] = []
+    started: list[float] = []
     again: list[float] = []
     seen: set[Config] = set()
     for trial in trials:
         if trial.ms is None:
             continue
-        compiling = 0.0 if keeps or trial.config not in seen else float(trial.detail.get("compile_seconds") or 0.0)
-        (again if trial.config in seen else first).append(trial.seconds - compiling)
+        compiling = trial.detail.get("compile_seconds")
+        if trial.config in seen:
+            again.append(trial.seconds - (0.0 if keeps else compiling or 0.0))
+        else:
+            first.append(trial.seconds)
+            started += [] if compiling is None else [trial.seconds - compiling]
         seen.add(trial.config)
     if not first:
         return None
-    return Costs(_usual(first), _usual(again or first) * SLACK)
+    known = again or first
+    return Costs(_usual(first), max(_usual(known), _usual(started or known)) * SLACK, min(known))
 
 
 def hangs_after(trials: Iterable[Trial], limit: tuple[float, float]) -> float | None:

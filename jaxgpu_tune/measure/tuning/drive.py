@@ -14,7 +14,7 @@ from ...errors import JaxGpuTuneError
 from ...model import Finding
 from ..doubts import REFUSED
 from ..search.search import Search
-from ..search.trials import Config, Risk, Step, Trial
+from ..search.trials import Risk, Step, Trial
 from .budget import next_step, run_limit, step_after
 from .how import folder_name
 from .journal import Journal
@@ -183,7 +183,7 @@ class _Course:
     def _tried(self, step: Step) -> Trial:
         begun = time.monotonic()
         ahead = step_after(self.search, step, self.left, self.run.keeps)
-        trial = self.run(step, len(self.search.trials) + 1, self._limit(step.config), ahead)
+        trial = self.run(step, len(self.search.trials) + 1, self._limit(step), ahead)
         agreed = trial.detail.get("agreed")  # the same in every process of a job, so that all search alike
         return trial if agreed else trial._replace(seconds=max(round(time.monotonic() - begun, 3), trial.seconds))
 
@@ -212,7 +212,7 @@ class _Course:
         self.run.close()
         return at_once(
             [
-                partial(place, step, number + n, self._limit(step.config))
+                partial(place, step, number + n, self._limit(step))
                 for n, (step, place) in enumerate(zip(steps, places, strict=False))
             ]
         )
@@ -229,8 +229,8 @@ class _Course:
 
         return (step,) if self.search.risk(step.config) != "none" else steps_together(step, count, ahead)
 
-    def _limit(self, config: Config) -> float | None:
-        return run_limit(self.search, config, self.left, self.budget, self.timeout)
+    def _limit(self, step: Step) -> float | None:
+        return run_limit(self.search, step, self.left, self.budget, self.timeout)
 
 
 def _fails(trial: Trial, output: Path) -> Finding:

@@ -143,7 +143,7 @@ def space_of(
     serves.pop(NOTHING, None)
     configs = {n: _config(make_plan(request._replace(preset=n), observation, preset_of(n))) for n in presets}
     starts = _starts(_clean_start(observation.environ, clean), configs)
-    moves = [Move(config, one.acts == "program") for config, one in serves.items()]
+    moves = [Move(config, one.acts == "program", slow=one.slow) for config, one in serves.items()]
     moves += [Move(one.config) for one in starts if CLEAN in one.config]
     names = {config: one.name for config, one in serves.items()} | {one.config: one.name for one in starts}
     left_out = [LeftOut(one.name, _why(report, one)) for one, report in planned if not _config(report)]

@@ -25,12 +25,22 @@ def test_a_run_of_what_ran_before_costs_what_the_last_ones_cost_and_until_then_n
     first, other = Trial(NOTHING, "start", 5.0, "", 14.0), Trial(ONE, "start", 5.0, "", 13.0)
     dead = Trial(frozenset([atom("b=1")]), "toggle", None, "hang", 90.0)
     assert costs_of([dead]) is None
-    assert costs_of([first, other, dead]) == (13.5, 13.5 * SLACK)
-    assert costs_of([first, first._replace(seconds=8.0), other]) == (13.5, 8.0 * SLACK)
+    assert costs_of([first, other, dead]) == (13.5, 13.5 * SLACK, 13.0)
+    assert costs_of([first, first._replace(seconds=8.0), other]) == (13.5, 8.0 * SLACK, 8.0)
     compiled = first._replace(seconds=13.0, detail={"compile_seconds": 4.0})
-    assert costs_of([first, compiled]) == (14.0, 13.0 * SLACK), "as where a program cannot be kept"
-    assert costs_of([first, compiled], keeps=False) == (14.0, 9.0 * SLACK)
-    assert costs_of([*[first] * 3, *[first._replace(seconds=6.0)] * RECENT]) == (14.0, 6.0 * SLACK)
+    assert costs_of([first, compiled]) == (14.0, 13.0 * SLACK, 13.0), "as where a program cannot be kept"
+    assert costs_of([first, compiled], keeps=False) == (14.0, 9.0 * SLACK, 9.0)
+    assert costs_of([*[first] * 3, *[first._replace(seconds=6.0)] * RECENT]) == (14.0, 6.0 * SLACK, 6.0)
+
+
+def test_runs_of_new_settings_tell_what_known_ones_cost_so_that_a_single_quick_one_misleads_nobody() -> None:
+    """The second run took 5.6 s, and all others without compiling 6.4 (PPO on an H200; ppo-sixth)."""
+    runs = [
+        Trial(frozenset([atom(f"a={n}")]), "toggle", 5.0, "", 11.0, detail={"compile_seconds": 4.6}) for n in range(5)
+    ]
+    quick = runs[0]._replace(seconds=5.6, detail={"compile_seconds": 0.0})
+    assert costs_of([runs[0], quick, *runs[1:]]) == (11.0, 6.4 * SLACK, 5.6)
+    assert costs_of([runs[0], quick, *runs[1:], *[quick._replace(seconds=9.3)] * 2]) == (11.0, 9.3 * SLACK, 5.6)
 
 
 class Clocked(Solver):

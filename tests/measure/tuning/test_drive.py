@@ -18,6 +18,7 @@ import pytest
 from jaxgpu_tune.errors import BadSetting, JaxGpuTuneError
 from jaxgpu_tune.host.observe import observe
 from jaxgpu_tune.knowledge.candidates import starts
+from jaxgpu_tune.measure.search.search import SLOW
 from jaxgpu_tune.measure.search.trials import Config, Step, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
 from jaxgpu_tune.measure.tuning.costs import RISKY, SLOWEST
@@ -108,7 +109,7 @@ def test_what_ran_before_hangs_sooner_than_what_is_new(tmp_path: Path) -> None:
     seen: set[Config] = set()
     for trial, limit in list(zip(search.trials, run.limits, strict=True))[1:]:
         known = trial.config in seen or search.risk(trial.config) == "dies" or not trial.config
-        factor, more = RISKY if known else SLOWEST
+        factor, more = RISKY if known else (SLOW if search.is_slow(trial.config) else SLOWEST[0], SLOWEST[1])
         assert limit == factor * 10.0 + more
         seen.add(trial.config)
 
