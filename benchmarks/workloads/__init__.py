@@ -16,6 +16,7 @@ from benchmarks.tried import (
     ON_MANY,
     ON_PIPELINES,
     ON_SCAN,
+    ONE_QUEUE,
     PARTS_OF_TOOLBOX,
     REGIONS,
     SCATTERS,
@@ -77,6 +78,7 @@ ON_FSDP = (
     *each_gpu(None, "fsdp"),
     *on("fsdp", LESS | MORE_ON_FSDP | THRESHOLDS),
 )
+QUEUE_ON_FSDP = on("fsdp", {"one queue": ONE_QUEUE}, SECOND)
 
 
 def _fsdp(what: str, *options: tuple[str, Any], **more: Any) -> Workload:
@@ -143,7 +145,9 @@ WORKLOADS: dict[str, Workload] = {
         "shallow water, finite differences", "workloads.stencil", ("single_gpu",), ON_ONE, "one", judged=SIMULATION
     ),
     "fsdp_first": _fsdp("few tokens a GPU", CUT_FIRST, published=MANY_SETS, tried=ON_FSDP),
-    "transformer": Workload("FSDP transformer (equinox, optax)", "programs.transformer", ("fsdp",), rivals=TOOLBOX),
+    "transformer": Workload(
+        "FSDP transformer (equinox, optax)", "programs.transformer", ("fsdp",), tried=QUEUE_ON_FSDP, rivals=TOOLBOX
+    ),
     "ppo_visible": Workload(
         "PPO on one GPU of several that it sees",
         "programs.ppo",
@@ -195,8 +199,8 @@ WORKLOADS: dict[str, Workload] = {
         judged=SIMULATION,
         late=True,
     ),
-    "fsdp_compute": _fsdp(f"many tokens a GPU, {LAST}", COMPUTE, late=True),
-    "fsdp_unrolled": _fsdp(f"layers unrolled, {LAST}", UNROLLED, late=True),
+    "fsdp_compute": _fsdp(f"many tokens a GPU, {LAST}", COMPUTE, tried=QUEUE_ON_FSDP, late=True),
+    "fsdp_unrolled": _fsdp(f"layers unrolled, {LAST}", UNROLLED, tried=QUEUE_ON_FSDP, late=True),
     "fsdp_comm": _fsdp(f"few tokens a GPU, {LAST}", published=MANY_SETS, tried=ON_FSDP, late=True),
 }
 """In order of worth."""

@@ -299,7 +299,7 @@ def test_the_fsdp_preset_states_what_its_trace_says() -> None:
         assert f"from {before.parts['exposed']:.1f} to {after.parts['exposed']:.1f} ms" in evidence
 
 
-NUMBERS = dict(zip(("two", "three", "four", "five", "six"), range(2, 7), strict=True))
+NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eleven": 11}
 RANGE = re.compile(r"\d\.\d{3} \(\d\.\d{3} to \d\.\d{3}\)")
 
 
@@ -312,7 +312,7 @@ def test_evidence_claims_what_the_results_hold(preset: Any) -> None:
         rows = [row for one in COMMITTED if one.name in names for these in one.rows.values() for row in these]
         held = {(str(row.speed), row.pairs) for row in rows}
         assert [speed for speed in RANGE.findall(line) if (speed, *said[:1]) not in held] == [], line
-        assert not said or min(said) == 6 or "fewer than a verdict takes" in line or "bisect" in line
+        assert not said or min(said) >= 6 or "fewer than a verdict takes" in line or "bisect" in line
 
 
 def test_no_text_claims_a_speed_by_a_single_run() -> None:
