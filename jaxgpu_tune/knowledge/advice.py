@@ -42,6 +42,8 @@ MEASURES: dict[str, str] = {
     "float32_products_share": "the same, as a share of the step",
     "recompilations": "of the step's function, after its first compilation",
     "recompile_seconds": "all of those together",
+    "compilations": "of all functions, but for what a compilation cache had",
+    "compile_seconds": "all of those together",
     "memory_share": "peak memory as a share of what JAX may use",
 }
 """Each measure that a rule may use, and what it is; milliseconds of a mean step where the name ends in ``_ms``."""

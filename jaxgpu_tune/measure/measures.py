@@ -60,6 +60,8 @@ def _of_host(told: Watched) -> dict[str, float | None]:
     return {
         "recompilations": float(told.host.recompiled),
         "recompile_seconds": told.host.recompile_s,
+        "compilations": float(told.host.compiled),
+        "compile_seconds": told.host.compile_s,
         "memory_share": told.peak_bytes / told.limit_bytes if told.peak_bytes and told.limit_bytes else None,
     }
 

@@ -325,6 +325,27 @@ def test_no_text_claims_a_speed_by_a_single_run() -> None:
     assert {path.name: found for path in texts if (found := single.findall(path.read_text("utf-8")))} == {}
 
 
+def test_what_is_said_of_the_first_step_is_what_its_starts_took() -> None:
+    """A vision transformer: how many starts compiled, from how many to how many seconds; and the one that found all in the cache."""
+    found = json.loads((ROOT / "benchmarks" / "results" / "suite-h200-0.11.2.json").read_text())["runs"]
+    starts = [
+        (run["variant"], run["round"], run["step_ms"][0] / 1e3) for run in found if run["workload"] == "vit_start"
+    ]
+    cached = [seconds for name, turn, seconds in starts if name.startswith("compilation cache") and turn >= 0]
+    compiled = [seconds for *_, seconds in starts if seconds not in cached]
+    fast = sorted(seconds for name, _, seconds in starts if name == "fast_compile")
+    assert (len(compiled), len(cached), len(compiled) - len(fast)) == (13, 1, 11)
+    page = " ".join((ROOT / "docs" / "use.md").read_text("utf-8").split())
+    assert (
+        f"took {min(compiled):.0f} to {max(compiled):.0f} seconds" in page and f"took {cached[0]:.1f} seconds" in page
+    )
+    evidence = " ".join(load_preset("fast_compile").evidence)
+    assert (
+        f"{fast[0]:.0f} and {fast[1]:.0f} s with it, {min(compiled):.0f} to {max(compiled):.0f} s in eleven" in evidence
+    )
+    assert f"a compilation cache did ({cached[0]:.1f} s)" in evidence
+
+
 def test_fast_compile_states_what_it_did_to_eleven_workloads() -> None:
     """Compilation and steps of the default by those with it, the least, the most and the median over workloads."""
     found = json.loads((ROOT / "benchmarks" / "results" / "suite-h200x2-0.11.2.json").read_text())["runs"]

@@ -21,9 +21,10 @@ def test_every_measure_of_the_tables_is_computed_and_no_other() -> None:
 
 def test_numbers_of_the_host() -> None:
     """The share of memory where both sides of it are known."""
-    host = HostTimes(recompiled=3, recompile_s=1.5)
+    host = HostTimes(recompiled=3, recompile_s=1.5, compiled=7, compile_s=9.0)
     found = measures_of(Watched(host=host, peak_bytes=3, limit_bytes=4), [], 0)
-    assert found == {"recompilations": 3.0, "recompile_seconds": 1.5, "memory_share": 0.75}
+    compiled = {"recompilations": 3.0, "recompile_seconds": 1.5, "compilations": 7.0, "compile_seconds": 9.0}
+    assert found == {**compiled, "memory_share": 0.75}
     for known in ({"peak_bytes": 3}, {"limit_bytes": 4}, {}):
         assert measures_of(Watched(**known), [], 0)["memory_share"] is None
 
