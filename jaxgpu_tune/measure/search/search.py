@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from ..statistics import PAIRS
 from .claims import Checks, claims
@@ -35,6 +35,9 @@ SLOW = 10.0
 """What is known to compile for very long takes up to so many usual runs of new settings."""
 BEGUN = 1.0
 """A check that was begun goes on where up to so many of its runs have no room."""
+
+Price = Callable[[Config], float]
+"""What a run of new settings costs, in runs of settings that ran before."""
 
 
 class Search:
@@ -84,7 +87,7 @@ class Search:
         self._failures = self._failures.learnt(trial.config, self.good)
         self._closing = False
 
-    def ask(self, left: float, new: float = 1.0, hang: float = 1.0, width: int = 1) -> Step | None:
+    def ask(self, left: float, new: float = 1.0, hang: float = 1.0, width: int = 1, slow: float = SLOW) -> Step | None:
         """The next step; None: the search is over.
 
         All costs are counted in runs of settings that ran before.
@@ -94,16 +97,18 @@ class Search:
             new: What a run of new settings costs.
             hang: What a run costs that hangs.
             width: How many runs go side by side.
+            slow: How many usual runs of new settings one costs that compiles for very long.
         """
         start = self._start()
         if not self._runs:
             return start if left >= 1 else None
-        room = left - self._reserve(new, width) - SPARE
-        if start is not None and (room >= new or not self._provable(left)):
-            return start if left >= (1 if start.config == self._first else new) else None
-        if not self._closing and room >= new and (config := self._change(room, new, hang)) is not None:
+        price = partial(self._price, new, new * slow)
+        room = left - self._reserve(price, width) - SPARE
+        if start is not None and (room >= price(start.config) or not self._provable(left)):
+            return start if left >= (1 if start.config == self._first else price(start.config)) else None
+        if not self._closing and room >= new and (config := self._change(room, price, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
-        if not self._checks.runs and left >= PROOF + new + SPARE and (config := self._doubtful()) is not None:
+        if not self._checks.runs and (config := self._doubtful(left - PROOF - SPARE, price)) is not None:
             return Step(config, "prune")
         return self._check(left)
 
@@ -182,22 +187,26 @@ class Search:
         config = self._first if tried.count(self._first) < 2 else next(others, None)
         return None if config is None or self._closing else Step(config, "start")
 
-    def _reserve(self, new: float, width: int) -> float:
-        """Runs that the end needs: the check, and leaving out what is in doubt."""
-        return PROOF + new * math.ceil(len(self._worth.doubtful(self._tried)) / width)
+    def _price(self, new: float, slow: float, config: Config) -> float:
+        return slow if self.is_slow(config) else new
 
-    def _change(self, room: float, new: float, hang: float) -> Config | None:
+    def _reserve(self, price: Price, width: int) -> float:
+        """Runs that the end needs: the check, and leaving out what is in doubt."""
+        doubtful = self._worth.doubtful(self._tried)
+        return PROOF + max(map(price, doubtful), default=0.0) * math.ceil(len(doubtful) / width)
+
+    def _change(self, room: float, price: Price, hang: float) -> Config | None:
         """The most promising change of one thing from the best so far.
 
         Risky changes come after all others, and only while a hang can be paid for. Those known for large effects come before there is no more
-        room for them. Others need room for a second check, too, since they may hang in theirs. What compiles for long comes only where that has room.
+        room for them. Others need room for a second check, too, since they may hang in theirs.
         """
         worth = self._worth
-        untried = [one for one in self._untried(worth) if room >= SLOW * new or not (one - worth.best) & self._slow]
+        untried = [config for config in self._untried(worth) if room >= price(config)]
         safe = [config for config in untried if self.risk(config) == "none"]
         risky = [config for config in untried if self.risk(config) == "dies"] if room >= hang else []
         large = [config for config in risky if (config - worth.best) & self._large]
-        last_chance = large if room < hang + 2 * new else []
+        last_chance = large if room < hang + 2 * price(self._first) else []
         for some in (last_chance, safe, risky if room >= hang + PROOF else large):
             hopes = [(worth.estimate.improvement(one, worth.best), one) for one in some]
             hope, found = max(hopes, key=lambda one: one[0], default=(0.0, worth.best))
@@ -225,10 +234,11 @@ class Search:
         alike = (trial for trial in self.trials if trial.ms is not None and trial.config - shown == config - shown)
         return frozenset(trial.program for trial in alike if trial.program)
 
-    def _doubtful(self) -> Config | None:
+    def _doubtful(self, room: float, price: Price) -> Config | None:
         """What to measure before the check: what is in doubt most, then what is to be checked itself."""
         tried = self._tried
-        return next((one for one in (*self._worth.doubtful(tried), self.winner) if one not in tried), None)
+        untried = (one for one in (*self._worth.doubtful(tried), self.winner) if one not in tried)
+        return next((one for one in untried if room >= price(one)), None)
 
     def _check(self, left: float) -> Step | None:
         """The next run of the claim that is open, where the rest of its runs has room."""

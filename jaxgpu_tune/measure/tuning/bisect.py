@@ -178,7 +178,8 @@ class _Hunt:
         self.tell(trial, "shows it" if trial.detail["shows"] else "does not show it")
 
     def _limit(self) -> float:
-        return min(self.how.timeout or LONGEST, hangs_after(self.journal.trials, SLOWEST) or LONGEST)
+        took = [trial.seconds for trial in self.journal.trials if trial.ms is not None]
+        return min(self.how.timeout or LONGEST, hangs_after(took, SLOWEST) if took else LONGEST)
 
     def _trial(self, config: Config, about: str, outcome: RunOutcome) -> Trial:
         numbers = numbers_shown(outcome, self.how)

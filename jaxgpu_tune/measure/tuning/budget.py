@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..search.search import PROOF, SLOW, Search
-from ..search.trials import Step
-from .costs import RISKY, SLOWEST, costs_of, hangs_after
+from ..search.trials import Config, Step
+from .costs import RISKY, SLOWEST, costs_of, hangs_after, warm
 
 __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
 
@@ -21,11 +21,15 @@ def next_step(search: Search, left: float, keeps: bool, width: int = 1) -> Step 
         return search.ask(float("inf"))
     new = max(costs.new * LONGER, costs.again)
     compiling = 0.0 if keeps else _compiled_for_proof(search) * (new - costs.again)
-    hang = hangs_after(search.trials, RISKY) or 0.0
-    run = (
-        costs.least if search.is_proving else costs.again
-    )  # a proof that was begun is not given up for a few slow runs
-    return search.ask((left - compiling) / run, new / run, hang / run, width)
+    hang = hangs_after(_took(search), RISKY)
+    run = costs.least if search.is_proving else costs.again  # a proof is not given up for a few slow runs
+    return search.ask((left - compiling) / run, new / run, hang / run, width, _slow(search, new))
+
+
+def _slow(search: Search, new: float) -> float:
+    """How many times ``new`` what compiles for very long takes: as it was seen here, or else as it is known from elsewhere."""
+    seen = [trial.seconds for trial in search.trials if trial.ms is not None and search.is_slow(trial.config)]
+    return max(max(seen) / new, 1.0) if seen else SLOW
 
 
 def _compiled_for_proof(search: Search) -> int:
@@ -51,12 +55,26 @@ def run_limit(search: Search, step: Step, left: float, budget: float, timeout: f
 
     What may hang has fewer, and so has what compiles nothing. What comes last has what is left; before the proof, that is without the proof.
     """
+    costs = costs_of(search.trials)
+    if costs is None:
+        return timeout or max(left, 60.0)
     soon = search.risk(step.config) == "dies" or step.config in search.good
     usual = (SLOW, SLOWEST[1]) if search.is_slow(step.config) else SLOWEST
-    after = hangs_after(search.trials, RISKY if soon else usual)
-    costs = costs_of(search.trials)
-    if after is None or costs is None:
-        return timeout or max(left, 60.0)
+    took = _took(search, step.config)
     room = left - PROOF * costs.again
     last = room if room > 0 and step.purpose != "check" else left + LATE * budget
-    return min(timeout or float("inf"), after, max(last, hangs_after(search.trials, TWICE) or 0.0))
+    after = min(hangs_after(took, RISKY if soon else usual), max(last, hangs_after(took, TWICE)))
+    return min(timeout or after, after)
+
+
+def _took(search: Search, config: Config | None = None) -> list[float]:
+    """Seconds of the runs that tell how long one of these settings may take; None: of any new ones.
+
+    What compiles for very long tells nothing of what does not. Where these settings ran before, only what they compile themselves counts.
+    """
+    known, slow = config in search.good, config is not None and search.is_slow(config)
+    runs = [one for one in warm(search.trials) if slow or not search.is_slow(one.config)]
+    return [
+        one.seconds - (one.detail.get("compile_seconds") or 0.0 if known and one.config != config else 0.0)
+        for one in runs
+    ]

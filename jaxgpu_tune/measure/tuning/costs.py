@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..search.trials import Config, Trial
 
-__all__ = ["RISKY", "SLOWEST", "Costs", "costs_of", "hangs_after"]
+__all__ = ["RISKY", "SLOWEST", "Costs", "costs_of", "hangs_after", "warm"]
 
 RECENT = 7
 SLACK = 1.03
@@ -37,9 +37,7 @@ def costs_of(trials: Iterable[Trial], keeps: bool = True) -> Costs | None:
     started: list[float] = []
     again: list[float] = []
     seen: set[Config] = set()
-    for trial in trials:
-        if trial.ms is None:
-            continue
+    for trial in warm(trials):
         compiling = trial.detail.get("compile_seconds")
         if trial.config in seen:
             again.append(trial.seconds - (0.0 if keeps else compiling or 0.0))
@@ -50,13 +48,30 @@ def costs_of(trials: Iterable[Trial], keeps: bool = True) -> Costs | None:
     if not first:
         return None
     known = again or first
-    return Costs(_usual(first), max(_usual(known), _usual(started or known)) * SLACK, min(known))
+    least = max(min(known), SHORTEST)
+    return Costs(_usual(first), max(_usual(known), _usual(started or known)) * SLACK, least)
 
 
-def hangs_after(trials: Iterable[Trial], limit: tuple[float, float]) -> float | None:
-    """Seconds, by what the others took; None before any ended well."""
-    took = [trial.seconds for trial in trials if trial.ms is not None]
-    return limit[0] * max(took) + limit[1] if took else None
+def warm(trials: Iterable[Trial]) -> list[Trial]:
+    """Those with a time, the very first with the seconds that it would have taken later.
+
+    It reads Python and its libraries from a disk that may be slow, and no later one does. The second run of the same settings tells how long
+    it takes without that, and without compiling.
+    """
+    timed = [trial for trial in trials if trial.ms is not None]
+    if not timed:
+        return []
+    first, *others = timed
+    compiling = first.detail.get("compile_seconds")
+    second = next((trial.seconds for trial in others if trial.config == first.config), None)
+    if compiling is None or second is None:
+        return timed
+    return [first._replace(seconds=min(first.seconds, second + compiling)), *others]
+
+
+def hangs_after(took: Iterable[float], limit: tuple[float, float]) -> float:
+    """Seconds, by those that the others took."""
+    return limit[0] * max(took) + limit[1]
 
 
 def _usual(seconds: Sequence[float]) -> float:

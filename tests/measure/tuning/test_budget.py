@@ -123,3 +123,40 @@ def test_what_compiles_for_very_long_is_tried_only_with_room_for_that() -> None:
     """Exhaustive tiling: 4.5 s of compiling became more than 68 s, and the proof had no room any more (PPO on an H200; ppo-fifth)."""
     proof = 10 * (2 * PAIRS + 1)
     assert _begun(Move(frozenset([atom("a=1")]), slow=True), "none") == math.ceil(SLOW * LONGER * 10 / SLACK + proof)
+
+
+def test_what_compiled_for_very_long_makes_no_other_run_wait_long_for_a_hang() -> None:
+    """It took 90 s where others take 10 and compile for half of that. A hang waited for 290 s, and one in the proof for twice 90."""
+    slow, new = frozenset([atom("slow=1")]), frozenset([atom("new=1")])
+    search = Search([Start("none", NOTHING)], [Move(slow, slow=True), Move(new)])
+    compiled = {"compile_seconds": 5.0}
+    for config, seconds in ((NOTHING, 10.0), (NOTHING, 5.0), (slow, 90.0), (new, 10.0)):
+        search.tell(Trial(config, "start", 100.0, "", seconds, detail=compiled if seconds != 5.0 else {}))
+    limit = partial(run_limit, search, budget=100.0, timeout=None)
+    assert limit(Step(frozenset([atom("other=1")]), "toggle"), left=900.0) == SLOWEST[0] * 10 + SLOWEST[1]
+    assert limit(Step(NOTHING, "check"), left=900.0) == RISKY[0] * 10 + RISKY[1]
+    assert limit(Step(new, "check"), left=1.0) == 20.0
+    assert limit(Step(NOTHING, "check"), left=0.0) == 20.0
+    assert limit(Step(slow, "check"), left=0.0) == RISKY[0] * 90 + RISKY[1]
+
+
+@pytest.mark.parametrize("took", [100.0, 20.0, 5.0])
+def test_where_the_best_compiles_for_very_long_all_that_holds_it_needs_room_for_that(took: float) -> None:
+    """As long as it was seen to take. Two runs of it more had taken the seconds of the proof."""
+    slow, other = frozenset([atom("slow=1")]), frozenset([atom("other=1")])
+    search = Search([Start("none", NOTHING)], [Move(slow, slow=True), Move(other)])
+    for config, ms, seconds in ((NOTHING, 100.0, 10.0), (NOTHING, 100.0, 10.0 / SLACK), (slow, 50.0, took)):
+        search.tell(Trial(config, "start" if not config else "toggle", ms, "", seconds))
+    steps = ((left, next_step(search, float(left), True)) for left in range(100, 400))
+    begun = next(left for left, step in steps if step is not None and step.config == slow | other)
+    new = max(10.0, (10.0 + took) / 2) * LONGER
+    assert begun == pytest.approx(max(took, new) + 10 * (2 * PAIRS + 1), abs=1.0)
+
+
+def test_a_setting_in_doubt_is_left_out_for_a_measurement_only_where_what_that_compiles_has_room() -> None:
+    slow, other = frozenset([atom("slow=1")]), frozenset([atom("other=1")])
+    search = Search([Start("none", NOTHING)], [Move(other), Move(slow, slow=True)])
+    for config, ms in ((NOTHING, 100.0), (NOTHING, 100.0), (other, 100.0), (other | slow, 90.0), (other | slow, 90.0)):
+        search.tell(Trial(config, "start" if not config else "toggle", ms))
+    assert search.ask(2 * PAIRS + 1 + SLOW) == Step(slow, "prune")
+    assert search.ask(2 * PAIRS + SLOW) == Step(NOTHING, "check")

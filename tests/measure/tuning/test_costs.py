@@ -43,6 +43,22 @@ def test_runs_of_new_settings_tell_what_known_ones_cost_so_that_a_single_quick_o
     assert costs_of([runs[0], quick, *runs[1:], *[quick._replace(seconds=9.3)] * 2]) == (11.0, 9.3 * SLACK, 5.6)
 
 
+def test_a_first_run_that_is_far_slower_tells_nothing_of_later_ones() -> None:
+    """It read the libraries from a cold disk: 50 s of 60. Twelve runs of 55 s had no room in any budget of ten minutes, and nothing was tried."""
+    cold = Trial(NOTHING, "start", 5.0, "", 60.0, detail={"compile_seconds": 4.0})
+    second = cold._replace(seconds=6.0, detail={"compile_seconds": 0.0})
+    assert costs_of([cold]) == (60.0, 60.0 * SLACK, 60.0)
+    assert costs_of([cold, second]) == (10.0, 6.0 * SLACK, 6.0)
+
+
+def test_no_run_costs_nothing() -> None:
+    """Nor less: one process of a job tells the seconds, the slowest one what it compiled."""
+    first = Trial(NOTHING, "start", 5.0, "", 4.0, detail={"compile_seconds": 4.1})
+    costs = costs_of([first, first], keeps=False)
+    assert costs is not None
+    assert min(costs) > 0
+
+
 class Clocked(Solver):
     """The solver with a clock of its own: seconds of starting, compiling and measuring, each run a little off."""
 
