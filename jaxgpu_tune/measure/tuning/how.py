@@ -11,9 +11,11 @@ from ..compare import CACHES
 from ..runs import Asked
 from ..search.trials import Config
 
-__all__ = ["Clock", "How", "caches", "folder_name"]
+__all__ = ["Clock", "How", "caches", "folder_name", "shorten"]
 
 Clock = Literal["steps", "metric", "whole"]
+ENDS = 1_000_000
+"""Bytes of a run's output that are kept, of its beginning and of its end."""
 
 
 class How(NamedTuple):
@@ -51,6 +53,19 @@ class How(NamedTuple):
 def folder_name(number: int) -> str:
     """Of a run, in the folder of all."""
     return f"{number:03}"
+
+
+def shorten(output: Path) -> None:
+    """Keep the beginning and the end of what a run printed: a program that prints much would fill the disk, run after run."""
+    size = output.stat().st_size if output.exists() else 0
+    if size <= 2 * ENDS:
+        return
+    with output.open("r+b") as file:
+        file.seek(size - ENDS)
+        end = file.read()
+        file.seek(ENDS)
+        file.write(f"\n… {size - 2 * ENDS} bytes are left out …\n".encode() + end)
+        file.truncate()
 
 
 def caches(folder: Path, config: Config) -> dict[str, str]:

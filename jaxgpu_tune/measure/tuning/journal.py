@@ -15,6 +15,7 @@ from ...host.file_lock import locked
 from ...model import Finding
 from ...wording import counted
 from ..search.trials import Atom, Trial
+from .how import folder_name, shorten
 
 __all__ = ["NAME", "Journal", "config_json", "config_of", "own_folder", "trial_json", "trial_of"]
 
@@ -42,7 +43,7 @@ class Journal:
         self.earlier = _earlier(self.path, len(self.trials))
 
     def add(self, trial: Trial) -> None:
-        """Keep a trial: on the disk when this returns."""
+        """Keep a trial: on the disk when this returns. Of what it printed, its beginning and its end."""
         self.trials.append(trial)
         with self.path.open("r+b") as file:
             kept = _whole(file.read())
@@ -52,6 +53,7 @@ class Journal:
             file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
             file.flush()
             os.fsync(file.fileno())
+        shorten(self.path.with_name(folder_name(len(self.trials))) / "output.txt")
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaxgpu_tune.measure.compare import CACHES
-from jaxgpu_tune.measure.tuning.how import How, caches
+from jaxgpu_tune.measure.tuning.how import ENDS, How, caches, shorten
 from tests.measure.atoms import atom
 
 
@@ -23,3 +23,15 @@ def test_by_default_a_step_of_the_program_is_timed_and_what_is_compiled_is_kept(
     kept = caches(how.folder, frozenset())
     assert kept["JAX_COMPILATION_CACHE_DIR"].startswith(str(tmp_path))
     assert kept.items() >= CACHES["warm"].items()
+
+
+def test_of_a_long_output_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
+    """A program that prints 20 kB a step had left 713 MB after two runs."""
+    output = tmp_path / "output.txt"
+    shorten(output)
+    assert not output.exists()
+    for middle in (0, 1, 5_000_000):
+        output.write_bytes(b"a" * ENDS + b"m" * middle + b"z" * ENDS)
+        shorten(output)
+        told = f"\n… {middle} bytes are left out …\n".encode() if middle else b""
+        assert output.read_bytes() == b"a" * ENDS + told + b"z" * ENDS

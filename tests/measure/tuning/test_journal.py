@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.search.trials import Trial
+from jaxgpu_tune.measure.tuning.how import ENDS, folder_name
 from jaxgpu_tune.measure.tuning.journal import NAME, Journal, own_folder, trial_json, trial_of
 from tests.measure.atoms import atom
 
@@ -31,6 +32,16 @@ ONE, TWO = (Trial(frozenset([atom(f"a={n}")]), "toggle", float(n)) for n in (1, 
 @given(TRIALS)
 def test_a_trial_is_read_as_it_was_written(trial: Trial) -> None:
     assert trial_of(trial_json(trial)) == trial
+
+
+def test_of_what_a_kept_run_printed_the_beginning_and_the_end_are_left(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / NAME, ABOUT)
+    for number, trial in enumerate((ONE, TWO), start=1):
+        output = tmp_path / folder_name(number) / "output.txt"
+        output.parent.mkdir()
+        output.write_bytes(b"a" * 3 * ENDS)
+        journal.add(trial)
+        assert 2 * ENDS < output.stat().st_size < 2.1 * ENDS
 
 
 def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
