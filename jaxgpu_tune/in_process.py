@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ KEPT = 2
 MAY_HANG = "may hang, and nobody could end it here: jaxgpu-tune tune -- python PROGRAM, or risky=True"
 PATIENCE = 600.0
 """Seconds that a process of a job waits for another."""
+LEFT = "left"
+"""The key of what a process says in place of an answer when it leaves."""
 
 
 class CallRuns(Runner):
@@ -183,12 +185,28 @@ class CallRuns(Runner):
             return [text]
         self.said += 1
         self.store.put(f"{self.said}/{self.job.rank}", text)
-        found = [self.store.get(f"{self.said}/{rank}", PATIENCE) for rank in range(self.job.count)]
-        missing = [str(rank) for rank, one in enumerate(found) if one is None]
-        if missing:
-            message = f"Process {', '.join(missing)} of the job did not come to the search within {PATIENCE:.0f} s."
+        return [self._said_by(rank) for rank in range(self.job.count)]
+
+    def _said_by(self, rank: int) -> str:
+        assert self.store is not None
+        found = self.store.get(f"{self.said}/{rank}", PATIENCE)
+        if found is None:
+            message = f"Process {rank} of the job did not come to the search within {PATIENCE:.0f} s."
             raise JaxGpuTuneError.of([Finding("process-missing", "error", message, "Each process must call tune().")])
-        return [one for one in found if one is not None]
+        told = json.loads(found)
+        if isinstance(told, dict) and LEFT in told:
+            message = f"Process {rank} of the job has left the search: {told[LEFT]}"
+            raise JaxGpuTuneError.of(
+                [Finding("process-left", "error", message, "Mend that; all processes search alike.")]
+            )
+        return found
+
+    def leave(self, error: BaseException) -> None:
+        """Tell the other processes of the job why this one goes, so that they do not wait for it."""
+        if self.store is not None and self.job is not None:
+            with suppress(Exception):  # the coordinator may be gone; what was raised counts
+                why = json.dumps({LEFT: str(error) or type(error).__name__})
+                self.store.put(f"{self.said + 1}/{self.job.rank}", why)
 
 
 def _risky_pairs(space: Space) -> Iterator[LeftOut]:

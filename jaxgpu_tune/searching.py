@@ -15,7 +15,7 @@ from .knowledge.candidates import Candidate
 from .measure.checks import STEP, check_arguments, lasting
 from .measure.tuning.drive import Standing, drive, resumed
 from .measure.tuning.space import Space, candidate_of
-from .measure.tuning.tune import SearchWanted, files_of, gpu_missing, write_files
+from .measure.tuning.tune import Files, SearchWanted, files_of, gpu_missing, write_files
 from .measure.tuning.tuned import Tuned, how_it_goes, tuned
 from .model import Setting, SettingKind
 from .values import EMPTY
@@ -68,13 +68,25 @@ def tune(
     limit = _checked(step, budget, seconds, tolerance)
     calls = CallRuns(step, args, seconds, tolerance, joined_job())
     calls.ends = risky
-    space = calls.prepared(SearchWanted(tuple(presets), candidates_of(flags=flags), tuple(kinds)))
-    files, about = files_of(out), calls.about(space)
+    try:
+        return _searched(
+            calls, SearchWanted(tuple(presets), candidates_of(flags=flags), tuple(kinds)), files_of(out), limit
+        )
+    except BaseException as error:
+        calls.leave(error)
+        raise
+
+
+def _searched(calls: CallRuns, wanted: SearchWanted, files: Files, limit: float) -> Tuned:
+    """The answer, written beside the preset file by the first process of a job."""
+    space = calls.prepared(wanted)
+    about = calls.about(space)
     with calls.journal(files, about) as journal:
         interrupted = False
         try:
             search = drive(space, calls, journal, limit, partial(_tell, space))
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
+            calls.leave(error)
             search, interrupted = resumed(space, calls, journal), True
     findings = [*gpu_missing(space), *journal.earlier]
     found = tuned(search, space, str(files.preset), about, findings, interrupted=interrupted)

@@ -115,6 +115,41 @@ def test_the_processes_of_a_job_try_the_same_and_the_slowest_counts(tmp_path: Pa
     assert (tmp_path / "tuned.json").exists()
 
 
+LEAVES = """
+    import sys
+    import jax, jax.numpy as jnp
+    jax.distributed.initialize(f"localhost:{sys.argv[1]}", 2, int(sys.argv[2]))
+    import jaxgpu_tune
+    def step(x):
+        if sys.argv[2] == sys.argv[3]:
+            raise ValueError("no such file: weights.npz")
+        return jnp.tanh(x @ x)
+    try:
+        jaxgpu_tune.tune(step, jnp.ones((32, 32)), budget="20s", seconds=0.05, out=sys.argv[4])
+    except jaxgpu_tune.JaxGpuTuneError as error:
+        print("TOLD", error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leaver", ["0", "1"])
+def test_where_one_process_of_a_job_leaves_the_others_are_told_why_at_once(leaver: str, tmp_path: Path) -> None:
+    """They had waited ten minutes for it."""
+    port = str(free_port())
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, "-c", dedent(LEAVES), port, rank, leaver, str(tmp_path / "tuned.toml")],
+            env=clean_environ(JAX_PLATFORMS="cpu", PYTHONPATH=str(ROOT)),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in "01"
+    ]
+    told = [job.communicate(timeout=200)[0] for job in jobs]
+    assert "step fails as it is: ValueError: no such file: weights.npz" in told[int(leaver)]
+    assert f"TOLD Process {leaver} of the job has left the search: step fails as it is" in told[1 - int(leaver)]
+
+
 def test_what_another_library_jits_is_tuned_too(tmp_path: Path) -> None:
     """equinox.filter_jit: modules with functions in them go in and come out."""
     equinox = pytest.importorskip("equinox")
