@@ -18,6 +18,8 @@ from benchmarks.variants import environ_of, settings_of
 from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
+COMPILATIONS = 2
+"""Of each variant on one machine: kernels are chosen by timing, so that another compilation may be faster or slower."""
 
 
 class Place(NamedTuple):
@@ -52,11 +54,9 @@ def start(job: Job, place: Place, base: Mapping[str, str], asked: Mapping[str, A
     kept = folder / "kept" / f"{job.workload}, {job.variant.name}"
     kept.mkdir(parents=True, exist_ok=True)
     environ = environ_of(job.variant, base, str(kept))
-    if (
-        workload.until == "steps" and "JAX_ENABLE_PGLE" not in environ
-    ):  # compiled once a variant; AutoPGLE must not find it
+    if workload.until == "steps" and "JAX_ENABLE_PGLE" not in environ:  # AutoPGLE must not find what was compiled
         environ |= {
-            "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
+            "JAX_COMPILATION_CACHE_DIR": str(folder / f"compiled-{job.round % COMPILATIONS}"),
             "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         }

@@ -27,7 +27,7 @@ percent slower. The number is the median of the pairs, in brackets are the small
 the median. If they do not, *no difference is shown*, whatever the median is. {PAIRS} pairs hold the true median with a probability of 97 %.
 Fewer pairs decide nothing. They stand here only where a preset has nothing better on a release, with their number; the files of results hold all others.
 
-**What pairs do not show.** The first process compiles; the others on that machine load what it compiled. XLA chooses kernels by timing them, so
+**What pairs do not show.** A process loads what one before it compiled, so six pairs are of one compilation or two. XLA chooses kernels by timing them, so
 another compilation may be faster or slower. One setting (`CONCURRENT`, data parallel) was compiled three times: a step took 45.8, 46.5 and 47.1 ms,
 and 47.2 ms by default. So take a gain of one or two percent for what it is. `compare` compiles each run anew.
 
