@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import BadSetting
@@ -23,6 +23,7 @@ __all__ = [
     "rough_time",
     "setting_text",
     "size_text",
+    "took",
     "typed_name",
     "written",
 ]
@@ -105,6 +106,17 @@ def count_of(text: str) -> int | None:
 def rough_time(seconds: float) -> str:
     """Seconds for people: exact below 100, minutes above."""
     return f"{max(seconds, 0):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def took(ms: float, judged: Mapping[str, Any]) -> str:
+    """What a run took, in the unit that it was judged by; a metric as the program prints it.
+
+    ``judged``: the ``clock`` of a search ("steps" where it is not told), and of a metric whether ``higher_is_better``.
+    """
+    if judged.get("clock") == "metric":
+        value = 1e3 / ms if judged["higher_is_better"] else ms
+        return f"{value:.5g}" if value < 1e5 else f"{value:.0f}"
+    return f"{ms:.4g} ms" if ms < 1e4 else f"{ms / 1e3:.4g} s"
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

@@ -21,6 +21,7 @@ from jaxgpu_tune.wording import (
     rough_time,
     setting_text,
     size_text,
+    took,
     written,
 )
 
@@ -72,6 +73,13 @@ def test_the_nearest_name_is_near() -> None:
 
 def test_a_time_is_as_exact_as_people_need_it() -> None:
     assert [rough_time(seconds) for seconds in (-1, 3.2, 99, 120)] == ["0 s", "3 s", "99 s", "2 min"]
+
+
+def test_a_run_is_told_in_the_unit_that_it_was_judged_by() -> None:
+    assert [took(ms, {}) for ms in (0.12345, 9999.0, 12345.0)] == ["0.1235 ms", "9999 ms", "12.35 s"]
+    metric = {"clock": "metric", "higher_is_better": False}
+    assert [took(value, metric) for value in (12.3, 132345.6)] == ["12.3", "132346"]
+    assert took(1e3 / 132345.6, {**metric, "higher_is_better": True}) == "132346"
 
 
 def test_a_count_is_of_digits_alone() -> None:

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from ..wording import bad_argument, counted
+from ..wording import bad_argument, counted, took
 from .measuring import METRIC, SECONDS, WHOLE, all_of, check_regex, end_as_by_ctrl_c, how_of, share
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import COMMAND, JSON, Option
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..measure.search.trials import Trial
     from ..measure.tuning.bisect import Symptom
+    from ..measure.tuning.how import How
     from ..measure.tuning.suspects import Suspects
 
 
@@ -67,7 +68,7 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     say(f"{counted(len(suspects.parts), 'suspect')}; looking for: {symptom.sentence}", sys.stderr)
     end_as_by_ctrl_c()
     try:
-        found = bisect_command(suspects, how, symptom, partial(_line, suspects))
+        found = bisect_command(suspects, how, symptom, partial(_line, suspects, how))
     except KeyboardInterrupt:
         say("Interrupted; every finished run is kept, and started again it goes on.", sys.stderr)
         return INTERRUPTED
@@ -78,8 +79,8 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     return 0 if found.guilty and found.confirmed else 1
 
 
-def _line(suspects: Suspects, trial: Trial, said: str) -> None:
-    what = trial.failure or ("" if trial.ms is None else f"{trial.ms:.4g} ms")
+def _line(suspects: Suspects, how: How, trial: Trial, said: str) -> None:
+    what = trial.failure or ("" if trial.ms is None else took(trial.ms, how._asdict()))
     say(f"{said:>16}  {what:>14}  {len(trial.config)} of them: {suspects.said(sorted(trial.config))}", sys.stderr)
     sys.stderr.flush()
 

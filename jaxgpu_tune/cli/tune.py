@@ -91,7 +91,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     tell(space.mended)
     end_as_by_ctrl_c()
     try:
-        found = tune_command(space, how, files, budget, _progress(space))
+        found = tune_command(space, how, files, budget, _progress(space, how))
     except KeyboardInterrupt:
         return _interrupted(space, how, files, given["as_json"])
     write_files(found, files)
@@ -148,7 +148,7 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
-def _progress(space: Any) -> Any:
+def _progress(space: Any, how: How) -> Any:
     from ..measure.tuning.tuned import how_it_goes
     from ..render.tuned import trial_heading
 
@@ -156,8 +156,8 @@ def _progress(space: Any) -> Any:
 
     def tell(standing: Standing) -> None:
         if next(lines) == 0:
-            say(trial_heading(), sys.stderr)
-        say(how_it_goes(standing, space), sys.stderr)
+            say(trial_heading(how._asdict()), sys.stderr)
+        say(how_it_goes(standing, space, how._asdict()), sys.stderr)
 
     return tell
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from ..values import EMPTY
+from ..wording import took
 from .html import boxed, code_html, table_html
 from .table import hanging, table
 from .text import terminal_width
@@ -51,18 +53,24 @@ def _finding(one: Told) -> str:
     return f"{one['message']} {one['hint']}".rstrip()
 
 
-def trial_heading() -> str:
-    """What the parts of a ``trial_line`` are."""
-    return f"{'run':>3} {'time':>16} {'speed':>7}  {'what for':<14}  settings"
+def trial_heading(judged: Told = EMPTY) -> str:
+    """What the parts of a ``trial_line`` are. ``judged``: by which clock."""
+    return f"{'run':>3} {_unit(judged):>16} {'speed':>7}  {'what for':<14}  settings"
 
 
-def trial_line(told: Told, number: int, as_it_is: float | None, left: float, best: str = "") -> str:
+def trial_line(
+    told: Told, number: int, as_it_is: float | None, left: float, best: str = "", judged: Told = EMPTY
+) -> str:
     """One run, for the screen: its number, its time, how many times as fast as ``as_it_is`` (ms), what for, its settings, what is left, the ``best`` so far."""
     ms = told["ms"]
     speed = f"{as_it_is / ms:.3f}" if as_it_is and ms else ""
-    what = told["failure"] or f"{ms:.4g} ms"
+    what = told["failure"] or took(ms, judged)
     rest = f"{_minutes(left)} left{f'; best so far: {best}' if best else ''}"
     return f"{number:3} {what:>16} {speed:>7}  {WORDS[told['purpose']]:<14}  {told['name']}  ({rest})"
+
+
+def _unit(judged: Told) -> str:
+    return "metric" if judged.get("clock") == "metric" else "time"
 
 
 def tuned_html(told: Told) -> str:
@@ -90,7 +98,7 @@ def tuned_page(told: Told) -> str:
         "<h2>Fresh pairs</h2>" if told["contests"] else "",
         *(_pairs(contest) for contest in told["contests"]),
         "<h2>Trials</h2>",
-        f'<div class="jaxgpu-tune">{table_html(("run", "settings", "for", "ms", "outcome", "seconds"), _trial_rows(told))}</div>',
+        f'<div class="jaxgpu-tune">{table_html(("run", "settings", "for", _unit(told), "outcome", "seconds"), _trial_rows(told))}</div>',
     ]
     head = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>jaxgpu-tune tune</title>{PAGE_STYLE}</head>'
@@ -106,10 +114,10 @@ def _did_row(one: Told) -> tuple[str, str, str, str]:
 
 def _trial_rows(told: Told) -> Iterable[tuple[str, ...]]:
     for number, one in enumerate(told["trials"], start=1):
-        ms = "" if one["ms"] is None else f"{one['ms']:.4g}"
+        time = "" if one["ms"] is None else took(one["ms"], told)
         outcome = escape(f"{one['failure']} {one['detail'].get('cause', '')}".strip() or "ok")
         name = code_html(one["name"])
-        yield str(number), name, WORDS[one["purpose"]], ms, outcome, f"{one['seconds']:.0f}"
+        yield str(number), name, WORDS[one["purpose"]], time, outcome, f"{one['seconds']:.0f}"
 
 
 def _history(trials: list[Any], as_it_is: float | None) -> str:

@@ -73,4 +73,5 @@ def test_a_run_is_one_line() -> None:
     assert trial_line(TOLD["trials"][1], 2, 10.0, 75.4, "b").endswith("fresh pair      a  (1:15 left; best so far: b)")
     assert trial_heading() == "run             time   speed  what for        settings"
     assert "hang" in trial_line(TOLD["trials"][2], 3, 10.0, 0)
+    assert trial_heading({"clock": "metric"}).startswith("run           metric   speed")
     assert "0:00 left" in trial_line(TOLD["trials"][2], 3, None, -5)

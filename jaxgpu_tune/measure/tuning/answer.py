@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 from statistics import median
 from typing import Any
 
 from ...model import Finding
-from ...wording import counted, rough_time
+from ...values import EMPTY
+from ...wording import counted, rough_time, took
 from ..doubts import UNSURE, unsure
 from ..search.contest import Contest
 from ..search.search import Search
@@ -33,6 +35,8 @@ def won(search: Search) -> Contest | None:
 
 def verdict_of(contest: Contest, space: Space) -> str:
     """The verdict in words; where a run failed, which one and how."""
+    if contest.over and len(contest.pairs) == 1:
+        return f"no faster in the first of them ({contest.ratios[0]:.3f} times as fast)"
     if contest.failure:
         who = "it" if contest.failed == contest.challenger else space.name(contest.reference)
         return f"{who} failed ({contest.failure})"
@@ -94,7 +98,15 @@ def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
         return (
             f"Nothing is proved: all that was tried failed, and the program as it is failed at times, too. {BY_ITSELF}"
         )
-    return "Nothing beats what you have: no setting that was tried is expected to gain anything."
+    more = (
+        " Not all was tried: start it again with a larger budget, and it goes on from here." if _goes_on(search) else ""
+    )
+    return f"Nothing beats what you have: no setting that was tried is expected to gain anything.{more}"
+
+
+def _goes_on(search: Search) -> bool:
+    """Whether the search would try more with any budget."""
+    return copy(search).ask(math.inf) is not None
 
 
 def _all_failed(search: Search) -> bool:
@@ -126,18 +138,19 @@ def best_so_far(search: Search, space: Space) -> dict[str, Any]:
     return {"name": space.name(config), "gain": gain, "settings": config_json(config)}
 
 
-def doubts(search: Search) -> Iterator[Finding]:
-    """What the runs themselves say against trusting them."""
+def doubts(search: Search, judged: Mapping[str, Any] = EMPTY) -> Iterator[Finding]:
+    """What the runs themselves say against trusting them. ``judged``: by which clock."""
     own = [trial for trial in search.trials if trial.config == search.starts[0].config]
     as_it_is = [trial for trial in own if trial.failure != DISTURBS]
     failed = [trial for trial in as_it_is if trial.ms is None]
     if failed:
         yield _fails_at_times(failed, len(as_it_is))
     first = [trial.ms for trial in as_it_is if trial.ms and trial.purpose == "start"][:2]
+    clock = judged.get("clock", "steps")
     if first and max(first) > (1 + APART) * min(first):
-        yield _runs_differ(first)
+        yield _runs_differ([took(ms, judged) for ms in first], clock)
     timed = [trial.detail.get("error") or 0.0 for trial in search.trials if trial.ms]
-    if timed and median(timed) > UNSURE:
+    if timed and median(timed) > UNSURE and clock == "steps":
         yield unsure(sum(error > UNSURE for error in timed), len(timed))
 
 
@@ -151,8 +164,8 @@ def _fails_at_times(failed: list[Trial], runs: int) -> Finding:
     return Finding("fails-at-times", "warning", message, hint)
 
 
-def _runs_differ(first: list[float]) -> Finding:
-    told = " and ".join(f"{ms:.4g} ms" for ms in first)
-    message = f"Two runs of the program as it is took {told} a step. What gains less than they differ may not be found."
-    hint = "Measure longer (--seconds), or on a machine that does nothing else."
-    return Finding("runs-differ", "note", message, hint)
+def _runs_differ(told: list[str], clock: str) -> Finding:
+    verb = "printed" if clock == "metric" else "took"
+    message = f"Two runs of the program as it is {verb} {' and '.join(told)}{' a step' if clock == 'steps' else ''}. What gains less than they differ may not be found."
+    longer = "" if clock == "whole" else "longer (--seconds), or "
+    return Finding("runs-differ", "note", message, f"Measure {longer}on a machine that does nothing else.")

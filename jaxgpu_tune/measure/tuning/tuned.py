@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ...model import Finding, Machine
-from ...values import jsonable
-from ...wording import size_text
+from ...values import EMPTY, jsonable
+from ...wording import size_text, took
 from ..preset_text import measured_where, preset_text, toml_table, toml_text
 from ..search.contest import Contest
 from ..search.search import Search
@@ -88,7 +88,7 @@ def tuned(
         **about,
         "answer": answer(search, space, interrupted=interrupted),
         **_proof(contest, space, path),
-        "findings": jsonable((*findings, *doubts(search))),
+        "findings": jsonable((*findings, *doubts(search, about))),
         "did": jsonable(did),
         **_history(search, space),
     }
@@ -149,14 +149,14 @@ def _history(search: Search, space: Space) -> dict[str, Any]:
     }
 
 
-def how_it_goes(standing: Standing, space: Space) -> str:
-    """One line after a run: what it was, its time, what is left, and the best so far, which a later run may take back."""
+def how_it_goes(standing: Standing, space: Space, judged: Mapping[str, Any] = EMPTY) -> str:
+    """One line after a run: what it was, its time, what is left, and the best so far, which a later run may take back. ``judged``: by which clock."""
     from ...render.tuned import trial_line
 
     search, trial = standing.search, standing.trial
     told = {**trial_json(trial), "name": space.name(trial.config)}
     best = "" if search.best == space.starts[0].config or trial.purpose == "check" else space.name(search.best)
-    return trial_line(told, standing.number, search.ms_as_it_is, standing.left, best)
+    return trial_line(told, standing.number, search.ms_as_it_is, standing.left, best, judged)
 
 
 def _did(search: Search, space: Space) -> Iterable[Did]:
@@ -239,7 +239,7 @@ def _evidence(report: Mapping[str, Any]) -> list[str]:
     memory = [f"Peak memory of a device: {size_text(slow)} and {size_text(fast)}."] if slow and fast else []
     return [
         f"{_named(report['machine'])}: {report['answer']}.",
-        f"{len(report['trials'])} runs; median times in the pairs: {_medians(report)}.",
+        f"{len(report['trials'])} runs; {_medians(report)}.",
         *memory,
         *removed,
         *report["hazards"],
@@ -250,7 +250,9 @@ def _evidence(report: Mapping[str, Any]) -> list[str]:
 def _medians(report: Mapping[str, Any]) -> str:
     pairs = next(one["pairs"] for one in report["contests"] if one["won"])
     slow, fast = map(median, zip(*pairs, strict=True))
-    return f"{slow:.3f} and {fast:.3f} ms a step"
+    if report.get("clock", "steps") == "steps":
+        return f"median times in the pairs: {slow:.3f} and {fast:.3f} ms a step"
+    return f"medians in the pairs: {took(slow, report)} and {took(fast, report)} ({report['metric'] or 'of the whole run'})"
 
 
 def _range(report: Mapping[str, Any]) -> str:

@@ -40,10 +40,15 @@ def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_pat
         ((Trial(LOOPS, "toggle", 11.0),), "Nothing beats what you have: no setting that was tried is expected to gain"),
         ((ALONE,), "Nothing beats what you have: no setting that was tried"),
         (
+            (ALONE,),
+            "to gain anything. Not all was tried: start it again with a larger budget, and it goes on from here.",
+        ),
+        (
             (DIED._replace(purpose="start"), ALONE),
             "Nothing is proved: all that was tried failed, and the program as it is",
         ),
         ((FAST, *checked(1.25, 2), *checked(0.9, 1)), "loops-in-graphs looked best, but in fresh pairs: "),
+        ((FAST, *checked(0.9, 1)), "but in fresh pairs: no faster in the first of them (0.900 times as fast)."),
         ((FAST, *[DIED] * 2), "Nothing is proved yet"),
         (
             (FAST, *[DIED] * 3),
@@ -108,3 +113,32 @@ def test_what_makes_it_doubtful_is_told(more: tuple[Trial, ...], words: list[str
     told_so = [finding.message for finding in doubts(told(*more))]
     assert len(told_so) == len(words) and all(word in one for word, one in zip(words, told_so, strict=True))
     assert [one["message"] for one in found(*more).report["findings"]] == ["b", *told_so]
+
+
+@pytest.mark.parametrize(
+    ("judged", "words"),
+    [
+        ({"clock": "metric", "higher_is_better": True}, "printed 100 and 50."),
+        ({"clock": "metric", "higher_is_better": False}, "printed 10 and 20."),
+        ({"clock": "whole"}, "took 10 ms and 20 ms."),
+        ({}, "took 10 ms and 20 ms a step."),
+    ],
+)
+def test_a_metric_is_told_as_the_program_prints_it(judged: dict[str, object], words: str) -> None:
+    """Tokens a second had been told as milliseconds a step."""
+    (finding,) = doubts(told(Trial(NOTHING, "start", 20.0)), judged)
+    assert words in finding.message and ("--seconds" in finding.hint) == (judged.get("clock") != "whole")
+    varied = told(*[FAST._replace(detail={"error": 0.1})] * 2)
+    assert bool(list(doubts(varied, judged))) == (not judged), (
+        "what is judged by no step says nothing of steps that vary"
+    )
+
+
+def test_where_nothing_is_left_to_try_no_larger_budget_is_asked_for() -> None:
+    here = space()._replace(starts=space().starts[:1], moves=space().moves[:1])
+    search = Search(here.starts, here.moves)
+    for config in (NOTHING, NOTHING, here.moves[0].config):
+        search.tell(Trial(config, "start" if not config else "toggle", 11.0 if config else 10.0))
+    assert tuned(search, here, "t.toml", {}).sentence.endswith(
+        "no setting that was tried is expected to gain anything."
+    )

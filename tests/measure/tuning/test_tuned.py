@@ -98,6 +98,24 @@ def test_of_an_even_number_of_pairs_the_median_is_between_the_two_in_the_middle(
     assert "15.500 and 10.500 ms a step" in evidence
 
 
+@pytest.mark.parametrize(
+    ("judged", "words"),
+    [
+        (
+            {"clock": "metric", "higher_is_better": True, "metric": "tokens/s: (.*)"},
+            "medians in the pairs: 100 and 120 (tokens/s: (.*)).",
+        ),
+        ({"clock": "whole", "metric": None}, "medians in the pairs: 10 ms and 8.333 ms (of the whole run)."),
+    ],
+)
+def test_the_evidence_tells_what_was_judged_by(judged: dict[str, object], words: str) -> None:
+    """Tokens a second had been told as milliseconds a step."""
+    answer = tuned(told(FAST, *checked(1.2)), space(), "tuned.toml", {"command": ["a"], **judged})
+    assert words in search_preset(answer.report)
+    line = how_it_goes(Standing(told(FAST), FAST, 2, 100.0), space(), judged)
+    assert ("125 " if "higher_is_better" in judged else "8 ms ") in line and "1.250  one change" in line
+
+
 def test_a_preset_that_there_was_no_room_for_is_told_once() -> None:
     """One that is a candidate, too, stands there already."""
     ours = Start("mine", config("cublas-only") | LOOPS)
