@@ -33,6 +33,8 @@ def compose(name: str, files: Files = EMPTY) -> Preset:
         revision="; ".join(part.revision for part in parts if part.revision),
         memory_fraction=fractions[-1] if fractions else None,
         advice=tuple(advice for part in parts for advice in part.advice),
+        call="\n".join(part.call for part in parts if part.call),
+        use_when=" ".join(part.use_when for part in parts if part.use_when),
     )
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor_text"]
 
+SLOW = {"Slow all the same?": ["jaxgpu-tune profile -- python train.py tells where a step goes."]}
+"""What to do next where nothing is wrong."""
+
 
 def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
     """``told`` is what ``--json`` prints."""
@@ -27,6 +30,7 @@ def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
             f"{told['preset']} sets here: {', '.join(told['sets']) or 'nothing'}",
             "all of them: jaxgpu-tune presets",
         ],
+        **({} if _errors(findings) else SLOW),
     }
     lines = [*hanging(_verdict(findings), columns), *findings_lines(findings, columns)]
     lines += hanging(_mended(told["mended"]), columns) if told["mended"] else []
@@ -39,8 +43,12 @@ def _mended(names: list[str]) -> str:
     return f"configure() and jaxgpu-tune run mend {', '.join(names)} as told here; without them it stays as set."
 
 
+def _errors(findings: list[Finding]) -> int:
+    return sum(finding.severity == "error" for finding in findings)
+
+
 def _verdict(findings: list[Finding]) -> str:
-    errors = sum(finding.severity == "error" for finding in findings)
+    errors = _errors(findings)
     if not errors:
         return "Nothing keeps JAX from the GPU here."
     return f"JAX is slow, on the CPU or about to die here, for {errors} reason{'s' * (errors > 1)}."

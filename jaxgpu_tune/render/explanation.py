@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ..model import Explanation
 
 
 __all__ = ["explanation_text"]
+
+PLACE = re.compile(r", (?:where|anywhere)\b")
+"""Where the words begin that say of a preset's setting where it holds."""
 
 
 def explanation_text(told: Explanation) -> str:
@@ -25,9 +32,19 @@ def explanation_text(told: Explanation) -> str:
         ("elsewhere", "; ".join(told.translations)),
         ("hazards", " ".join(told.hazards)),
         *(("memory", one) for one in told.memory),
-        *(("sets", one) for one in told.sets),
+        *(("sets", one) for one in _by_place(told.sets)),
         *(("advice", one) for one in told.advice),
         *(("evidence", one) for one in told.evidence),
         ("source", told.source),
     )
     return "\n".join([told.name, *(f"  {key}: {text}" for key, text in rows if text)])
+
+
+def _by_place(sets: Iterable[str]) -> Iterator[str]:
+    """Settings that hold in the same place as one line, so that the place is said once."""
+    places: dict[str, list[str]] = {}
+    for one in sets:
+        found = PLACE.search(one)
+        begin = found.start() if found else 0
+        places.setdefault(one[begin:], []).append(one[:begin])
+    yield from (", ".join(settings) + place for place, settings in places.items())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune import BadSetting, UnknownPreset, plan
 from jaxgpu_tune.host.looked_up import preset_of
+from jaxgpu_tune.knowledge.presets import load_preset, preset_names
 from jaxgpu_tune.model import Finding, Preset
 from jaxgpu_tune.planning.composing import compose, is_path, is_preset
 from tests.fleet import codes, machine
@@ -58,7 +59,14 @@ def test_a_joined_preset_holds_all_of_each(names: list[str]) -> None:
     assert whole.evidence == tuple(line for part in parts for line in part.evidence)
     assert whole.advice == tuple(advice for part in parts for advice in part.advice)
     assert whole.summary == " ".join(part.summary for part in parts)
+    assert whole.use_when == " ".join(part.use_when for part in parts if part.use_when)
     assert whole.source == " ".join(part.source for part in parts if part.source)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_alone_loses_nothing(name: str) -> None:
+    """So a field that presets get reaches whoever asks for one by its name: `explain` tells when to use it."""
+    assert compose(name) == load_preset(name)
 
 
 @pytest.mark.parametrize("name", ["fsdp+", "+fsdp", "fsdp++decode", "fsdp+ ", "+"])

@@ -41,4 +41,8 @@ def test_the_screen(severities: list[str], start: Any, mended: list[str], enviro
     assert lines[place + 1 : lines.index("Presets")] == (
         [f"  {name}=1" for name in environ] or ["  nothing that JAX reads is set"]
     )
-    assert lines[-2:] == [f"  auto sets here: {', '.join(sets) or 'nothing'}", "  all of them: jaxgpu-tune presets"]
+    after = lines[lines.index("Presets") + 1 :]
+    assert after[:2] == [f"  auto sets here: {', '.join(sets) or 'nothing'}", "  all of them: jaxgpu-tune presets"]
+    assert [line.split(" -- ")[0] for line in after[2:]] == (
+        [] if errors else ["Slow all the same?", "  jaxgpu-tune profile"]
+    )

@@ -37,3 +37,15 @@ def test_a_line_for_each_fact(kind: Any, texts: dict[str, str], lists: dict[str,
     spans = {1: "0.4.0 on", 2: "0.4.0 to 0.5.0, 0.6.0 on"}
     expected |= {f"  in jaxlib: {spans[len(life)]}"} if life and kind == "xla_flag" else set()
     assert first == "name" and set(lines) == expected and len(lines) == len(expected)
+
+
+def test_settings_of_one_place_are_one_line() -> None:
+    """In the order of the first of each; a value may hold commas, and what says no place stands alone."""
+    sets = ("--a=1, where devices >=2; measured", "--b=X, anywhere; unmeasured", "--c=Y,Z, where devices >=2; measured")
+    lines = explanation_text(Explanation("preset", "name", sets=(*sets, "--d", "--e"))).splitlines()
+    assert lines[1:] == [
+        "  sets: --a=1, --c=Y,Z, where devices >=2; measured",
+        "  sets: --b=X, anywhere; unmeasured",
+        "  sets: --d",
+        "  sets: --e",
+    ]
