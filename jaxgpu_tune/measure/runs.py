@@ -19,7 +19,7 @@ from ..values import Value
 from ..wording import counted
 from .endings import Status, ending, losses, numbers_in, once_each, silence, without_input
 from .host_clock import with_host_clock
-from .starting import StartedRun, end, filled, start
+from .starting import StartedRun, end, filled, leave, start
 from .stopping import AT_ONCE, living
 from .watched import DONE, Process, leading, read_processes
 
@@ -175,6 +175,8 @@ def watch(
     finally:
         if why != "exit" or started.output is not None:
             end(started, limits.grace if why != "interrupted" else AT_ONCE)
+        else:
+            leave(started)
     found = _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)
     return found._replace(silent=LEFT.format(found.seconds)) if behind and found.ok and found.silent else found
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["StartedRun", "discard", "end", "is_held", "pause", "release", "start", "used_cuda"]
+__all__ = ["StartedRun", "discard", "end", "is_held", "leave", "pause", "release", "start", "used_cuda"]
 
 OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
 TO_END = 5.0
@@ -32,7 +32,7 @@ PATH = Path(__file__).resolve().parent / "observer" / "path"
 class StartedRun(Value):
     """A command that runs. ``place``: its folder; ``command``: with {run} filled in.
 
-    ``output``: the file of what it prints; ``guard``: what ends it if this process is killed; both None where it is not captured.
+    ``output``: the file of what it prints, None where it is not captured; ``guard``: what ends it if this process is killed.
     """
 
     child: subprocess.Popen[bytes]
@@ -67,7 +67,8 @@ def start(
     environ = _environ(environ, place, capture)
     try:
         started = StartedRun(_begun(words, environ, output), place, words, output)
-        return started._replace(guard=guard(started.child.pid, f"{OBSERVE}={environ[OBSERVE]}")) if capture else started
+        target = -started.child.pid if capture else started.child.pid  # what is captured has a group of its own
+        return started._replace(guard=guard(target, f"{OBSERVE}={environ[OBSERVE]}"))
     except BaseException:  # Ctrl-C, say: the command may have begun, and nobody else knows of it
         kill_carriers({OBSERVE: environ[OBSERVE]})
         raise
@@ -111,8 +112,13 @@ def end(started: StartedRun, grace: float) -> None:
     try:
         end_all(started.child, started.mark, grace)
     finally:
-        if started.guard is not None:
-            dismiss(started.guard)
+        leave(started)
+
+
+def leave(started: StartedRun) -> None:
+    """Let go of it: what it has left running stays, also where this process is killed."""
+    if started.guard is not None:
+        dismiss(started.guard)
 
 
 def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:

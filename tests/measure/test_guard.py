@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -37,10 +39,36 @@ os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.05)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_kill_9_ends_what_shares_the_terminal_too_but_not_who_runs_beside_it(tmp_path: Path) -> None:
+    """It is in the group of who started it, as the next command of a pipeline is."""
+    parent = f"""
+import os, signal, subprocess, sys
+sys.path.insert(0, {str(ROOT)!r})
+from jaxgpu_tune.measure.starting import start
+beside = subprocess.Popen(["sleep", "600"])
+start(("sh", "-c", "sleep 600 & sleep 600"), sys.argv[1], os.environ, {{}}, capture=False)
+print(beside.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    told = tmp_path / "told"
+    with told.open("w") as file:
+        subprocess.run([sys.executable, "-c", parent, str(tmp_path)], stdout=file, check=False, start_new_session=True)
+    beside = int(told.read_text())
+    try:
+        until = time.monotonic() + 300
+        while left := carriers({"JAXGPU_TUNE_OBSERVE": str(tmp_path / "observed")}):
+            assert time.monotonic() < until, left
+            time.sleep(0.05)
+        os.kill(beside, 0)
+    finally:
+        os.kill(beside, signal.SIGKILL)
+
+
 def test_what_is_dismissed_touches_nobody() -> None:
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
-        watching = guard(child.pid, "NAME=nobody's")
+        watching = guard(-child.pid, "NAME=nobody's")
         dismiss(watching)
         assert watching.returncode == 0 and child.poll() is None
         dismiss(watching)
