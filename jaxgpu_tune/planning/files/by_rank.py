@@ -24,11 +24,11 @@ RANK = r"\$\{?(?:@)\b"
 COMPARED = rf"(?:{RANK}[^\s\]]*\s*(?:[=!]=?|-(?:eq|ne|[lg][te])\b)|(?:=|-(?:eq|ne|[lg][te]))\s*[\"']?{RANK})"
 """With a number; ``[ -z "$RANK" ]`` asks whether a launcher started the program."""
 SHELL = (
-    rf"\b(?:el)?if\b(?=[^\n]*?{COMPARED})[^\n]*?(?:;|\n)\s*then\b{BODY}\b(?:elif|else|fi)\b",
+    rf"\b(?:el)?if\b(?=[^\n]*?{COMPARED})[^\n]*?(?:;|\n)\s*then\b{BODY}\bfi\b",
     rf"(?:\[|\btest\b)(?=[^\n&|]*?{COMPARED})[^\n&|]*&&{BODY}(?:\n|;|$)",
     rf"\bcase\b[^\n]*{RANK}[^\n]*\bin\b{BODY}\besac\b",
 )
-"""What asks for the number of a process, and what is done for that one."""
+"""What asks for the number of a process, and what is done for that one, or for the others."""
 
 
 WHY = {
@@ -84,8 +84,8 @@ def _in_python(text: str) -> Iterator[Span]:
     ends = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.If) and _asks_for_rank(node.test):
-            last = node.body[-1].end_lineno or node.lineno
-            yield ends[node.body[0].lineno - 1], ends[last]
+            for branch in filter(None, (node.body, node.orelse)):
+                yield ends[branch[0].lineno - 1], ends[branch[-1].end_lineno or node.lineno]
 
 
 def _asks_for_rank(test: ast.expr) -> bool:

@@ -22,6 +22,8 @@ def apart(text: str, kind: str) -> list[int]:
         f'[[ "${{RANK}}" -eq 0 ]] && {SET}; python t.py',
         f"if [ 0 -eq $OMPI_COMM_WORLD_RANK ]; then {SET}; fi",
         f'if test "$JAX_PROCESS_ID" != 0; then {SET}; else true; fi',
+        f"if [ $RANK = 0 ]; then true; else {SET}; fi",
+        f"if [ $RANK = 0 ]; then true; elif [ $A = 1 ]; then true; else {SET}; fi",
         f"srun bash -c 'if [ $SLURM_PROCID -eq 0 ]; then {SET}; fi; python t.py'",
         f"case $SLURM_LOCALID in 0) {SET};; esac",
         "(( $RANK == 0 )); if (( $RANK == 0 )); then export NCCL_ALGO=Ring; fi",
@@ -63,6 +65,8 @@ def test_a_script_that_sets_the_same_for_all(text: str) -> None:
 def test_a_program_that_sets_it_for_one_process(test: str, told: bool) -> None:
     program = f"if {test}:\n    a = 1\n    {PYTHON}\nelse:\n    pass\n"
     assert apart(program, "python") == [3] * told
+    others = f"if {test}:\n    pass\nelse:\n    a = 1\n    {PYTHON}\n"
+    assert apart(others, "python") == [5] * told
 
 
 def test_what_is_said_of_it() -> None:
