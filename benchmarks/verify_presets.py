@@ -1,8 +1,8 @@
 """What verify() reads back for every preset, each in a process of its own, and for programs that go wrong on purpose.
 
 ``presets``: configure(preset), one tiny step over all GPUs, verify(); presets that turn NVLink multicast (NVLS) on are left out.
-``cases``: memory settings held against what the allocator states, XLA_FLAGS changed between the two times that it is parsed,
-and NCCL's own log. Writes one JSON file to the folder given.
+``cases``: memory settings held against what the allocator states, variables as people get them wrong (as they are, jaxlib runs on
+the CPU), XLA_FLAGS changed between the two times that it is parsed, and NCCL's own log. Writes one JSON file to the folder given.
 """
 
 from __future__ import annotations
@@ -37,15 +37,23 @@ seconds = time.perf_counter() - started
 print("\\x01" + json.dumps({{**found.to_dict(), "seconds": seconds, "total": total, "xla_flags": report.xla_flags,
     "memory": [d.memory_stats() for d in jax.local_devices()]}}))
 """
-QUIET = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "NCCL_NVLS_ENABLE": "0"}
+OLD, NEW = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"
+PREALLOCATE, ALLOCATOR = "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_ALLOCATOR"
+QUIET = {PREALLOCATE: "false", "NCCL_NVLS_ENABLE": "0"}
 SWAP = "jax.devices(); os.environ['XLA_FLAGS'] = '--xla_gpu_autotune_level=3'"
 BOTH = {"xla_gpu_autotune_level": 2, "xla_gpu_nccl_termination_timeout_seconds": 77}
 CASES: dict[str, dict[str, Any]] = {
     "fraction 0.4": {"arguments": {"memory_fraction": 0.4}},
     "fraction auto": {"arguments": {"memory_fraction": "auto"}},
     "fraction 0.3, not preallocated": {"arguments": {"memory_fraction": 0.3, "preallocate": False}},
+    "two processes a GPU": {"arguments": {"processes_per_gpu": 2}},
     "allocator platform": {"arguments": {"allocator": "platform"}},
     "allocator cuda_async": {"arguments": {"allocator": "cuda_async", "memory_fraction": 0.3}},
+    "damaged: a percentage": {"environ": {OLD: "75%"}},
+    "damaged: both names": {"environ": {OLD: "0.5", NEW: "0.6"}},
+    "damaged: an empty allocator": {"environ": {ALLOCATOR: ""}},
+    "damaged: the name once advised": {"environ": {ALLOCATOR: "cuda_malloc_async"}},
+    "damaged: preallocation off as people write it": {"environ": {PREALLOCATE: "off"}},
     "process-wide and per-compile flags": {"arguments": {"flags": BOTH}},
     "XLA_FLAGS changed once the plugin has read it": {
         "arguments": {"flags": BOTH, "platform": "cuda"},
@@ -87,7 +95,7 @@ def arguments() -> argparse.Namespace:
 def case(one: dict[str, Any], folder: str) -> dict[str, Any]:
     """One of CASES; NCCL writes to a file, which is looked at only if NCCL_DEBUG asks for it."""
     log = {"NCCL_DEBUG_FILE": f"{folder}/nccl.%h.%p", "NCCL_NVLS_ENABLE": "0"}
-    return child(preset="single_gpu", environ=log, **one)
+    return child(**{"preset": "single_gpu", **one, "environ": log | one.get("environ", {})})
 
 
 def child(
