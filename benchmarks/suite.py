@@ -12,6 +12,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,7 @@ class Suite:
         with waiting(f"measuring, {len(left)} runs in all", prints=True):
             for phase in phases(left):
                 self._run_phase(phase)
-        begun_alike = [run for run in self.kept.results["runs"] if run.get("flags", "") == self.given.flags]
-        if still := pending(left, begun_alike, self.kept.machine()):
+        if still := self._pending(left):
             print(f"stopped by the budget, {len(still)} of {len(left)} runs left", flush=True)
 
     def _run_phase(self, phase: Phase) -> None:
@@ -140,8 +140,12 @@ class Suite:
         for name in self.given.only:
             found, self.kept.same[name] = distinct(WORKLOADS[name], self._base(self._places(_on_one(name))[0]))
             variants[name] = [one for one in found if not wanted or one.name == DEFAULT or one.name in wanted]
+        return self._pending(in_order(variants, self.given.rounds))
+
+    def _pending(self, jobs: Iterable[Job]) -> list[Job]:
+        """Those without a result of processes that began with these flags."""
         begun_alike = [run for run in self.kept.results["runs"] if run.get("flags", "") == self.given.flags]
-        return pending(in_order(variants, self.given.rounds), begun_alike, self.kept.machine())
+        return pending(jobs, begun_alike, self.kept.machine())
 
     def _base(self, place: Place) -> dict[str, str]:
         """The environment of a process on these GPUs, without any setting."""
