@@ -38,8 +38,7 @@ ALLOCATOR = "XLA_PYTHON_CLIENT_ALLOCATOR"
 COLLECTIVE_POOL = "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"
 UNIFIED = "TF_FORCE_UNIFIED_MEMORY"
 MEANS_FALSE = ("false", "False", "0")
-MEANT_ON = ("1", "true", "yes", "on", "y", "t")
-MEANT_OFF = ("no", "off", "n", "f", "false")
+MEANT_ON, MEANT_OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
 ON_CPU = "JAX would run on the CPU or fail."
 ANY_FRACTION = "Allowed: above 0 and at most 1, for example 0.75."
 
@@ -108,7 +107,7 @@ def _check_unified(value: str) -> Checked:
 
 def _check_preallocate(value: str) -> Checked:
     plain = value.strip().lower()
-    if value in MEANS_FALSE or plain in ("", *MEANT_ON):
+    if value in MEANS_FALSE or plain in ("", "1", *MEANT_ON):
         return Checked(value)
     if plain not in ("0", *MEANT_OFF):
         doubt = f"{PREALLOCATE}={value!r} means true to jaxlib, as does every word but 'false', 'False' and '0'."

@@ -14,12 +14,11 @@ from ...model import Finding
 from ..base.stray import unwrapped
 from . import pool_variables
 from .from_arguments import GUARD_OPTIONS, VISIBLE
-from .pool_variables import Checked
+from .pool_variables import MEANT_OFF, MEANT_ON, Checked
 
 __all__ = ["check_variable", "name_finding"]
 
 OWN = "JAXGPU_TUNE"
-ON, OFF = ("true", "yes", "on", "y", "t"), ("false", "no", "off", "n", "f")
 DEVICE, NO_DEVICES = r"[ \t\n\v\f\r]*[+-]?[0-9]|GPU-|MIG-", "NoDevFiles"
 NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
 
@@ -82,8 +81,8 @@ def _without_reader(name: str, jax: str | None) -> Finding:
 
 def _number(spec: VariableSpec, value: str) -> Checked:
     word = value.strip().lower()
-    if word in ON + OFF:
-        meant = "1" if word in ON else "0"
+    if word in MEANT_ON + MEANT_OFF:
+        meant = "1" if word in MEANT_ON else "0"
         note = f"{spec.name}={value!r}: it is read as a number, and {value!r} is none; {meant} is used."
         return Checked(meant, note=note)
     if not re.fullmatch(NUMBER, value):
