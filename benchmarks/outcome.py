@@ -12,7 +12,6 @@ from benchmarks.tried import DEFAULT, FILLS
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.statistics import PAIRS, verdict
 
-ROOT = Path(__file__).resolve().parent.parent
 Run = Mapping[str, Any]
 GIB = 2**30
 PARTS = {"size", "machines", "same", "runs"}

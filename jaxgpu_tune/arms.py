@@ -16,14 +16,14 @@ from .api import fresh_environ
 from .host.marker import before_us, pinned
 from .knowledge.families import acts, launchers
 from .knowledge.variables import is_read
-from .measure.doubts import EMPTY_VARIANT, empty_variant
+from .measure.doubts import empty_variant
 from .measure.protocol import Arm
 from .model import Finding, Report
 from .planning.request import SWITCH, is_off
 from .planning.xla_flags.grammar import scan
 from .wording import bad_argument
 
-__all__ = ["EMPTY_VARIANT", "arms_of", "empty_variant", "environ_of", "python_arms"]
+__all__ = ["arms_of", "environ_of", "python_arms"]
 
 NONE, CLEAN = "none", "clean"
 NOTHING = Path(__file__).parent / "measure" / "nothing.toml"
@@ -37,7 +37,6 @@ STAYING = frozenset(
     }
 )
 """Variables that say what the program is and where it runs: "clean" leaves them."""
-"""The finding that a variant is what is set already."""
 VERSION = "import importlib.metadata as m; print(m.version('jaxlib'))"
 
 

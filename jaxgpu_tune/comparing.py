@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .api import compiler_options, detect, plan
-from .arms import CLEAN, NONE, NOTHING, empty_variant
+from .arms import CLEAN, NONE, NOTHING
 from .errors import BadSetting
 from .measure.calling import Caller, copied
 from .measure.checks import STEP, check_arguments
 from .measure.clock import percentile as nearest_rank
 from .measure.comparison import Comparison, Variant, VariantRun
+from .measure.doubts import empty_variant
 from .measure.statistics import PAIRS, Verdict, order, ratios, unclaimed, verdict
 from .model import Finding
 from .wording import is_above_zero

@@ -104,7 +104,7 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
 
 def _tell_empty(arms: tuple[Arm, ...]) -> None:
     """Before hours are spent on a variant that is the reference again."""
-    from ..arms import EMPTY_VARIANT
+    from ..measure.doubts import EMPTY_VARIANT
 
     for one in (one for arm in arms for one in arm.findings if one.code == EMPTY_VARIANT):
         say(f"{one.severity}: {one.message}", sys.stderr)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .comparison import Clock
 
 
-__all__ = ["Arm", "Listener", "Protocol", "compare_programs"]
+__all__ = ["compare_programs"]
 
 CACHES: dict[str, dict[str, str]] = {
     "cold": {"JAX_ENABLE_COMPILATION_CACHE": "false"},

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.arms import EMPTY_VARIANT
 from jaxgpu_tune.cli.compare import PARAMETERS, _protocol, _tell_empty
 from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.measure.doubts import EMPTY_VARIANT
 from jaxgpu_tune.measure.protocol import Arm, Protocol
 from jaxgpu_tune.model import Finding
 from tests.child import clean_environ

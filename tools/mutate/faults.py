@@ -22,7 +22,6 @@ _TURNED: dict[type[ast.cmpop], str] = {
 }
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.FloorDiv: "*", ast.Mult: "//"}
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_Known = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
 
 
 class Fault(NamedTuple):

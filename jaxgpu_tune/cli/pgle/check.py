@@ -47,8 +47,10 @@ def command(file: str | None, program: tuple[str, ...], as_json: bool, **given: 
     With FILE: with that profile, or with FOLDER, of profiles by fingerprint; without: with AutoPGLE. What XLA said of the profile is told with the verdict, which
     stands only if six pairs of runs agree. Each run is ended once its steps are measured.
     """
-    from ...arms import EMPTY_VARIANT, arms_of
-    from ...measure.compare import Protocol, compare_programs
+    from ...arms import arms_of
+    from ...measure.compare import compare_programs
+    from ...measure.doubts import EMPTY_VARIANT
+    from ...measure.protocol import Protocol
     from ...render.text import findings_text
     from ..progress import listener
 
