@@ -17,6 +17,7 @@ from ..search.search import Search
 from ..search.trials import SAME, Trial
 from ..statistics import PAIRS
 from .costs import costs_of
+from .drive import FAILS
 from .journal import config_json
 from .slots import DISTURBS
 from .space import Space
@@ -26,6 +27,8 @@ __all__ = ["answer", "best_so_far", "doubts", "verdict_of", "won"]
 BY_ITSELF = "Run the program by itself until it works every time, then begin anew."
 APART = 0.05
 """Two runs of the program as it is that differ by this are told."""
+FAR_APART = 2.0
+"""By this: they are no times of the same thing."""
 
 
 def won(search: Search) -> Contest | None:
@@ -148,7 +151,7 @@ def doubts(search: Search, judged: Mapping[str, Any] = EMPTY) -> Iterator[Findin
     first = [trial.ms for trial in as_it_is if trial.ms and trial.purpose == "start"][:2]
     clock = judged.get("clock", "steps")
     if first and max(first) > (1 + APART) * min(first):
-        yield _runs_differ([took(ms, judged) for ms in first], clock)
+        yield _runs_differ([took(ms, judged) for ms in first], clock, far=max(first) > (1 + FAR_APART) * min(first))
     timed = [trial.detail.get("error") or 0.0 for trial in search.trials if trial.ms]
     if timed and median(timed) > UNSURE and clock == "steps":
         yield unsure(sum(error > UNSURE for error in timed), len(timed))
@@ -160,12 +163,17 @@ def _fails_at_times(failed: list[Trial], runs: int) -> Finding:
         f"The program failed as it is in {len(failed)} of {counted(runs, 'run')} ({failed[0].failure}{cause and ': '}{cause}). "
         "What failed with other settings may have failed by itself, too."
     )
-    hint = "Run it by itself until it works every time; what one run leaves, such as a folder or a lock, may stop the next."
+    alone = "Run it by itself until it works every time; what one run leaves, such as a folder or a lock, may stop the next."
+    _, hint = FAILS.get(failed[0].failure, ("", alone))
     return Finding("fails-at-times", "warning", message, hint)
 
 
-def _runs_differ(told: list[str], clock: str) -> Finding:
-    verb = "printed" if clock == "metric" else "took"
-    message = f"Two runs of the program as it is {verb} {' and '.join(told)}{' a step' if clock == 'steps' else ''}. What gains less than they differ may not be found."
+def _runs_differ(told: list[str], clock: str, *, far: bool) -> Finding:
+    verb, step = ("printed" if clock == "metric" else "took"), (" a step" if clock == "steps" else "")
+    message = f"Two runs of the program as it is {verb} {' and '.join(told)}{step}."
+    if far and clock == "steps":
+        message += " They may have timed different steps, so the speeds here mean little."
+        return Finding("runs-differ", "warning", message, FAILS["no-steady-state"][1])
+    message += " What gains less than they differ may not be found."
     longer = "" if clock == "whole" else "longer (--seconds), or "
     return Finding("runs-differ", "note", message, f"Measure {longer}on a machine that does nothing else.")

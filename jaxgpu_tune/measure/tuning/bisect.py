@@ -20,7 +20,7 @@ from ..statistics import Verdict, order, verdict
 from .costs import SLOWEST, hangs_after
 from .how import How, caches, folder_name
 from .journal import NAME, Journal, config_json, own_folder, trial_json
-from .readout import detail_of, milliseconds, numbers_shown
+from .readout import detail_of, milliseconds, numbers_shown, untimed
 from .suspects import Suspects
 
 __all__ = ["Bisected", "Symptom", "bisect_command"]
@@ -185,8 +185,8 @@ class _Hunt:
         numbers = numbers_shown(outcome, self.how)
         ms = milliseconds(outcome, self.how) if outcome.ok else None
         failure = "" if outcome.ok else str(outcome.status)
-        untimed = outcome.silent if self.symptom.kind == "slower" and ms is None else ""
-        detail = dict(detail_of(outcome, numbers, outcome.cause or untimed))
+        why = untimed(outcome, self.how)[1] if self.symptom.kind == "slower" and ms is None else ""
+        detail = dict(detail_of(outcome, numbers, outcome.cause or why))
         detail["shows"] = _shows(self.symptom, outcome, numbers, ms, self._fast())
         detail["about"] = about
         return Trial(config, "check" if about else "toggle", ms, failure, outcome.seconds, "", detail)

@@ -21,7 +21,7 @@ from .journal import Journal
 from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
 
-__all__ = ["Runner", "Standing", "drive", "resumed"]
+__all__ = ["FAILS", "Runner", "Standing", "drive", "resumed"]
 
 
 class Standing(NamedTuple):

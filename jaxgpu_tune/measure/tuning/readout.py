@@ -22,6 +22,7 @@ __all__ = [
     "numbers_apart",
     "numbers_shown",
     "program_fingerprint",
+    "untimed",
 ]
 
 SHORTEST = 1e-3
@@ -30,6 +31,8 @@ COMPARED = 10
 """As many of the first numbers are compared."""
 EMPTY = 2**20
 """Bytes up to which a GPU counts as not used."""
+FEWEST = 2
+"""Of one burst alone nobody knows how far its time is off; without a whole one it is no more than how fast the step was called."""
 HEAD = 1_000_000
 """As many of the first bytes of the output are read for them."""
 
@@ -82,10 +85,18 @@ def milliseconds(outcome: RunOutcome, how: How) -> float | None:
         value = median(outcome.metric) if outcome.metric else 0.0
         return (1e3 / value if how.higher_is_better else value) if value > 0 else None
     leader = outcome.leader
-    if leader is None or outcome.silent:
+    if leader is None or leader.period is None or leader.period.bursts < FEWEST or outcome.silent:
         return None
     alike = [one for one in outcome.processes if one.period and one.function == leader.function]
     return 1e3 * max(one.period.seconds for one in alike if one.period)
+
+
+def untimed(outcome: RunOutcome, how: How) -> tuple[str, str]:
+    """The failure of a run that ended well and has no time, and its cause."""
+    if how.clock == "metric":
+        found = "what matches is not above 0:" if outcome.metric else "nothing in its output matches"
+        return "no-metric", f"{found} {how.metric!r}"
+    return "no-steady-state", outcome.silent or "it ended before enough of it was seen"
 
 
 def detail_of(outcome: RunOutcome, found: Sequence[float], cause: str) -> Mapping[str, Any]:

@@ -18,7 +18,15 @@ from ..starting import StartedRun, start
 from ..watched import Process
 from .early import Early
 from .how import How, caches
-from .readout import detail_of, how_numbers_differ, milliseconds, numbers_apart, numbers_shown, program_fingerprint
+from .readout import (
+    detail_of,
+    how_numbers_differ,
+    milliseconds,
+    numbers_apart,
+    numbers_shown,
+    program_fingerprint,
+    untimed,
+)
 from .slots import Place, Slot, on_its_cores, slots_of
 from .space import Space
 
@@ -174,17 +182,10 @@ class CommandRuns:
         ms = milliseconds(outcome, self.how) if outcome.ok else None
         failure, cause = ("", "") if outcome.ok else (str(outcome.status), outcome.cause)
         if outcome.ok and ms is None:
-            failure, cause = self._untimed(outcome)
+            failure, cause = untimed(outcome, self.how)
         detail = detail_of(outcome, found, cause)
         program = program_fingerprint(outcome.processes)
         return self.judged(Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), program, detail))
-
-    def _untimed(self, outcome: RunOutcome) -> tuple[str, str]:
-        """The failure of a run that ended well and has no time, and its cause."""
-        if self.how.clock == "metric":
-            found = "what matches is not above 0:" if outcome.metric else "nothing in its output matches"
-            return "no-metric", f"{found} {self.how.metric!r}"
-        return "no-steady-state", outcome.silent or "it ended before enough of it was seen"
 
     def judged(self, trial: Trial) -> Trial:
         """The trial, with wrong numbers as a failure: further from the program's own than its own runs are from each other."""

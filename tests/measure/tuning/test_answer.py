@@ -100,6 +100,7 @@ def test_before_any_run_nothing_was_measured() -> None:
     [
         ((Trial(NOTHING, "start", 10.4),), []),
         ((Trial(NOTHING, "start", 20.0),), ["took 10 ms and 20 ms a step"]),
+        ((Trial(NOTHING, "start", 31.0),), ["took 10 ms and 31 ms a step. They may have timed different steps"]),
         ((DIED, Trial(NOTHING, "start", 10.0)), ["failed as it is in 1 of 3 runs (died: exit code 1: ValueError)"]),
         (
             (FAST._replace(detail={"error": 0.03}), BOTH._replace(detail={"error": 0.1})),
@@ -142,3 +143,9 @@ def test_where_nothing_is_left_to_try_no_larger_budget_is_asked_for() -> None:
     assert tuned(search, here, "t.toml", {}).sentence.endswith(
         "no setting that was tried is expected to gain anything."
     )
+
+
+@pytest.mark.parametrize(("failure", "words"), [("died", "by itself"), ("no-steady-state", "more steps")])
+def test_what_helps_a_program_that_fails_at_times_follows_from_how_it_fails(failure: str, words: str) -> None:
+    (finding,) = doubts(told(DIED._replace(failure=failure)))
+    assert words in finding.hint

@@ -50,9 +50,10 @@ HOW = How(("x",), Path())
 COMPILED = (Compilation("step", 3.0, 2.0, cached=False), Compilation("step", 4.0, 1.0, cached=True))
 
 
-def ran(seconds: float, *, function: str = "step", **more: Any) -> Process:
-    """A process whose step takes so long."""
-    return Process(1, "", clock="calls", function=function, period=Period(seconds, 4, 4, 0, 0.0, 0.01, ()), **more)
+def ran(seconds: float, *, function: str = "step", bursts: int = 4, **more: Any) -> Process:
+    """A process whose step takes so long; of a single burst nobody knows how far that is off."""
+    period = Period(seconds, 4, bursts, 0, 0.0, 0.01, ())
+    return Process(1, "", clock="calls", function=function, period=period, **more)
 
 
 def outcome(*processes: Process, **more: Any) -> RunOutcome:
@@ -67,6 +68,8 @@ def outcome(*processes: Process, **more: Any) -> RunOutcome:
         (outcome(ran(0.004, rank=0), ran(0.005, rank=1)), HOW, 5.0),
         (outcome(ran(0.004, rank=0), ran(9.0, rank=1, function="data")), HOW, 4.0),
         (outcome(Process(1, "")), HOW, None),
+        (outcome(ran(0.004, bursts=0)), HOW, None),
+        (outcome(ran(0.004, bursts=1)), HOW, None),
         (outcome(ran(0.004), seconds=7.0), HOW._replace(clock="whole"), 7000.0),
         (outcome(ran(0.004, compilations=COMPILED), seconds=7.0), HOW._replace(clock="whole"), 5000.0),
         (outcome(ran(0.004, compilations=COMPILED), seconds=1.5), HOW._replace(clock="whole"), 1.0),
