@@ -62,7 +62,8 @@ def flags_page() -> str:
 def presets_index() -> str:
     """The text of docs/presets/index.md."""
     introduction = (
-        f"{WARNING}\n\n# Presets\n\nA page for each preset: what it is for, where it comes from, what was measured, and every "
+        f"{WARNING}\n\n# Presets\n\nFind your program in the list. Where no preset fits, [tune](../tune.md) searches the settings "
+        "that pay.\n\nA page for each preset tells what it is for, where it comes from, what was measured, and every "
         "setting with its condition and its reason. Settings are in the newest names; they are translated to the release "
         "that is installed, and what a release does by itself is not set. Presets are joined by `+`: "
         '`configure("fsdp+reproducible")`. Evidence that names a file under `benchmarks/results` has its raw data there; what names none was measured '
