@@ -28,9 +28,9 @@ REMEDIES = {
     "compute_capability": "Pass unmeasured=True (--unmeasured) to set it all the same; `jaxgpu-tune compare` tells whether it pays on your program.",
     "devices": "If the job uses another number of GPUs than are visible here, say so: devices=N, or CUDA_VISIBLE_DEVICES.",
     "processes": "If each process is a run of its own, say how many GPUs it uses: devices=1.",
-    "jaxlib": "Its settings are for other releases of jaxlib; `jaxgpu-tune explain PRESET` lists them.",
+    "jaxlib": "Its settings are for other releases of jaxlib; `jaxgpu-tune explain {preset}` lists them.",
 }
-"""What can be done where a preset sets nothing, by the condition that does not hold."""
+"""What can be done where a preset sets nothing, by the condition that does not hold; the preset's name goes in."""
 
 
 def facts_of(machine: Machine, request: Request) -> Facts:
@@ -165,7 +165,8 @@ def _sets_nothing(preset: Preset, facts: Facts) -> Finding:
     why = often.sentence if often else "A known hazard of this release stands against it."
     begin = why[0] if why[:2].isupper() else why[0].lower()  # NVLink, NCCL
     message = f"{preset.name} sets nothing here: {begin}{why[1:]}"
-    return Finding("preset-sets-nothing", "warning", message, REMEDIES.get(often.condition if often else "", ""))
+    remedy = REMEDIES.get(often.condition if often else "", "")
+    return Finding("preset-sets-nothing", "warning", message, remedy.replace("{preset}", preset.name))
 
 
 def _is_of_other_gpus(missed: list[ConditionAnswer]) -> bool:

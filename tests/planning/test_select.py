@@ -203,7 +203,7 @@ class TestPreset:
             (finding,) = self.told(mine, machine())
             assert (finding.code, finding.severity) == ("preset-sets-nothing", "warning")
             assert finding.message == f"mine sets nothing here: {why}"
-            assert finding.hint == REMEDIES.get(condition, "")
+            assert finding.hint == REMEDIES.get(condition, "").replace("{preset}", "mine")
         assert self.told(preset(setting(), setting(when=AMPERE)), machine()) == []
         assert self.told(preset(), machine()) == []
 
