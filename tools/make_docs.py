@@ -21,6 +21,7 @@ from jaxgpu_tune.knowledge.notes import all_notes
 from jaxgpu_tune.knowledge.presets import all_presets
 from jaxgpu_tune.knowledge.translations import Rule, all_rules
 from jaxgpu_tune.model import Preset, Setting
+from jaxgpu_tune.wording import written
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HELP_LENGTH = 300
@@ -169,9 +170,9 @@ def _shortened(text: str) -> str:
 
 
 def _rule(rule: Rule) -> str:
-    became = " ".join(_code(_setting_text(kind, name, value)) for kind, name, value in rule.targets) or "nothing"
+    became = " ".join(_code(written(*one)) for one in rule.targets) or "nothing"
     if rule.each is not None:
-        became = ", ".join(_code(_setting_text(*target)) for target in rule.each.values())
+        became = ", ".join(_code(written(*one)) for one in rule.each.values())
     return f"{_condition(rule)} becomes {became}: {rule.intent}"
 
 
@@ -181,10 +182,6 @@ def _condition(rule: Rule) -> str:
     if rule.at_least is not None:
         return f"{rule.at_least:g} and more"
     return f"below {rule.below:g}" if rule.below is not None else "each member" if rule.each else "any value"
-
-
-def _setting_text(kind: str, name: str, value: object) -> str:
-    return f"{'--' if kind == 'xla_flag' else ''}{name}={value}"
 
 
 def _advice(advice: tuple[str, Mapping[str, object]]) -> str:
@@ -221,7 +218,7 @@ def _settings_table(settings: Iterable[Setting]) -> str:
 
 
 def _named(setting: Setting) -> str:
-    return _code(_cell(_setting_text(setting.kind, setting.name, setting.value)))
+    return _code(_cell(written(setting.kind, setting.name, setting.value)))
 
 
 def _where(setting: Setting) -> str:

@@ -15,7 +15,6 @@ import argparse
 import ast
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -25,8 +24,8 @@ from typing import Any
 
 from jaxgpu_tune.errors import JaxGpuTuneError
 
-from .read_flags.wheels import UnknownReleaseError, asked_of, chosen, order, releases_of
-from .writing import put
+from .read_flags.wheels import UnknownReleaseError, Wheel, asked_of, chosen, download, order, releases_of
+from .writing import compact, put
 
 TARGET = Path(__file__).parents[1] / "jaxgpu_tune" / "knowledge" / "data" / "jax_options.json"
 METHOD = "option definitions in the Python files of each jax wheel, read by ast; see tools/read_jax_options.py"
@@ -101,17 +100,10 @@ def _read(release: str, cache: Path) -> dict[str, Facts]:
     if not kept.exists():
         part = kept.with_suffix(".part")
         with tempfile.TemporaryDirectory() as folder:
-            part.write_text(json.dumps(options_of(_wheel(release, Path(folder)))))
+            part.write_text(json.dumps(options_of(download(Wheel("jax", release), Path(folder)))))
         part.rename(kept)
     facts: dict[str, Facts] = json.loads(kept.read_text())
     return facts
-
-
-def _wheel(release: str, folder: Path) -> Path:
-    where = ["--only-binary=:all:", "--no-deps", "--python-version", "312", "-d", str(folder)]
-    command = [sys.executable, "-m", "pip", "download", "-q", *where, f"jax=={release}"]
-    subprocess.run(command, check=True)
-    return next(folder.glob("*.whl"))
 
 
 def options_of(wheel: Path) -> dict[str, Facts]:
@@ -249,8 +241,8 @@ def table_text(read: Mapping[str, Mapping[str, Facts]]) -> str:
     releases = sorted(read, key=order)
     names = sorted({name for options in read.values() for name in options})
     head = {"provenance": {"method": METHOD, "wheels": {"jax": len(releases)}}, "releases": releases}
-    top = "".join(f"{json.dumps(key)}:{_compact(value)},\n" for key, value in head.items())
-    lines = [f"{json.dumps(name)}:{_compact(_changes(name, releases, read))}" for name in names]
+    top = "".join(f"{json.dumps(key)}:{compact(value)},\n" for key, value in head.items())
+    lines = [f"{json.dumps(name)}:{compact(_changes(name, releases, read))}" for name in names]
     return "{\n" + top + '"options":{\n' + ",\n".join(lines) + "\n}}\n"
 
 
@@ -287,10 +279,6 @@ def _held(new: Mapping[str, Facts | None], releases: Iterable[str]) -> Iterator[
         now = None if change is None else {**(now or USUAL), **change} if now or change else None
         if now is not None:
             yield release, now
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
 if __name__ == "__main__":

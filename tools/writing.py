@@ -29,6 +29,11 @@ def put(texts: Mapping[Path, str], *, ask: bool) -> None:
         path.write_text(text)
 
 
+def compact(value: Any) -> str:
+    """JSON without blanks, its keys sorted: the same text for the same value."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
 def _table(path: Path, text: str) -> dict[str, Any]:
     """What the library will read there."""
     if path.suffix == ".json":

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tools.writing import compact
+
 from .facts import Facts
 from .wheels import DISTRIBUTIONS, order
 
@@ -54,7 +56,7 @@ def builds_text(tables: Tables) -> str:
         "rules": changes({release: there.rules for release, there in releases.items()}),
         "options_without_flag": {name: _life(name, releases) for name in _bare_names(releases)},
     }
-    return "{\n" + ",\n".join(f"{json.dumps(key)}:{_compact(value)}" for key, value in top.items()) + "\n}\n"
+    return "{\n" + ",\n".join(f"{json.dumps(key)}:{compact(value)}" for key, value in top.items()) + "\n}\n"
 
 
 def flags_text(tables: Tables) -> str:
@@ -62,7 +64,7 @@ def flags_text(tables: Tables) -> str:
     releases = _sorted(tables.releases)
     histories = {name: changes({r: there.states.get(name) for r, there in releases.items()}) for name in tables.types}
     lines = ((name, {"type": tables.types[name], "history": history}) for name, history in sorted(histories.items()))
-    return "".join(f"{name}\t{_compact(facts)}\n" for name, facts in lines)
+    return "".join(f"{name}\t{compact(facts)}\n" for name, facts in lines)
 
 
 def help_text(tables: Tables) -> str:
@@ -149,7 +151,3 @@ def _there(history: History, releases: Iterable[str]) -> Iterator[tuple[str, boo
 
 def _sorted(by_release: Mapping[str, Any]) -> dict[str, Any]:
     return {release: by_release[release] for release in sorted(by_release, key=order)}
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from jaxgpu_tune.proof import wire
+
 from .binary import Binary, Options, UnreadableError
 from .spellings import Members, text_list, values_of_enum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from jaxgpu_tune.proof import wire
 
 Facts = dict[str, Any]
 _JUNK = "zz_Junk9"
@@ -41,7 +41,7 @@ class Questions:
     def __init__(self, binary: Binary) -> None:
         self.binary = binary
         self.fields = binary.fields()
-        self._zeros = {name: self._zero(spec) for name, spec in self.fields.items()}
+        self._zeros = wire.zeros(binary.schema, ".xla.DebugOptions")
         base = self.ask("")
         assert base is not None
         self.base: Options = base
@@ -70,15 +70,6 @@ class Questions:
 
     def _filled(self, options: Options) -> Options:
         return {name: options.get(name, zero) for name, zero in self._zeros.items()}
-
-    def _zero(self, spec: wire.Field) -> Any:
-        if spec.of in self.binary.schema.maps:
-            return {}
-        if spec.repeated:
-            return []
-        if spec.is_enum:
-            return self.binary.schema.enums[spec.of].get(0, 0)
-        return "" if spec.is_string else 0
 
 
 def _bool(asked: Questions, flag: dict[str, str]) -> Facts:

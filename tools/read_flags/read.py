@@ -12,7 +12,7 @@ from .questions import Questions, rules
 
 
 def read(path: Path, brief: bool = False) -> dict[str, object]:
-    """The registry, what every flag does, the fields of DebugOptions and their defaults, and the general rules.
+    """The registry, what every flag does, the fields of DebugOptions, and the general rules.
 
     ``brief``: only bool flags are tried. Enough for a plugin, whose parser is jaxlib's of the same release.
     """
@@ -22,7 +22,7 @@ def read(path: Path, brief: bool = False) -> dict[str, object]:
     facts = {f["name"]: asked.about(f) for f in flags if not brief or f["type"] == "bool"}
     described = [flag | facts.get(flag["name"], {}) for flag in flags]
     options = {f.name: f.of or f.kind for f in asked.fields.values()}
-    return {"flags": described, "options": options, "base": asked.base, "rules": rules(asked, flags)}
+    return {"flags": described, "options": options, "rules": rules(asked, flags)}
 
 
 def main(library: str, target: str, *words: str) -> None:
