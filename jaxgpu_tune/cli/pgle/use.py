@@ -55,7 +55,7 @@ def _with_file(file: str, program: tuple[str, ...], as_json: bool, given: dict[s
         report, environ = plan_of(given, pgle=path, compilation_cache=os.path.join(folder, f"pgle-{digest}"))
     now = setup_of(report, program)
     refuse(report.findings)
-    tell((*report.findings, *(one for one in _age(path, profiles, now))))
+    tell((*report.findings, *_age(path, profiles, now)))
     heard = run_heard(program, environ)
     told(findings_of(heard.lines), as_json=as_json, lines=heard.lines)
     return heard.code
