@@ -200,7 +200,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 WITHOUT_TEST = {
     "__main__.py": "one call, which every test of a command in a process of its own goes through",
-    "host/found.py": "a value; what NVML answers is tried in test_nvml",
+    "host/nvml_answer.py": "a value; what NVML answers is tried in test_nvml",
     "knowledge/flag_spec.py": "values; what they mean is tried in test_flags and test_flag_values",
     "named.py": "a value; how it is filled is tried in host/test_looked_up",
 }

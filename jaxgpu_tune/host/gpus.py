@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .found import NvmlAnswer
+from .nvml_answer import NvmlAnswer
 
 __all__ = ["find_gpus", "has_device_node"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Gpu
-from .found import NvmlAnswer
+from .nvml_answer import NvmlAnswer
 from .visible import Device, visible
 
 __all__ = ["ask", "asked", "nvml_library"]

@@ -12,7 +12,7 @@ import pytest
 from jaxgpu_tune import BadSetting, Machine
 from jaxgpu_tune.host import detect
 from jaxgpu_tune.host.detect import MACHINE_FILE, _is_wsl, detect_machine, machine_file, machine_of_file
-from jaxgpu_tune.host.found import NvmlAnswer
+from jaxgpu_tune.host.nvml_answer import NvmlAnswer
 from jaxgpu_tune.host.packages import Installed
 from jaxgpu_tune.host.phase import Joined
 from jaxgpu_tune.model import Gpu
