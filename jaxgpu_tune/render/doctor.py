@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model import Finding
+from ..wording import counted
 from .table import hanging
 from .text import findings_lines, terminal_width
 
@@ -51,11 +52,10 @@ def _verdict(findings: list[Finding]) -> str:
     errors = _errors(findings)
     if not errors:
         return "Nothing keeps JAX from the GPU here."
-    return f"JAX is slow, on the CPU or about to die here, for {errors} reason{'s' * (errors > 1)}."
+    return f"JAX is slow, on the CPU or about to die here, for {counted(errors, 'reason')}."
 
 
 def _start(start: Mapping[str, Any] | None) -> list[str]:
     if start is None or start["platform"] is None:
         return []
-    count = f"{start['devices']} device{'s' * (start['devices'] != 1)}"
-    return [f"JAX started on {start['platform']} with {count} in {start['seconds']:g} s"]
+    return [f"JAX started on {start['platform']} with {counted(start['devices'], 'device')} in {start['seconds']:g} s"]

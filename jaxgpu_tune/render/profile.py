@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..knowledge.advice import link_gb_per_s
-from ..wording import size_text
+from ..wording import counted, size_text
 from .table import GAP, hanging, wrapped
 from .text import terminal_width
 
@@ -94,7 +94,7 @@ def _part_lines(profile: Profile, width: int) -> list[str]:
     several = len(profile.gpus) > 1 or len(profile.ranks) > 1
     cost = "" if profile.tracer_cost is None else f", {profile.tracer_cost:+.1%} under the tracer"
     steps = profile.gpus[0].steps or 1
-    head = f"Where it goes: {profile.traced_ms:.2f} ms as traced ({steps} step{'s' * (steps != 1)}{cost})"
+    head = f"Where it goes: {profile.traced_ms:.2f} ms as traced ({counted(steps, 'step')}{cost})"
     rows = [("", "ms", "share", *(("min to max",) if several else ()))]
     for name, value in profile.parts.items():
         low, high = profile.ranges.get(name, (value, value))
@@ -191,7 +191,7 @@ def host_lines(profile: Profile) -> Iterable[str]:
     if host.first_step_s is not None:
         told.append(f"first step after {host.first_step_s:.1f} s")
     if host.compiled:
-        told.append(f"{host.compiled} compilation{'s' * (host.compiled != 1)} in {host.compile_s:.1f} s")
+        told.append(f"{counted(host.compiled, 'compilation')} in {host.compile_s:.1f} s")
         told.append(
             f"the step compiled {host.recompiled} times again" if host.recompiled else "none in the steady state"
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
-from ..wording import by_severity
+from ..wording import by_severity, counted
 from .parts import became, by_owner, change, decisions_in_force, grouped, label, machine_line
 from .table import hanging, table, wrapped
 from .verdict import headline, off, worth
@@ -80,7 +80,7 @@ def _brief_findings(findings: Iterable[Finding], width: int, room: int) -> list[
         kept = told[: max(3, room - 2)]
         lines = [shortened(f"{f.severity} ({f.code}): {f.message}", width) for f in kept]
         lines += [f"and {len(told) - len(kept)} more findings"] if len(told) > len(kept) else []
-    return [*lines, *([f"{notes} note{'s' * (notes > 1)} in the details"] if notes else [])]
+    return [*lines, *([f"{counted(notes, 'note')} in the details"] if notes else [])]
 
 
 def shortened(text: str, width: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...model import Observation
 from ...values import Value
+from ...wording import counted
 from ..xla_flags.grammar import Scan, Token, scan, scan_file_text
 from .target import Target
 
@@ -50,7 +51,7 @@ def _faults(read: Scan, wrong: list[Token]) -> tuple[tuple[int, int], ...]:
 
 
 def _does(read: Scan, wrong: list[Token]) -> str:
-    flags = f"reads {len(read.tokens)} flag{'s' * (len(read.tokens) != 1)}"
+    flags = f"reads {counted(len(read.tokens), 'flag')}"
     stops = f"{flags}, then stops without a word: what follows has no effect" if read.lost else flags
     refuses = f"; ends the process on {', '.join(token.text for token in wrong)}" if wrong else ""
     return f"{stops}{refuses}."
