@@ -30,7 +30,10 @@ REMEDIES = {
     "processes": "If each process is a run of its own, say how many GPUs it uses: devices=1.",
     "jaxlib": "Its settings are for other releases of jaxlib; `jaxgpu-tune explain {preset}` lists them.",
 }
-"""What can be done where a preset sets nothing, by the condition that does not hold; the preset's name goes in."""
+"""What can be done where a preset sets nothing, by the one condition that does not hold; the preset's name goes in."""
+SEVERAL = "`jaxgpu-tune explain {preset}` lists where its settings hold."
+"""The same where several conditions do not hold."""
+GENERATION = "Compute capability is the GPU's generation: 8.0 is A100, 9.0 H100 and H200, 10.0 B200."
 
 
 def facts_of(machine: Machine, request: Request) -> Facts:
@@ -159,14 +162,20 @@ def _no_gpu(preset: Preset) -> Finding:
 
 
 def _sets_nothing(preset: Preset, facts: Facts) -> Finding:
-    """One sentence on the condition that most of its settings miss, and what can be done about it."""
-    first = [missed[0] for setting in preset.settings if (missed := _missed(setting, facts))]
-    often = max(first, key=first.count) if first else None
-    why = often.sentence if often else "A known hazard of this release stands against it."
+    """All that most of its settings miss (were one of it mended, the next would stop them), and what can be done about it."""
+    ways = [tuple(missed) for setting in preset.settings if (missed := _missed(setting, facts))]
+    often = max(ways, key=ways.count) if ways else ()
+    why = " ".join(one.sentence for one in often) or "A known hazard of this release stands against it."
     begin = why[0] if why[:2].isupper() else why[0].lower()  # NVLink, NCCL
+    remedy = _remedy([one.condition for one in often]).replace("{preset}", preset.name)
     message = f"{preset.name} sets nothing here: {begin}{why[1:]}"
-    remedy = REMEDIES.get(often.condition if often else "", "")
-    return Finding("preset-sets-nothing", "warning", message, remedy.replace("{preset}", preset.name))
+    return Finding("preset-sets-nothing", "warning", message, remedy)
+
+
+def _remedy(missed: list[str]) -> str:
+    """``unmeasured=True`` is of use only where nothing but the GPU is another one."""
+    remedy = SEVERAL if len(missed) > 1 else "".join(REMEDIES.get(condition, "") for condition in missed)
+    return f"{GENERATION} {remedy}" if "compute_capability" in missed else remedy
 
 
 def _is_of_other_gpus(missed: list[ConditionAnswer]) -> bool:

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.model import Finding, Machine, Preset, Setting
 from jaxgpu_tune.planning.request import Request
-from jaxgpu_tune.planning.select import MIB, REMEDIES, Selection, advised, facts_of, nothing_set, select, unheeded
+from jaxgpu_tune.planning.select import (
+    GENERATION,
+    MIB,
+    REMEDIES,
+    Selection,
+    advised,
+    facts_of,
+    nothing_set,
+    select,
+    unheeded,
+)
 from jaxgpu_tune.planning.settings.from_arguments import THRESHOLD_FLAGS
 from tests.fleet import GIB, machine
 
@@ -203,9 +213,18 @@ class TestPreset:
             (finding,) = self.told(mine, machine())
             assert (finding.code, finding.severity) == ("preset-sets-nothing", "warning")
             assert finding.message == f"mine sets nothing here: {why}"
-            assert finding.hint == REMEDIES.get(condition, "").replace("{preset}", "mine")
+            assert finding.hint.endswith(REMEDIES.get(condition, "").replace("{preset}", "mine"))
+            assert finding.hint.startswith(GENERATION) is (condition == "compute_capability")
         assert self.told(preset(setting(), setting(when=AMPERE)), machine()) == []
         assert self.told(preset(), machine()) == []
+
+    def test_one_that_sets_nothing_for_several_reasons_tells_all(self) -> None:
+        """Another jaxlib alone would not help; neither would unmeasured=True."""
+        (finding,) = self.told(preset(setting(when={"jaxlib": "<0.5", **AMPERE})), machine())
+        assert finding.message.endswith(
+            "jaxlib 0.11.2 does not meet jaxlib <0.5. Compute capability 9.0 does not meet compute_capability ==8.0."
+        )
+        assert finding.hint == f"{GENERATION} `jaxgpu-tune explain mine` lists where its settings hold."
 
     def test_a_plugin_without_a_gpu_is_an_error(self) -> None:
         without = machine(count=0)
