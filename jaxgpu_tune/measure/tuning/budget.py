@@ -11,7 +11,7 @@ __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
 LONGER = 1.06
 """A run that compiles needs room for so many times its usual time: it varies more than the runs of the proof do."""
 TWICE, LATE = (2.0, 0.0), 0.1
-"""A run may always take twice what the longest took. In the proof it may take what is left and this share of the budget."""
+"""A run may take twice what the longest took, before the proof no more than what is left and this share of the budget. In the proof it may always take either."""
 
 
 def next_step(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
@@ -61,20 +61,24 @@ def run_limit(search: Search, step: Step, left: float, budget: float, timeout: f
     soon = search.risk(step.config) == "dies" or step.config in search.good
     usual = (SLOW, SLOWEST[1]) if search.is_slow(step.config) else SLOWEST
     took = _took(search, step.config)
-    room = left - PROOF * costs.again
-    last = room if room > 0 and step.purpose != "check" else left + LATE * budget
-    after = min(hangs_after(took, RISKY if soon else usual), max(last, hangs_after(took, TWICE)))
+    room, late, twice = left - PROOF * costs.again, left + LATE * budget, hangs_after(took, TWICE)
+    last = max(room, min(twice, late)) if room > 0 and step.purpose != "check" else max(late, twice)
+    after = min(hangs_after(took, RISKY if soon else usual), last)
     return min(timeout or after, after)
 
 
 def _took(search: Search, config: Config | None = None) -> list[float]:
     """Seconds of the runs that tell how long one of these settings may take; None: of any new ones.
 
-    What compiles for very long tells nothing of what does not. Where these settings ran before, only what they compile themselves counts.
+    What compiles for very long tells nothing of what does not. Where these settings ran before, what first runs compiled does not count; what is
+    compiled again in a later run does: such programs cannot be kept.
     """
     known, slow = config in search.good, config is not None and search.is_slow(config)
-    runs = [one for one in warm(search.trials) if slow or not search.is_slow(one.config)]
-    return [
-        one.seconds - (one.detail.get("compile_seconds") or 0.0 if known and one.config != config else 0.0)
-        for one in runs
-    ]
+    took: list[float] = []
+    seen: set[Config] = set()
+    for one in warm(search.trials):
+        if slow or not search.is_slow(one.config):
+            compiling = one.detail.get("compile_seconds") or 0.0
+            took.append(one.seconds - (compiling if known and one.config not in seen else 0.0))
+        seen.add(one.config)
+    return took
