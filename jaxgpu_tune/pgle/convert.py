@@ -72,7 +72,7 @@ def converted(
     parts += [_of_program(profile, known) for profile in profiles]
     whole = merged(parts, percent) if len(parts) > 1 else parts[0]
     match = matched(whole, known) if known else None
-    return Converted(whole, name, len(profiles) + len(runs), match, tuple(_findings(whole, name, known, runs)))
+    return Converted(whole, name, len(profiles) + len(runs), match, tuple(_findings(whole, name, known, match, runs)))
 
 
 def _of_program(profile: CostProfile, known: Program | None) -> CostProfile:
@@ -150,14 +150,16 @@ def _of_module(run: Seen, name: str) -> list[Sample]:
     raise bad_profile(f"No kernel of the program {name!r} was seen.", f"Seen were, the longest first: {listed}.")
 
 
-def _findings(whole: CostProfile, name: str, known: Program | None, runs: Sequence[Seen]) -> Iterator[Finding]:
+def _findings(
+    whole: CostProfile, name: str, known: Program | None, match: Match | None, runs: Sequence[Seen]
+) -> Iterator[Finding]:
     graphs = sorted(cost.name for cost in whole.costs if cost.name.startswith("command_buffer"))
     if graphs:
         message = f"Kernels ran inside {len(graphs)} CUDA graphs ({graphs[0]}, …), which hide whose they were."
         hint = "Take the trace with command buffers off: --xla_gpu_enable_command_buffer= (`pgle record --to` does)."
         yield Finding("pgle-command-buffers", "warning", message, hint)
-    if known:
-        yield from match_findings(matched(whole, known), whole, known)
+    if known and match:
+        yield from match_findings(match, whole, known)
     if runs and not known:
         whose = f"The names of {name or 'the program'}'s instructions"
         message = f"{whose} are those after scheduling: nothing tells what they were before."

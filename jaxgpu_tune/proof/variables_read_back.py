@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ..knowledge.families import acts, family_of
 from ..planning.base.secrets import shown_value
+from ..planning.settings.from_arguments import VISIBLE
 from ..planning.settings.pool_variables import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
 from ..values import Value
 from .flags_read_back import PLATFORM_MISFIT
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Signs", "verified_variable"]
-
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Signs(Value):

@@ -35,7 +35,6 @@ LOSES_COSTS = "<0.4.31"
 """Tried: aggregate_profiled_instructions() of 0.4.29 and 0.4.30 returns names without costs, and not all of them."""
 NO_JIT, NO_NANS = "jax_disable_jit", ("jax_debug_nans", "jax_debug_infs")
 STRICT_GUARDS = ("disallow", "disallow_explicit")
-"""Variables that a tool sets in the processes it watches through CUPTI, which serves one at a time (Nsight Systems)."""
 TORCH = "torch.cuda"
 MEMORY = (*FRACTION_NAMES, UNIFIED)
 CLIENT_OPTIONS = "jax_pjrt_client_create_options"
