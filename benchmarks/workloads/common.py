@@ -1,7 +1,6 @@
 """What every workload shares: where its arrays lie, the collectives it uses, and how it is trained.
 
-A workload is cut into as many shares as there are devices. Alone, one device does one share with every collective
-replaced by local work of the same shapes: what a step would cost if communication cost nothing.
+A workload is cut into as many shares as there are devices.
 """
 
 from __future__ import annotations
@@ -41,27 +40,18 @@ class Built(NamedTuple):
 class Place:
     """The devices of a workload, and where its arrays lie."""
 
-    def __init__(self, devices: Sequence[jax.Device], *, alone: bool = False) -> None:
+    def __init__(self, devices: Sequence[jax.Device]) -> None:
         self.count = len(devices)
-        self.alone = alone
-        self.silent = alone or self.count == 1
-        self.mesh = Mesh(np.array(devices[: 1 if alone else None]), (AXIS,))
+        self.mesh = Mesh(np.array(devices), (AXIS,))
         self.absent = devices[0].platform not in {device.platform for device in jax.devices()}
 
     def sharding(self, *spec: str | None) -> NamedSharding:
-        """How an array lies on the devices; alone there is nothing to cut."""
-        return NamedSharding(self.mesh, PartitionSpec(*(() if self.alone else spec)))
+        """How an array lies on the devices."""
+        return NamedSharding(self.mesh, PartitionSpec(*spec))
 
     def specs(self, shapes: Shapes) -> dict[str, PartitionSpec]:
         """How each array is cut, for shard_map."""
         return {name: PartitionSpec(*_spec(axis)) for name, (_, axis) in shapes.items()}
-
-    def shape(self, whole: Sequence[int], axis: int | None) -> tuple[int, ...]:
-        """The shape of an array here: alone, that of one share. Raises ValueError if it cannot be cut evenly."""
-        if axis is not None and whole[axis] % self.count:
-            raise ValueError(f"{whole[axis]} in {tuple(whole)} cannot be cut over {self.count} devices")
-        cut = self.count if self.alone else 1
-        return tuple(size // cut if number == axis else size for number, size in enumerate(whole))
 
     def normal(self, shapes: Shapes, dtype: Any = jnp.float32) -> dict[str, jax.Array]:
         """Normal numbers of variance 1 / (second last dimension), made where they lie; the same for any number of devices.
@@ -69,14 +59,12 @@ class Place:
         Of devices that are absent, which can be compiled for alone, only their shapes.
         """
         if self.absent:
-            return {name: self._shaped(self.shape(*one), dtype, one[1]) for name, one in shapes.items()}
+            return {name: self._shaped(whole, dtype, axis) for name, (whole, axis) in shapes.items()}
 
         @cache
         def maker(whole: tuple[int, ...], axis: int | None) -> Callable[[jax.Array], jax.Array]:
-            shape = self.shape(whole, axis)
-
             def make(key: jax.Array) -> jax.Array:
-                return (jax.random.normal(key, shape) * whole[-2] ** -0.5).astype(dtype)
+                return (jax.random.normal(key, whole) * whole[-2] ** -0.5).astype(dtype)
 
             return jax.jit(make, out_shardings=self.sharding(*_spec(axis)))
 
@@ -84,11 +72,10 @@ class Place:
         return {name: maker(*shape)(key) for key, (name, shape) in zip(keys, shapes.items(), strict=True)}
 
     def put(self, array: np.ndarray[Any, Any], axis: int | None) -> jax.Array:
-        """An array of the host, cut over the devices; alone, its first share."""
+        """An array of the host, cut over the devices."""
         if self.absent:
-            return self._shaped(self.shape(array.shape, axis), array.dtype, axis)
-        whole = tuple(slice(size) for size in self.shape(array.shape, axis))
-        return jax.device_put(array[whole], self.sharding(*_spec(axis)))
+            return self._shaped(array.shape, array.dtype, axis)
+        return jax.device_put(array, self.sharding(*_spec(axis)))
 
     def _shaped(self, shape: Sequence[int], dtype: Any, axis: int | None) -> Any:
         return jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding(*_spec(axis)))
@@ -98,35 +85,31 @@ class Place:
         return jax.lax.with_sharding_constraint(x, self.sharding(*spec))
 
     def gathered(self, shard: jax.Array, axis: int) -> jax.Array:
-        """The whole array out of shards along ``axis``; alone, copies of the one shard."""
-        if self.alone:
-            return jnp.concatenate([shard] * self.count, axis)
+        """The whole array out of shards along ``axis``."""
         return self.kept(self.kept(shard, *_spec(axis % shard.ndim)))
 
     def mapped(self, function: Any, in_specs: Any, out_specs: Any) -> Any:
         """``function`` of shares, over all devices."""
-        if self.alone:
-            return function
         return jax.shard_map(function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
     # Inside a mapped function:
 
     def index(self) -> Any:
         """Which share this is."""
-        return 0 if self.alone else jax.lax.axis_index(AXIS)
+        return jax.lax.axis_index(AXIS)
 
     def total(self, x: jax.Array) -> jax.Array:
         """The sum over all shares."""
-        return x if self.silent else jax.lax.psum(x, AXIS)
+        return x if self.count == 1 else jax.lax.psum(x, AXIS)
 
     def passed(self, x: jax.Array, by: int = 1) -> jax.Array:
         """What the neighbour has, in a ring."""
         ring = [(one, (one + by) % self.count) for one in range(self.count)]
-        return x if self.silent else jax.lax.ppermute(x, AXIS, ring)
+        return x if self.count == 1 else jax.lax.ppermute(x, AXIS, ring)
 
     def exchanged(self, x: jax.Array) -> jax.Array:
         """Part i of the first dimension goes to device i."""
-        return x if self.silent else jax.lax.all_to_all(x, AXIS, 0, 0, tiled=True)
+        return x if self.count == 1 else jax.lax.all_to_all(x, AXIS, 0, 0, tiled=True)
 
 
 def _spec(axis: int | None) -> tuple[str | None, ...]:

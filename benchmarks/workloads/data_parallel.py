@@ -18,9 +18,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(4, 128, even(8, devices), 16) if name == "tiny" else Size(12, 1024, 8 * devices, 1024)
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Training in bfloat16 with weights and Adam in float32."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     loss = partial(
         transformer.loss_of,
         whole=lambda _, weight: weight.astype(jnp.bfloat16),

@@ -36,9 +36,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(32, 512 * groups, 4 * groups, groups, even(14336, devices * BLOCK), 8, 1024)
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """A step puts one token's keys and values into the cache and gives the mean square of what comes out."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     weights, cached = weights_of(size), cache_of(size)
     specs = {**place.specs(cached), "count": jax.P()}
     given = {**place.specs(weights), "inputs": jax.P()}

@@ -27,9 +27,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(1, 8, 8, even(8, devices)) if name == "tiny" else Size(2, 128, 64, 32 * devices)
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Training in bfloat16 with weights and Adam in float32: finds the noise that was added to smooth images."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     random = np.random.default_rng(0)
     grid = np.linspace(0, 2 * np.pi, size.pixels, endpoint=False)
     phases = random.uniform(0, 2 * np.pi, (size.rows, 1, 1, 3))

@@ -35,9 +35,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(layers, width, inner, experts, rows, even(length, experts))
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Training in bfloat16 with weights and Adam in float32; experts cut over the devices, everything else copied."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     shapes = shapes_of(size)
     loss = place.mapped(partial(loss_of, place=place, size=size), (place.specs(shapes), jax.P(AXIS)), jax.P())
     tokens = transformer.tokens(transformer.Size(size.layers, size.width, size.rows, size.length))
@@ -61,7 +61,7 @@ def loss_of(params: Tree, batch: jax.Array, *, place: Place, size: Size) -> jax.
     layers = {name: weight for name, weight in params.items() if name != "embedding"}
     body = jax.checkpoint(partial(layer, place=place, size=size), prevent_cse=False)
     x, _ = jax.lax.scan(body, embedding[batch[:, :-1]], layers)
-    return place.total(transformer.cross_entropy(x, embedding, batch[:, 1:])) / (1 if place.alone else place.count)
+    return place.total(transformer.cross_entropy(x, embedding, batch[:, 1:])) / place.count
 
 
 def layer(x: jax.Array, weights: Tree, *, place: Place, size: Size) -> tuple[jax.Array, None]:

@@ -47,11 +47,9 @@ def size_of(name: str, devices: int, kind: str = "comm", cut: str = "last") -> S
     }[kind]
 
 
-def build(
-    devices: Sequence[jax.Device], size: Size, *, alone: bool = False, kind: str = "comm", cut: str = "last"
-) -> Built:
+def build(devices: Sequence[jax.Device], size: Size, *, kind: str = "comm", cut: str = "last") -> Built:
     """Training in bfloat16 with weights and Adam in float32. ``cut``: the weights' ``last`` or ``first`` dimension."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     loss = partial(
         transformer.loss_of,
         whole=lambda name, weight: place.gathered(

@@ -31,9 +31,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(even(4, devices), 128, 8, 16, 2) if name == "tiny" else Size(even(16, devices), 2048, 4 * devices, 1024)
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Training in bfloat16 with weights and Adam in float32."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     shapes = transformer.shapes_of(transformer.Size(*size[:4]), CUTS)
     loss = place.mapped(partial(loss_of, place=place, size=size), (place.specs(shapes), jax.P()), jax.P())
     tokens = place.put(transformer.tokens(transformer.Size(*size[:4])), None)
@@ -52,7 +52,7 @@ def loss_of(params: Tree, batch: jax.Array, *, place: Place, size: Size) -> jax.
         x = jnp.where(stage == 0, embedding[entering[:, :-1]], arrived)
         x = stage_of(weights, x, size.layers)
         loss = transformer.cross_entropy(x, embedding, leaving[:, 1:])
-        counts = (place.alone | (stage == last)) & (now >= last)
+        counts = (stage == last) & (now >= last)
         return place.passed(x), jnp.where(counts, loss, 0.0)
 
     nothing = jnp.zeros((size.rows_at_once, size.length, size.width), jnp.bfloat16)

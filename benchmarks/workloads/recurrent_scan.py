@@ -31,9 +31,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(64, 8, even(8, devices)) if name == "tiny" else Size(1024, 64, 16 * devices)
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Gradient descent in float32."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     state = place.normal({"weights": ((LAYERS, 2 * size.width, 2 * size.width), None)})
     inputs = np.random.default_rng(1).standard_normal((size.length, size.rows, size.width)).astype(np.float32)
 

@@ -28,9 +28,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(even(16, devices), 16, 8) if name == "tiny" else Size(1024 * devices, 1024, 200)
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """A call moves water by ``times`` steps and gives its mean energy, which drag makes smaller."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     shapes = dict.fromkeys(("height", "east", "north"), ((size.rows, size.columns), 0))
     specs = place.specs(shapes)
     moved = place.mapped(partial(moved_by, place=place, times=size.times), (specs,), (specs, jax.P()))
@@ -47,7 +47,7 @@ def moved_by(state: Tree, *, place: Place, times: int) -> tuple[Tree, jax.Array]
     """The water after some time steps, and its mean energy."""
     state = jax.lax.fori_loop(0, times, lambda _, now: moved_once(now, place), state)
     energy = sum(jnp.mean(field**2) for field in state.values())
-    return state, place.total(energy) / (1 if place.alone else place.count)
+    return state, place.total(energy) / place.count
 
 
 def moved_once(now: Tree, place: Place) -> Tree:

@@ -23,9 +23,9 @@ def size_of(name: str, devices: int) -> Size:
     return Size(layers, even(width, devices, HEAD_WIDTH), rows, length)
 
 
-def build(devices: Sequence[jax.Device], size: Size, *, alone: bool = False) -> Built:
+def build(devices: Sequence[jax.Device], size: Size) -> Built:
     """Training in bfloat16 with weights and Adam in float32."""
-    place = Place(devices, alone=alone)
+    place = Place(devices)
     loss = partial(transformer.loss_of, whole=lambda _, weight: weight.astype(jnp.bfloat16), kept=place.kept)
     params = place.normal(transformer.shapes_of(size, CUTS))
     rate = min(2e-4, 0.1 / size.width)
