@@ -112,7 +112,7 @@ def _is_main(workload: str, variant: str) -> bool:
 def _short_line(outcome: Outcome, workload: str, row: Row) -> str:
     where = outcome.card(workload).replace("NVIDIA ", "")
     cells = (WORKLOADS[workload].title, where, f"`{row.variant}`", f"{row.default_ms:.2f}", f"{row.step_ms:.2f}")
-    return f"| {' | '.join(cells)} | {speed_told(row)} | {verdict_told(row)} |"
+    return f"| {' | '.join(cells)} | {row.speed} | {verdict_told(row)} |"
 
 
 def _folded(outcome: Outcome, workload: str, rows: Iterable[Row]) -> Iterator[str]:
@@ -129,16 +129,11 @@ def _folded(outcome: Outcome, workload: str, rows: Iterable[Row]) -> Iterator[st
 
 def _full_line(row: Row) -> str:
     mine = row.variant == DEFAULT
-    speed, verdict = ("1", "") if mine else (speed_told(row), verdict_told(row))
+    speed, verdict = ("1", "") if mine else (str(row.speed), verdict_told(row))
     peak = "" if row.peak_gib is None or row.default_peak_gib is None else f"{row.peak_gib:.2f}"
     beside = f" ({row.default_peak_gib:.2f})" if peak and not mine else ""
     times = (f"{row.default_ms:.2f}", f"{row.step_ms:.2f}", speed, verdict, f"{row.compile_seconds:.1f}")
     return f"| {' | '.join((row.variant, *times, peak + beside, f'{100 * row.loss_off:.2f} %'))} |"
-
-
-def speed_told(row: Row) -> str:
-    """Such as 1.120 (1.119 to 1.121)."""
-    return str(row.speed)
 
 
 def verdict_told(row: Row) -> str:

@@ -17,7 +17,7 @@ import jaxgpu_tune
 from benchmarks import plots, steps
 from benchmarks.memory_of_settings import costs_text
 from benchmarks.outcome import Outcome, Row, outcomes
-from benchmarks.page import page, speed_told
+from benchmarks.page import page
 from benchmarks.tried import DEFAULT
 from benchmarks.workloads import WORKLOADS
 
@@ -76,7 +76,7 @@ def summary(measured: Iterable[Outcome]) -> str:
     for (workload, preset), (outcome, row) in sorted(best.items(), key=lambda item: list(WORKLOADS).index(item[0][0])):
         where = f"{outcome.card(workload).replace('NVIDIA ', '')}, {outcome.machine['jaxlib']}"
         times = f"{row.default_ms:.2f} ms | {row.step_ms:.2f} ms"
-        told = f"{speed_told(row)}{'' if row.speed.word != 'no-difference' else ': no difference shown'}"
+        told = f"{row.speed}{'' if row.speed.word != 'no-difference' else ': no difference shown'}"
         lines.append(f"| {WORKLOADS[workload].title} | {where} | `{preset}` | {times} | {told} |")
     return "\n".join(lines)
 
