@@ -40,6 +40,8 @@ EXAMPLES = (
 def command(preset: str, undo: bool, form: str, as_json: bool, **given: Any) -> int:
     """Print what PRESET sets, as code: eval "$(jaxgpu-tune env fsdp)".
 
+    PRESET: a name that `jaxgpu-tune presets` lists, several joined by +, or the path of a TOML file.
+
     Findings go to stderr; stdout is code only. The formats sh, fish, powershell and json say what is to change in this
     environment. The others are for processes that do not inherit it: they say everything, what is set here already
     included. A value that a format cannot carry is refused (exit code 2); the message names the formats that can.

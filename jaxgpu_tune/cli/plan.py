@@ -29,6 +29,8 @@ EXAMPLES = (
 def command(preset: str, verbose: bool, diff: bool, as_json: bool, **given: Any) -> int:
     """Tell what PRESET would do here, changing nothing.
 
+    PRESET: a name that `jaxgpu-tune presets` lists, several joined by +, or the path of a TOML file.
+
     Exit code 1 if a finding is an error.
     """
     report, final = planned(preset, plan_arguments(given))

@@ -36,6 +36,8 @@ EXAMPLES = (
 def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bool, as_json: bool, **given: Any) -> int:
     """Run COMMAND with what PRESET sets in its environment.
 
+    PRESET: a name that `jaxgpu-tune presets` lists, several joined by +, or the path of a TOML file.
+
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
     if there is no such command, 126 if it cannot be executed.
     """
