@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..search.search import PROOF, SLOW, Search
 from ..search.trials import Config, Step
-from .costs import RISKY, SLOWEST, costs_of, hangs_after, warm
+from .costs import RISKY, SLOWEST, Costs, costs_of, hangs_after, warm
 
 __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
 
@@ -16,14 +16,21 @@ TWICE, LATE = (2.0, 0.0), 0.1
 
 def next_step(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
     """The next step with ``left`` seconds."""
-    costs = costs_of(search.trials, keeps)
+    costs = _costs(search, keeps)
     if costs is None:
         return search.ask(float("inf"))
     new = max(costs.new * LONGER, costs.again)
-    compiling = 0.0 if keeps else _compiled_for_proof(search) * (new - costs.again)
+    slow = _slow(search, new)
+    compiled = [] if keeps else _compiled_for_proof(search)
+    compiling = sum((slow if search.is_slow(one) else 1) * new - costs.again for one in compiled)
     hang = hangs_after(_took(search), RISKY)
     run = costs.least if search.is_proving else costs.again  # a proof is not given up for a few slow runs
-    return search.ask((left - compiling) / run, new / run, hang / run, width, _slow(search, new))
+    return search.ask((left - compiling) / run, new / run, hang / run, width, slow)
+
+
+def _costs(search: Search, keeps: bool = True) -> Costs | None:
+    """Of runs that do not compile for very long."""
+    return costs_of((trial for trial in search.trials if not search.is_slow(trial.config)), keeps)
 
 
 def _slow(search: Search, new: float) -> float:
@@ -32,21 +39,21 @@ def _slow(search: Search, new: float) -> float:
     return max(max(seen) / new, 1.0) if seen else SLOW
 
 
-def _compiled_for_proof(search: Search) -> int:
-    """How many programs the open claim still compiles, by a runner that holds no more than those of the last two sets.
+def _compiled_for_proof(search: Search) -> list[Config]:
+    """What the open claim still compiles, by a runner that holds no more than the programs of the last two sets.
 
     Before its first run it is both, since other sets may run until then.
     """
     if search.trials[-1].purpose != "check":
-        return 2
+        return [search.starts[0].config, search.winner]
     recent = list(dict.fromkeys(trial.config for trial in reversed(search.trials)))[:2]
     contest = search.contests[-1]
-    return len({contest.reference, contest.challenger} - {*recent})
+    return [*{contest.reference, contest.challenger} - {*recent}]
 
 
 def step_after(search: Search, step: Step, left: float, keeps: bool) -> Step | None:
     """What comes after a step, if that takes the time that is expected of it; after the first run, that run again."""
-    costs = costs_of(search.trials, keeps)
+    costs = _costs(search, keeps)
     return step if costs is None else next_step(search.expecting(step, costs.again), left - costs.again, keeps)
 
 
@@ -55,7 +62,7 @@ def run_limit(search: Search, step: Step, left: float, budget: float, timeout: f
 
     What may hang has fewer, and so has what compiles nothing. What comes last has what is left; before the proof, that is without the proof.
     """
-    costs = costs_of(search.trials)
+    costs = _costs(search)
     if costs is None:
         return timeout or max(left, 60.0)
     soon = search.risk(step.config) == "dies" or step.config in search.good

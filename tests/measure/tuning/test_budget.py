@@ -168,3 +168,18 @@ def test_a_hang_before_the_proof_overruns_the_budget_by_no_more_than_a_tenth() -
         search.tell(Trial(NOTHING, "start", 100.0, "", seconds, detail={"compile_seconds": seconds - 5.0}))
     step = Step(frozenset([atom("a=1")]), "toggle")
     assert run_limit(search, step, 280.0, 900.0, None) == 280.0 + 90.0
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_compiles_for_very_long_makes_no_other_run_dear(keeps: bool) -> None:
+    """Four of seven took 70 s: two usual programs of the proof counted as so long in one process, and 190 s were given back."""
+    slow, good = frozenset([atom("slow=1")]), frozenset([atom("good=1")])
+    search = Search([Start("none", NOTHING)], [Move(slow, slow=True), Move(good)])
+    others = [slow | {atom(f"{n}=1")} for n in range(4)]
+    for config, ms, seconds in ((NOTHING, 100.0, 10.0), (NOTHING, 100.0, 5.0), (good, 80.0, 10.0)):
+        search.tell(Trial(config, "start", ms, "", seconds, detail={"compile_seconds": seconds - 5.0}))
+    for config in others:
+        search.tell(Trial(config, "toggle", 90.0, "", 70.0, detail={"compile_seconds": 65.0}))
+    proof = 2 * PAIRS * 5.0 * SLACK + (0 if keeps else 2 * (10.0 * LONGER - 5.0 * SLACK))
+    assert next_step(search, proof + 1e-6, keeps) == Step(NOTHING, "check")
+    assert next_step(search, proof - 1.0, keeps) is None
