@@ -55,8 +55,9 @@ EXAMPLES = (
 def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Find the smallest set of settings under which COMMAND fails, hangs, goes NaN or is slower.
 
-    The suspects are halved as long as one half alone shows the fault, then left out one by one. What is found is run again to
-    confirm it. Each run is ended once enough steps were measured. Started again, it goes on.
+    The suspects are the flags of XLA_FLAGS, unless an option names others. They are halved as long as one half alone shows
+    the fault, then left out one by one. What is found is run again to confirm it. Each run is ended once enough steps were
+    measured. Started again, it goes on.
 
     Exit code 1 if nothing was found, or it was not confirmed.
     """
