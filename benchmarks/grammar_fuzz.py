@@ -1,6 +1,6 @@
 """Ask real jaxlibs whether our grammar of XLA_FLAGS is theirs: thousands of generated texts, each in a fork.
 
-    python benchmarks/grammar_fuzz.py --python v311/bin/python --python v312/bin/python --texts 5000 --seed 1 --out grammar.json
+    python -m benchmarks.grammar_fuzz --python v311/bin/python --python v312/bin/python --texts 5000 --seed 1 --out grammar.json
 
 Writes one JSON object: for each jaxlib the number of texts in which both agree (by outcome), and every disagreement.
 """
@@ -16,12 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-
-import grammar  # noqa: E402
-from flag_texts import build_of, text  # noqa: E402
-from oracle import Oracle  # noqa: E402
+from tests import grammar
+from tests.flag_texts import build_of, text
+from tests.oracle import Oracle
 
 BATCH = 250
 
