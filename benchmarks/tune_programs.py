@@ -1,4 +1,4 @@
-"""``tune`` and ``bisect`` as they are typed, on programs of people's libraries; what they print and every run are kept.
+"""``tune``, ``bisect`` and ``compare`` as they are typed, on programs of people's libraries; what they print and every run are kept.
 
     python -m benchmarks.tune_programs [--only ppo ode …] [--budget 4m] [--out DIR] [--in-process] [--side-by-side] [--tiny]
 
@@ -44,7 +44,7 @@ PERMUTES = "--xla_gpu_enable_pipelined_p2p=true --xla_gpu_collective_permute_dec
 
 
 class Case(NamedTuple):
-    """A command of this library ("call": ``tune(step)`` in one process), the program, options, and how many GPUs it takes (None: all)."""
+    """A command of this library ("call": ``tune(step)`` in one process), the program, options (or variants), and how many GPUs it takes (None: all)."""
 
     command: str
     program: tuple[str, ...]
@@ -70,6 +70,10 @@ CASES = {
     "crashing-pair": Case(
         "bisect", ("benchmarks.loop", "pipeline", *STEPS), ("--flags", f"{TEN_FLAGS} {PERMUTES}", "--fails"), None
     ),
+    "compare-fsdp": Case("compare", ("benchmarks.loop", "fsdp_comm"), ("none", "fsdp"), None),
+    "compare-ppo": Case("compare", _program("ppo"), ("none", "simulation")),
+    "compare-ode": Case("compare", _program("ode"), ("none", "simulation", "while_loop")),
+    "compare-mcmc": Case("compare", _program("mcmc"), ("none", "while_loop")),
 }
 """In order of worth."""
 
@@ -98,7 +102,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT") or ROOT / "benchmarks" / "results"))
     parser.add_argument("--name", default="tune-programs")
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--budget", default="4m", help="of each tune")
+    parser.add_argument("--budget", default="4m", help="of each tune and compare")
     parser.add_argument("--seconds", default="1.5", help="of steady state in each run")
     parser.add_argument(
         "--in-process", action="store_true", help="by tune(step), each candidate compiled with its own options"
@@ -142,8 +146,12 @@ def run(name: str, given: argparse.Namespace, gpus: list[str], free: Queue[str])
         f"== {name}: {time.monotonic() - begun:.0f} s, exit code {done.returncode}\n{done.stderr[-6000:]}", flush=True
     )
     report = json.loads(done.stdout) if done.stdout.startswith("{") else {"error": done.stdout + done.stderr}
-    print(report.get("answer", report.get("error")), flush=True)
+    print(report.get("answer") or report.get("error") or _verdicts(report), flush=True)
     return {"command": words, "status": done.returncode, "seconds": time.monotonic() - begun, "report": report}
+
+
+def _verdicts(compared: dict[str, Any]) -> str:
+    return "; ".join(f"{one['name']}: {one['sentence']}" for one in compared.get("variants", ()))
 
 
 def _in_process(case: Case) -> Case:
@@ -157,10 +165,11 @@ def _words(case: Case, folder: Path, given: argparse.Namespace, always: list[str
     out = str(folder / "tuned.toml")
     if case.command == "call":
         return ["benchmarks.tune_call", *case.program, "--budget", given.budget, "--out", out]
-    where = ["--budget", given.budget, "--out", out] if case.command == "tune" else ["--folder", str(folder / "runs")]
+    limit = ["--budget", given.budget]
+    where = {"tune": [*limit, "--out", out], "bisect": ["--folder", str(folder / "runs")], "compare": limit}
     options = ["--seconds", given.seconds, "--json", *case.options]
     program = ["--", "env", *always, sys.executable, "-m", *case.program]
-    return ["jaxgpu_tune", case.command, *where, *options, *program]
+    return ["jaxgpu_tune", case.command, *where[case.command], *options, *program]
 
 
 if __name__ == "__main__":
