@@ -95,8 +95,8 @@ def _symptom(given: dict[str, Any]) -> Symptom:
         raise bad_argument("Several symptoms are named.", "Give one of --fails, --nan, --slower, --exit and --output.")
     if given["slower"] is not None:
         slower = share(given["slower"])
-        if not 0 < slower < 100:
-            raise bad_argument(f"--slower {given['slower']!r} is not valid; allowed: a share such as 5% or 0.05.")
+        if not 0 < slower < (100 if "%" in given["slower"] else 1):  # a 5 alone would be 500 %
+            raise bad_argument(f"--slower {given['slower']!r} is not valid; allowed: a share such as 5%, 0.05 or 500%.")
         return Symptom("slower", slower)
     if given["exit_with"] is not None:
         return Symptom("exit", given["exit_with"])

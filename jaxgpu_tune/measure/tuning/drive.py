@@ -117,6 +117,10 @@ def drive(
 
 FAILS = {
     "refused": ("XLA refuses a setting as it is (refused)", REFUSED),
+    "hang": (
+        "The program has no steps in time (hang)",
+        "Give it more time (--timeout, or a larger --budget), or run it by itself to see where it stands still.",
+    ),
     "no-steady-state": (
         "The program runs, but no step of it can be timed",
         "Let it take more steps, or go by a number that it prints (--metric REGEX), or by its whole time (--whole).",

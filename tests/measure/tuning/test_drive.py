@@ -198,6 +198,7 @@ def test_where_nobody_can_end_what_hangs_no_pair_is_tried_that_may(tmp_path: Pat
     ("failure", "said", "hint"),
     [
         ("died", "The program fails as it is (died): no such file.", "Run it by itself"),
+        ("hang", "The program has no steps in time (hang): no such file.", "Give it more time (--timeout"),
         ("refused", "XLA refuses a setting as it is (refused): no such file.", "jaxgpu-tune check"),
         ("nan", "The program's numbers are not finite as it is (nan): no such file.", "bisect --nan"),
         ("no-steady-state", "The program runs, but no step of it can be timed: no such file.", "--metric REGEX"),
