@@ -204,12 +204,13 @@ class Report(Value):
     def restore(self) -> None:
         """Take this call back: what is in force follows from the other calls, and after the last is what you had before.
 
-        In any order; a second time it does nothing, nor does it for a plan that was not applied.
+        In any order; a second time it does nothing, nor does it for a plan that was not applied. Once JAX has started its backend, what that has
+        read stays in force in this process; a warning names it.
         """
         from .session import take_back
 
         if self.applied:
-            take_back(self.call)
+            take_back(self.call, self.machine.processes)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, inputs included; secrets are masked: values of variables such as HF_TOKEN, credentials in addresses."""

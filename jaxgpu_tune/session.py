@@ -13,6 +13,8 @@ from .host.detect import MACHINE_FILE
 from .host.marker import MARKER, follow, is_pinned, marked_environ, read_state
 from .host.observe import observe
 from .host.packages import installed_versions
+from .host.phase import phase
+from .machine import Processes
 from .model import Finding, Machine, Observation, Report
 from .pipeline import plan_here, with_findings
 from .planning.merging.inherit import read_flags
@@ -196,13 +198,19 @@ def _cause(late: Late, layers: tuple[Layer, ...]) -> str:
     return f" ({'; '.join(calls)})"
 
 
-def take_back(call: int) -> None:
+def take_back(call: int, processes: Processes) -> None:
     """Take one call's layer out; what is in force follows from the others, and after the last is what the user had."""
     with _lock:
         writer.finish_writing()
         number, _ = _claims.pop(call, (None, None))
-        if number is not None and number not in {other for other, _ in _claims.values()}:
-            _take_out(number)
+        if number is None or number in {other for other, _ in _claims.values()}:
+            return
+        before = dict(os.environ)
+        _take_out(number)
+    if phase() == "started":
+        from .host.late import restored_late
+
+        writer.announce(restored_late(before, os.environ), processes)
 
 
 def _take_out(number: int) -> None:

@@ -151,6 +151,60 @@ tell([told, list(said), stays, {{name: os.environ.get(name) for name in was}} ==
     assert told(code) == [[True, True, "cpu"], [status], True, True, None]
 
 
+def test_what_a_call_asks_of_a_live_jax_holds_through_the_next_one() -> None:
+    """A variable that is written for child processes, as JAX_TRANSFER_GUARD, was not read by a jax that was there already: nobody has changed it."""
+    code = """
+import jax, jaxgpu_tune, logging
+said = []
+logging.getLogger("jaxgpu_tune").addHandler(type("Said", (logging.Handler,), {"emit": lambda _, one: said.append(one.getMessage())})())
+lost = []
+for asked in (
+    {"transfer_guard": "log"},
+    {"jax_config": {"jax_transfer_guard_device_to_host": "log"}},
+    {"jax_config": {"jax_transfer_guard": "log"}},
+    {"compilation_cache": "/tmp/jaxgpu_tune_nobody"},
+    {"pgle": "auto"},
+    {"platform": "cpu"},
+    {"jax_config": {"jax_debug_nans": True, "jax_optimization_level": "O1"}},
+):
+    first = jaxgpu_tune.configure(**asked)
+    held = dict(jax.config.values)
+    second = jaxgpu_tune.configure(env={"NCCL_DEBUG": "INFO"})
+    lost += [name for name, value in held.items() if jax.config.values[name] != value]
+    second.restore()
+    lost += [name for name, value in held.items() if jax.config.values[name] != value]
+    first.restore()
+tell([lost, said])
+"""
+    assert told(code) == [[], []]
+
+
+def test_what_is_taken_back_too_late_is_told() -> None:
+    """Child processes start without it; this one goes on with it. Options that are read at any time are no reason to speak."""
+    code = f"""
+import jax, jaxgpu_tune, logging, os
+said = []
+logging.getLogger("jaxgpu_tune").addHandler(type("Said", (logging.Handler,), {{"emit": lambda _, one: said.append(one.getMessage())}})())
+first = jaxgpu_tune.configure(flags={FLAG}, env={{"NCCL_DEBUG": "INFO"}}, platform="cpu")
+second = jaxgpu_tune.configure(transfer_guard="log")
+early = jaxgpu_tune.configure(env={{"NCCL_ALGO": "Ring"}})
+early.restore()
+jax.devices()
+second.restore()
+quiet = list(said)
+first.restore()
+first.restore()
+tell([quiet, said, os.environ.get("NCCL_DEBUG")])
+"""
+    quiet, said, left = told(code)
+    assert quiet == [] and left is None
+    (message,) = said
+    assert "has already started with these, so taking them back changes nothing in this process" in message
+    assert (
+        "NCCL_DEBUG" in message and "--xla_gpu_autotune_level" in message and "Child processes start without" in message
+    )
+
+
 def test_options_that_need_no_backend_are_never_too_late() -> None:
     code = """
 import jax, jaxgpu_tune

@@ -36,6 +36,8 @@ except OSError:
     FOLDER = os.curdir
 """Where this library was imported: the nearest to where the program began, which it may have left since."""
 _former_options: dict[str, Any] = {}
+_has_read: list[str] = []
+"""The jax whose import has read variables of ours, once it was seen; what is written later it does not read."""
 _announced: set[Finding] = set()
 _last: list[Report] = []
 _pending: list[Mapping[str, str | None]] = []
@@ -210,10 +212,11 @@ def former_options() -> dict[str, Any]:
     Among them those that jax read, when it was imported, from variables that this process or its parent had set.
     """
     config = live_options()
-    if config is not None:
+    if config is not None and not _has_read:
         from .option_variables import options_of_variables
 
-        for name, pair in options_of_variables(touched(os.environ), sys.modules["jax"].__version__).items():
+        _has_read.append(sys.modules["jax"].__version__)
+        for name, pair in options_of_variables(touched(os.environ), _has_read[0]).items():
             _former_options.setdefault(name, pair)
     return {name: was for name, (was, ours) in _former_options.items() if option_value(config, name) == ours}
 

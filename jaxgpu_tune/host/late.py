@@ -16,7 +16,7 @@ from .apply import former_options, in_notebook
 from .marker import MARKER, touched
 from .phase import MISSING, live_options, option_value, users_of_jax
 
-__all__ = ["Late", "late_finding", "too_late", "without"]
+__all__ = ["Late", "late_finding", "restored_late", "too_late", "without"]
 
 Planned = dict[str, Any]
 
@@ -97,6 +97,21 @@ def late_finding(late: Late, cause: str, otherwise: str = "") -> Finding:
         else "Call configure() before the first use of a device"
     )
     return Finding("too-late", "warning", message, f"{where}{otherwise}.")
+
+
+def restored_late(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Finding, ...]:
+    """What is said where a call is taken back once the backend has read its settings: one finding, if it had any."""
+    was, now = _planned(None, before), _planned(None, after)
+    names = sorted(name for name in {*was, *now} if was.get(name) != now.get(name))
+    if not names:
+        return ()
+    message = f"JAX's backend has already started with these, so taking them back changes nothing in this process: {', '.join(names)}."
+    hint = (
+        "Child processes start without them. Here, restart the kernel."
+        if in_notebook()
+        else "Child processes start without them."
+    )
+    return (Finding("restored-late", "warning", message, hint),)
 
 
 def without(report: Report, late: Late, cause: str) -> Report:
