@@ -21,7 +21,7 @@ from .endings import Status, ending, losses, numbers_in, once_each, silence, wit
 from .host_clock import with_host_clock
 from .starting import StartedRun, end, filled, leave, start
 from .stopping import AT_ONCE, living
-from .watched import DONE, Process, leading, read_processes
+from .watched import DONE, Process, leading, measured, read_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +174,8 @@ def watch(
         behind = why == "exit" and started.output is not None and bool(living(started.child, started.mark))
     finally:
         if why != "exit" or started.output is not None:
-            end(started, limits.grace if why != "interrupted" else AT_ONCE)
+            known = measured(started.place / "observed") if why == "complete" else ()
+            end(started, limits.grace if why != "interrupted" else AT_ONCE, known)
         else:
             leave(started)
     found = _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -107,10 +107,10 @@ def discard(started: StartedRun) -> None:
     end(started, TO_END)
 
 
-def end(started: StartedRun, grace: float) -> None:
-    """SIGTERM to all its processes, SIGKILL to those that are left after ``grace`` seconds; Ctrl-C as in ``end_all``."""
+def end(started: StartedRun, grace: float, known: Collection[int] = ()) -> None:
+    """SIGTERM to all its processes, SIGKILL to those that are left after ``grace`` seconds; ``known`` and Ctrl-C as in ``end_all``."""
     try:
-        end_all(started.child, started.mark, grace)
+        end_all(started.child, started.mark, grace, known)
     finally:
         leave(started)
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,21 +17,25 @@ PATIENCE = 10.0
 """Seconds after Ctrl-C in which a command may end by itself."""
 AT_ONCE = 1.0
 """Seconds from SIGTERM to SIGKILL where somebody waits for the end."""
+SOON = 2.0
+"""Seconds from SIGTERM to SIGKILL of a process of which all is known: jax.distributed catches SIGTERM, and the steps go on."""
 STARTING = 1.0
 """Seconds for one execve at most; it takes microseconds."""
 MEMORY, ENVIRON = 20, 47
 """Where ``_stat`` has the size of the memory, and the start of the environment before its end (man 5 proc: 23, 50, 51)."""
 
 
-def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> None:
+def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float, known: Collection[int] = ()) -> None:
     """SIGTERM to all, SIGKILL to those that are left after ``grace`` seconds. ``mark``: variables that its processes carry.
+
+    ``known``: process ids of which all is known; of these, after SOON. A launcher needs the grace, to end its processes on other hosts.
 
     Ctrl-C meanwhile cuts the grace short; KeyboardInterrupt is raised once all are ended.
     """
     impatient: KeyboardInterrupt | None = None
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
-            left = _ended_by(number, child, mark, grace)
+            left = _ended_by(number, child, mark, grace, known)
         except KeyboardInterrupt as pressed:
             left, impatient = living(child, mark), pressed
         if not left:
@@ -41,15 +45,19 @@ def end_all(child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: floa
         raise impatient
 
 
-def _ended_by(number: int, child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float) -> set[int]:
+def _ended_by(
+    number: int, child: subprocess.Popen[bytes], mark: Mapping[str, str], grace: float, known: Collection[int]
+) -> set[int]:
     """Who is left of those that got the signal."""
     left = living(child, mark)
     for pid in left:
         _send(pid, number)
-    end = time.monotonic() + grace
-    while left and time.monotonic() < end:
+    begun = time.monotonic()
+    while left and time.monotonic() < begun + grace:
         time.sleep(LOOK)
         left = living(child, mark)
+        for pid in left & {*known} if time.monotonic() > begun + SOON else ():
+            _send(pid, signal.SIGKILL)
     return left
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Compilation", "Process", "leading", "read_processes"]
+__all__ = ["Compilation", "Process", "leading", "measured", "read_processes"]
 
 DONE = "done"
 
@@ -96,6 +96,11 @@ def read_processes(folder: str | os.PathLike[str]) -> tuple[Process, ...]:
     reports = ((path.parent, _json(path)) for path in sorted(Path(folder).glob("process-*/report.json")))
     found = (_process(str(place), told) for place, told in reports if told)
     return tuple(sorted(found, key=lambda one: (one.rank is None, one.rank or 0, one.pid)))
+
+
+def measured(folder: str | os.PathLike[str]) -> set[int]:
+    """The ids of the processes that have told all that was asked."""
+    return {one.pid for one in read_processes(folder) if one.state == DONE}
 
 
 def leading(processes: Iterable[Process]) -> tuple[Process, ...]:

@@ -68,6 +68,15 @@ def test_a_shell_script_that_starts_a_program_that_forks(tmp_path: Path) -> None
     assert carriers({"JAXGPU_TUNE_OBSERVE": str(tmp_path / "run" / "observed")}) == set()
 
 
+def test_a_deaf_program_that_was_measured_is_killed_soon(tmp_path: Path) -> None:
+    """As each process of a job that jax.distributed has joined: it catches SIGTERM, and each run had waited ten seconds."""
+    words = ["plain", ENDLESS, "10"]
+    deaf = f"import runpy, signal, sys\nsignal.signal(15, signal.SIG_IGN)\nsys.argv = {words!r}\n"
+    run = f"runpy.run_path({str(PROGRAMS / 'plain.py')!r}, run_name='__main__')"
+    outcome = watched(tmp_path, sys.executable, "-c", deaf + run, grace=3000.0)
+    assert outcome.ok and outcome.complete and outcome.exit_code == -9
+
+
 def test_a_deaf_program_that_hangs_is_killed(tmp_path: Path) -> None:
     """It ignores SIGINT and SIGTERM and does not move any more; its own group goes with it."""
     code = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nsignal.signal(2, signal.SIG_IGN)\nprint('deaf')\ntime.sleep(600)"

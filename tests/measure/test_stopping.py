@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxgpu_tune.measure import stopping
 from jaxgpu_tune.measure.stopping import STARTING, carriers, end_all, members
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
@@ -65,6 +66,17 @@ def test_what_does_not_hear_is_killed(tmp_path: Path, started: Starter) -> None:
     child = started("trap '' TERM; echo ready; while :; do sleep 0.01; done", mark(tmp_path))
     end_all(child, mark(tmp_path), 0.1)
     assert child.wait(300) == -9
+
+
+def test_of_whom_all_is_known_is_killed_soon_and_the_others_have_their_grace(
+    tmp_path: Path, started: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launcher waits for its processes, and ends by itself then."""
+    monkeypatch.setattr(stopping, "SOON", 0.1)
+    deaf = "trap '' TERM; echo $$ > pid; echo ready; while :; do sleep 0.01; done"
+    child = started(f'cd {tmp_path}; trap : TERM; sh -c "{deaf.replace("$$", chr(92) + "$$")}"; exit 3', mark(tmp_path))
+    end_all(child, mark(tmp_path), 300, {int((tmp_path / "pid").read_text())})
+    assert child.wait(300) == 3
 
 
 def test_ctrl_c_meanwhile_cuts_the_grace_short(tmp_path: Path, started: Starter) -> None:
