@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..search.search import PROOF, SLOW, Search
-from ..search.trials import Config, Step
+from ..search.trials import Config, Step, Trial
 from .costs import RISKY, SLOWEST, Costs, costs_of, hangs_after, warm
 
 __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
@@ -77,15 +77,17 @@ def run_limit(search: Search, step: Step, left: float, budget: float, timeout: f
 def _took(search: Search, config: Config | None = None) -> list[float]:
     """Seconds of the runs that tell how long one of these settings may take; None: of any new ones.
 
-    What compiles for very long tells nothing of what does not. Where these settings ran before, what first runs compiled does not count; what is
-    compiled again in a later run does: such programs cannot be kept.
+    What compiles for very long tells nothing of what does not. Where these settings ran before, what runs compiled does not count, once second
+    runs have shown that it is kept.
     """
-    known, slow = config in search.good, config is not None and search.is_slow(config)
-    took: list[float] = []
-    seen: set[Config] = set()
-    for one in warm(search.trials):
-        if slow or not search.is_slow(one.config):
-            compiling = one.detail.get("compile_seconds") or 0.0
-            took.append(one.seconds - (compiling if known and one.config not in seen else 0.0))
-        seen.add(one.config)
-    return took
+    slow = config is not None and search.is_slow(config)
+    runs = [one for one in warm(search.trials) if slow or not search.is_slow(one.config)]
+    again = [one for place, one in enumerate(runs) if one.config in {before.config for before in runs[:place]}]
+    kept = again and 2 * max(map(_compiling, again)) <= max(map(_compiling, runs))
+    if config not in search.good or not kept:
+        return [one.seconds for one in runs]
+    return [*(one.seconds for one in again), *(one.seconds - _compiling(one) for one in runs)]
+
+
+def _compiling(trial: Trial) -> float:
+    return float(trial.detail.get("compile_seconds") or 0.0)

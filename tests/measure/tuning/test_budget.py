@@ -183,3 +183,15 @@ def test_what_compiles_for_very_long_makes_no_other_run_dear(keeps: bool) -> Non
     proof = 2 * PAIRS * 5.0 * SLACK + (0 if keeps else 2 * (10.0 * LONGER - 5.0 * SLACK))
     assert next_step(search, proof + 1e-6, keeps) == Step(NOTHING, "check")
     assert next_step(search, proof - 1.0, keeps) is None
+
+
+def test_before_a_second_run_nobody_knows_whether_it_compiles_again() -> None:
+    """It does where programs cannot be kept, and takes as long as the first then."""
+    search = Search([Start("none", NOTHING)], [])
+    compiled = {"compile_seconds": 200.0}
+    for _ in range(2):
+        search.tell(Trial(NOTHING, "start", 100.0, "", 205.0, detail=compiled))
+        assert run_limit(search, Step(NOTHING, "start"), 900.0, 1200.0, None) == RISKY[0] * 205 + RISKY[1]
+    longer = frozenset([atom("a=1")])
+    search.tell(Trial(longer, "toggle", 100.0, "", 405.0, detail={"compile_seconds": 400.0}))
+    assert run_limit(search, Step(longer, "check"), 900.0, 1200.0, None) == RISKY[0] * 405 + RISKY[1]
