@@ -82,11 +82,11 @@ def _took(search: Search, config: Config | None = None) -> list[float]:
     """
     slow = config is not None and search.is_slow(config)
     runs = [one for one in warm(search.trials) if slow or not search.is_slow(one.config)]
-    again = [one for place, one in enumerate(runs) if one.config in {before.config for before in runs[:place]}]
-    kept = again and 2 * max(map(_compiling, again)) <= max(map(_compiling, runs))
-    if config not in search.good or not kept:
-        return [one.seconds for one in runs]
-    return [*(one.seconds for one in again), *(one.seconds - _compiling(one) for one in runs)]
+    first = {one.config: one for one in reversed(runs)}
+    again = [one for one in runs if one is not first[one.config]]
+    kept = again and all(2 * _compiling(one) <= _compiling(first[one.config]) for one in again)
+    compiled = _compiling if kept and config in search.good else lambda _: 0.0
+    return [*(one.seconds for one in again), *(one.seconds - compiled(one) for one in first.values())]
 
 
 def _compiling(trial: Trial) -> float:
