@@ -16,7 +16,7 @@ __all__ = ["CLEARLY", "Worth"]
 TIE, CAUTION = 0.003, 0.5
 """A setting is left out if it is expected to gain less than TIE, or less than CAUTION standard deviations of that gain."""
 CLEARLY = 0.02
-"""What may hang or crash must be faster by this than what may not, and a winner than a preset that it is held against."""
+"""What may hang or crash, or compiles for very long, must be faster by this than other settings, and a winner than a preset that it is held against."""
 DOUBT = 2.0
 """A setting is in doubt if its gain lies within so many standard deviations of TIE. It is then left out once for a measurement."""
 
@@ -97,10 +97,11 @@ class Worth:
         return None if nearest is None else times[nearest - part] - times[nearest]
 
     def _loss(self, config: Config, less: Config) -> tuple[float, float]:
-        """By how much it is expected to get slower with ``less`` only, less what that saves of risk; and how far off that may be."""
+        """By how much it is expected to get slower with ``less`` only, less what that saves of risk and compiling; and how far off that may be."""
         loss, spread = self.estimate.difference(less, config)
         return loss - (self._price(config) - self._price(less)), spread
 
     def _price(self, config: Config) -> float:
-        """By how much a set has to be faster for its risk."""
-        return CLEARLY if self.risk(config) == "dies" else 0.0
+        """By how much a set has to be faster for its risk, and for what it compiles: every start pays that, and each further run of the search."""
+        slow = any(move.slow and move.config <= config for move in self.moves)
+        return CLEARLY * ((self.risk(config) == "dies") + slow)

@@ -48,6 +48,16 @@ def test_what_may_hang_is_the_best_only_where_it_is_clearly_faster(ms: float, be
     assert worth(*told, risky=B).best == best
 
 
+def test_what_compiles_for_very_long_stays_only_where_it_is_clearly_faster() -> None:
+    """By luck it was half a percent ahead, and every further run of the search held it: ten times as long."""
+    slow = (Move(A), Move(B, slow=True), Move(C))
+    for ms, best in ((99.0, NOTHING), (90.0, B)):
+        found = replace(worth((NOTHING, 100.0), (NOTHING, 100.0), *[(B, ms)] * 2), moves=slow)
+        assert found.best == found.winner == best
+    found = replace(worth((NOTHING, 100.0), (NOTHING, 100.0), (A, 80.0), *[(A | B, 79.0)] * 2), moves=slow)
+    assert found.best == found.winner == A
+
+
 def test_the_winner_is_without_what_was_seen_to_gain_nothing() -> None:
     told = ((NOTHING, 100.0), (NOTHING, 100.0), (A, 90.0), (A | B, 89.9), (A | B, 89.9))
     found = worth(*told)
