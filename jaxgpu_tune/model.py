@@ -81,7 +81,7 @@ class Setting(Value):
 
 
 class Preset(Value):
-    """A named set of settings. "maintained": measured by this project; "published": others' recipe; "user": a file of theirs.
+    """A named set of settings. "maintained": this project's; "published": others' recipe; "user": a file of theirs.
 
     ``advice``: what the program itself can do, and when that holds, in the words of a setting's ``when``.
     ``use_when``: for which programs; ``revision``: of the page that is the source, and when it was read; ``call``: the code that does all that the source does.

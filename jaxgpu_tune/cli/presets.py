@@ -16,7 +16,7 @@ EXAMPLES = (
 
 
 def command(name: str | None, as_json: bool) -> int:
-    """List the presets: those measured by this project ("maintained") and others' recipes ("published"). With NAME: tell all of one."""
+    """List the presets: this project's ("maintained") and others' recipes ("published"). With NAME: tell all of one."""
     if name:
         return explain.command((name,), None, as_json)
     from ..api import presets

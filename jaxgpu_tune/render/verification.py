@@ -26,7 +26,8 @@ def render_verification(verification: Verification, width: int | None = None) ->
     """In lines of at most ``width`` columns (default: the terminal's; 100 where there is none)."""
     columns = width or terminal_width()
     lines = [*hanging(_title(verification), columns), *findings_lines(verification.findings, columns)]
-    return "\n".join([*lines, *(line for item in _sorted(verification) for line in _stacked(item, columns))])
+    told = " ".join(finding.message for finding in verification.findings)
+    return "\n".join([*lines, *(line for item in _sorted(verification) for line in _stacked(item, told, columns))])
 
 
 def render_verification_html(verification: Verification) -> str:
@@ -54,11 +55,17 @@ def _sorted(verification: Verification) -> Iterator[Verified]:
     return iter(sorted(verification.items, key=lambda item: STATUSES.index(item.status)))
 
 
-def _stacked(item: Verified, width: int) -> list[str]:
+def _stacked(item: Verified, told: str, width: int) -> list[str]:
+    """``told``: the messages of the findings; what they say of it is not said again."""
     value = "(removed)" if item.value is None else item.value or "(empty)"
-    return [*wrapped(f"{label(item)} = {value} ({item.status})", width, "  "), *wrapped(_why(item), width, "      ")]
+    why = _found(item) if item.why in told else _why(item)
+    lines = wrapped(f"{label(item)} = {value} ({item.status})", width, "  ")
+    return [*lines, *wrapped(why, width, "      ")] if why else lines
 
 
 def _why(item: Verified) -> str:
-    shown = item.found is not None and item.found != item.value
-    return f"{item.why} [read back: {item.found}]" if shown else item.why
+    return f"{item.why} {_found(item)}".rstrip()
+
+
+def _found(item: Verified) -> str:
+    return f"[read back: {item.found}]" if item.found is not None and item.found != item.value else ""

@@ -1,6 +1,6 @@
 """Hold what the library says against the real parser, on random strings of flags: names of every release, any value.
 
-    python -m tools.read_flags.compare 0.4.30 0.12.0.1 --count 4000 > benchmarks/results/flag_truth.json
+    python -m tools.read_flags.compare 0.4.30 0.12.0.1 --count 4000 > benchmarks/results/flag-truth.json
 
 Each string is called accepted, bad (a value is refused), or unknown (with the names); the parser is asked the same. A number
 that a release silently wraps around counts as bad for us and is left out.
