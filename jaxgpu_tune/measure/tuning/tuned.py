@@ -186,7 +186,7 @@ def _of_move(search: Search, space: Space, move: Move, chosen: Config) -> Did:
 
 def _how_it_failed(trial: Trial) -> str:
     if trial.failure == SAME:
-        return "not run: what is compiled is the same as before"
+        return "changes nothing: the compiled program stays the same"
     return f"{trial.failure}: {trial.detail.get('cause', '')}".rstrip(": ")
 
 
