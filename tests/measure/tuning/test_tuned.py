@@ -164,4 +164,4 @@ def test_each_way_of_failing_is_told_once() -> None:
     did = {one.name: one for one in found(FAST, ALONE, died, ALONE, *checked(1.2)).did}
     assert did["cublas-only"].why == "hang: it was ended; died"
     same = found(ALONE._replace(failure="same-program")).did
-    assert "is the same as before" in next(one.why for one in same if one.name == "cublas-only")
+    assert "the compiled program stays the same" in next(one.why for one in same if one.name == "cublas-only")
