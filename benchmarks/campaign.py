@@ -1,6 +1,6 @@
 """What campaign.toml lists for this number of GPUs, one command after the other, in order of worth, while there is time.
 
-    python -m benchmarks.campaign [--seconds 540] [--only tune-ode …] [--out DIR] [--dry --gpus 8]
+    python -m benchmarks.campaign [--seconds 540] [--only two-queue …] [--out DIR] [--dry --gpus 8]
 
 The suite's results that are in the repository are taken along, so that it goes on where it was. After each command all results
 are packed into DIR/campaign.tgz. ``--dry`` runs the lines small, on the CPU, as on a machine with ``--gpus`` GPUs.
