@@ -205,12 +205,16 @@ def take_back(call: int, processes: Processes) -> None:
         number, _ = _claims.pop(call, (None, None))
         if number is None or number in {other for other, _ in _claims.values()}:
             return
-        before = dict(os.environ)
-        _take_out(number)
-    if phase() == "started":
-        from .host.late import restored_late
+        if phase() != "started":
+            _take_out(number)
+            return
+        from .host.late import read_at_start, restored_late
 
-        writer.announce(restored_late(before, os.environ), processes)
+        release = installed_versions().jax
+        before = read_at_start(release)
+        _take_out(number)
+        told = restored_late(before, read_at_start(release))
+    writer.announce(told, processes)
 
 
 def _take_out(number: int) -> None:

@@ -205,6 +205,24 @@ tell([quiet, said, os.environ.get("NCCL_DEBUG")])
     )
 
 
+def test_what_jax_refuses_to_change_back_is_told() -> None:
+    """A few options raise once the backend has started; the rest of the call is taken back none the less."""
+    code = """
+import jax, jaxgpu_tune, logging, os
+said = []
+logging.getLogger("jaxgpu_tune").addHandler(type("Said", (logging.Handler,), {"emit": lambda _, one: said.append(one.getMessage())})())
+first = jaxgpu_tune.configure(jax_config={"jax_num_cpu_devices": 3, "jax_debug_nans": True})
+second = jaxgpu_tune.configure(jax_config={"jax_num_cpu_devices": 2})
+jax.devices()
+second.restore()
+first.restore()
+tell([said[1:], [jax.config.jax_debug_nans, jax.config.jax_num_cpu_devices], [name for name in os.environ if name.startswith("JAX")]])
+"""
+    said, options, left = told(code)
+    assert options == [False, 2] and left == []
+    assert ["changes nothing in this process: jax_num_cpu_devices." in one for one in said] == [True], said
+
+
 def test_options_that_need_no_backend_are_never_too_late() -> None:
     code = """
 import jax, jaxgpu_tune
@@ -400,17 +418,18 @@ tell([stays, removed, jax.config.jax_numpy_dtype_promotion])
 
 
 @pytest.mark.parametrize("imported", [True, False])
-def test_a_guard_that_no_variable_carries_leaves_the_users_umbrella_alone(imported: bool) -> None:
+@pytest.mark.parametrize("level", ["allow", None])
+def test_a_guard_that_no_variable_carries_leaves_the_users_umbrella_alone(imported: bool, level: str | None) -> None:
     code = f"""
 import os
 {"import jax" if imported else ""}
 import jaxgpu_tune
-report = jaxgpu_tune.configure("single_gpu", jax_config={{"jax_transfer_guard_host_to_device": "allow"}})
+report = jaxgpu_tune.configure("single_gpu", jax_config={{"jax_transfer_guard_host_to_device": {level!r}}})
 import jax
 guards = [jax.config.jax_transfer_guard_host_to_device, jax.config.jax_transfer_guard_device_to_host]
 tell([os.environ["JAX_TRANSFER_GUARD"], guards, [f.code for f in report.findings if "without" in f.code]])
 """
-    assert told(code, JAX_TRANSFER_GUARD="log") == ["log", ["allow", "log"], ["option-without-variable"]]
+    assert told(code, JAX_TRANSFER_GUARD="log") == ["log", [level, "log"], ["option-without-variable"]]
 
 
 @pytest.mark.parametrize("state", ['{"Q":[5,null],"A=B":["1",null]}', "[" * 100_000, "{"])

@@ -159,6 +159,23 @@ def test_options_come_typed_and_as_variables() -> None:
     )
 
 
+@pytest.mark.parametrize(("text", "status"), [("O2", "set"), (None, "removed"), ("O3", "kept")])
+def test_a_variable_of_an_option_that_is_asked_for_is_told_once(text: str | None, status: str) -> None:
+    """As the option: not a second time as a variable that was set already and stays."""
+    name = "JAX_OPTIMIZATION_LEVEL"
+    report = plan("auto", machine=machine(count=1), environ={name: "O3"}, env={name: text})
+    told = [(d.kind, d.value, d.status) for d in report.decisions if d.name.upper() == name]
+    assert told == [("jax_config", text, status)]
+
+
+def test_one_transfer_guard_is_taken_out_of_the_users_umbrella() -> None:
+    option = "jax_transfer_guard_device_to_device"
+    report = plan("auto", machine=machine(count=1), environ={"JAX_TRANSFER_GUARD": "log"}, jax_config={option: None})
+    told = {d.name: (d.value, d.status) for d in report.decisions if d.name.startswith("jax_transfer")}
+    assert told["jax_transfer_guard"] == ("log", "kept")
+    assert told[option][1] == "unmet"  # no variable tells a fresh process
+
+
 def test_transfer_guard_is_three_options_and_beats_an_inherited_umbrella() -> None:
     report = plan("auto", machine=machine(count=1), environ={"JAX_TRANSFER_GUARD": "disallow"}, transfer_guard="log")
     assert report.jax_config.pop("jax_transfer_guard") is None

@@ -183,8 +183,8 @@ def _update(config: Any, wanted: Mapping[str, Any], release: str | None) -> None
         value = _default(name, release) if asked is None else asked
         if former is not MISSING and former != value:
             was, ours = _former_options.get(name, (former, former))
-            _former_options[name] = (was if former == ours else former, value)
-            _set_option(config, name, value)
+            if _set_option(config, name, value):
+                _former_options[name] = (was if former == ours else former, value)
 
 
 def _give_back(config: Any, name: str) -> None:
@@ -193,12 +193,17 @@ def _give_back(config: Any, name: str) -> None:
         _set_option(config, name, former)
 
 
-def _set_option(config: Any, name: str, value: Any) -> None:
+def _set_option(config: Any, name: str, value: Any) -> bool:
+    """Whether jax takes it: a few options it refuses to change, back either, once its backend has started."""
     from .compilation_cache import OPTIONS, look_anew
 
-    config.update(name, value)
+    try:
+        config.update(name, value)
+    except RuntimeError:
+        return False
     if name in OPTIONS:
         look_anew()
+    return True
 
 
 def _default(name: str, release: str | None) -> Any:

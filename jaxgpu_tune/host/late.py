@@ -16,7 +16,7 @@ from .apply import former_options, in_notebook
 from .marker import MARKER, touched
 from .phase import MISSING, live_options, option_value, users_of_jax
 
-__all__ = ["Late", "late_finding", "restored_late", "too_late", "without"]
+__all__ = ["Late", "late_finding", "read_at_start", "restored_late", "too_late", "without"]
 
 Planned = dict[str, Any]
 
@@ -99,9 +99,16 @@ def late_finding(late: Late, cause: str, otherwise: str = "") -> Finding:
     return Finding("too-late", "warning", message, f"{where}{otherwise}.")
 
 
-def restored_late(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Finding, ...]:
+def read_at_start(release: str | None) -> Planned:
+    """What stands now of what only the start of the backend reads: flags, variables, and options by what carries them."""
+    ours = {name: option_value(live_options(), name) for name in former_options()}
+    texts = {name.lower(): text for name, text in os.environ.items() if name.startswith("JAX_")}
+    options = {name: value for name, value in {**ours, **texts}.items() if _is_frozen(name, release)}
+    return _planned(None, os.environ) | options
+
+
+def restored_late(was: Planned, now: Planned) -> tuple[Finding, ...]:
     """What is said where a call is taken back once the backend has read its settings: one finding, if it had any."""
-    was, now = _planned(None, before), _planned(None, after)
     names = sorted(name for name in {*was, *now} if was.get(name) != now.get(name))
     if not names:
         return ()

@@ -53,14 +53,22 @@ def is_judged(name: str) -> bool:
 
 def inherit(observation: Observation, flags: Repaired, wanted: Iterable[str], target: Target) -> Outcome:
     """Everything that is set already and matters: XLA flags, variables of XLA, NCCL and CUDA, options, names in ``wanted``."""
+    named = frozenset(map(_meant, wanted))
     return together(
         (
             Outcome(tuple(_taken_out(observation, flags)), findings=flags.findings),
             *(adapted(_inherited(flag), target) for flag in flags.flags),
-            _variables(observation, frozenset(wanted), target),
-            _options(observation, frozenset(wanted), target),
+            _variables(observation, named, target),
+            _options(observation, named, target),
         )
     )
+
+
+def _meant(name: str) -> str:
+    """A variable that stands for an option is that option."""
+    from ...knowledge.options import known as is_option
+
+    return name.lower() if name.startswith("JAX_") and is_option(name.lower()) else name
 
 
 def _inherited(flag: Token) -> Wish:

@@ -102,17 +102,19 @@ def _without_taken(group: list[Wish]) -> list[Wish]:
 
 
 def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
-    """An inherited JAX_TRANSFER_GUARD that all three of ours take the place of becomes three of them, and goes."""
-    ours = {wish.name for wish in wishes if wish.name in GUARD_OPTIONS and wish.origin != "existing"}
+    """An inherited JAX_TRANSFER_GUARD that all three of ours take the place of becomes three of them, and goes.
+
+    One of them that is to be removed is there by it, too.
+    """
+    ours = {wish.name: wish.value for wish in wishes if wish.name in GUARD_OPTIONS and wish.origin != "existing"}
+    whole = len(ours) == len(GUARD_OPTIONS)
+    parts = [name for name in GUARD_OPTIONS if whole or ours.get(name, "") is None]
     for wish in wishes:
-        if len(ours) < len(GUARD_OPTIONS) or wish.name != GUARD_UMBRELLA:
-            yield wish
-            continue
-        yield from (
-            wish._replace(name=option, reason=f"part of {GUARD_UMBRELLA.upper()}, which is set")
-            for option in GUARD_OPTIONS
-        )
-        yield Wish("jax_config", GUARD_UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
+        if wish.name == GUARD_UMBRELLA and (whole or wish.origin == "existing"):
+            reason = f"part of {GUARD_UMBRELLA.upper()}, which is set"
+            yield from (wish._replace(name=option, reason=reason) for option in parts)
+        if wish.name == GUARD_UMBRELLA and whole:
+            yield Wish("jax_config", GUARD_UMBRELLA, None, "argument", wish.reason, "the specific transfer guards")
         yield wish
 
 

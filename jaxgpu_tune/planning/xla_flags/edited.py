@@ -86,17 +86,39 @@ def _by_words(parts: tuple[str, ...], now: str) -> list[_Piece]:
     """Which parts stand in a text that was changed among them: those all of whose words do, one behind the other."""
     from difflib import SequenceMatcher
 
-    owners = [(n, word) for n, part in enumerate(parts) for word in WORD.findall(part)]
+    wanted = [WORD.findall(part) for part in parts]
     there = list(WORD.finditer(now))
-    matcher = SequenceMatcher(None, [word for _, word in owners], [found[0] for found in there], autojunk=False)
+    words = [found[0] for found in there]
+    matcher = SequenceMatcher(None, [word for part in wanted for word in part], words, autojunk=False)
     place = {a + k: b + k for a, b, size in matcher.get_matching_blocks() for k in range(size)}
-    pieces, end = [], 0
-    for n in range(len(parts)):
-        mine = [place.get(index, -1) for index, (owner, _) in enumerate(owners) if owner == n]
+    begins: dict[int, int] = {}
+    at = 0
+    for n, part in enumerate(wanted):
+        mine = [place.get(at + k, -1) for k in range(len(part))]
         if mine and mine[0] >= 0 and mine == list(range(mine[0], mine[0] + len(mine))):
-            pieces += [*_text(now[end : there[mine[0]].start()]), _Piece(parts[n], n)]
-            end = there[mine[-1]].end()
+            begins[n] = mine[0]
+        at += len(part)
+    begins |= _moved(wanted, words, begins)
+    pieces, end = [], 0
+    for n in sorted(begins, key=begins.__getitem__):
+        first, last = there[begins[n]], there[begins[n] + len(wanted[n]) - 1]
+        pieces += [*_text(now[end : first.start()]), _Piece(parts[n], n)]
+        end = last.end()
     return [*pieces, *_text(now[end:])]
+
+
+def _moved(wanted: list[list[str]], words: list[str], begins: dict[int, int]) -> dict[int, int]:
+    """Where those parts stand that are there whole, at another place than they were."""
+    taken = {at + k for n, at in begins.items() for k in range(len(wanted[n]))}
+    found: dict[int, int] = {}
+    for n, part in enumerate(wanted):
+        if part and n not in begins:
+            free = (at for at in range(len(words)) if words[at : at + len(part)] == part)
+            spot = next((at for at in free if taken.isdisjoint(range(at, at + len(part)))), None)
+            if spot is not None:
+                found[n] = spot
+                taken.update(range(spot, spot + len(part)))
+    return found
 
 
 def _name(text: str) -> str:

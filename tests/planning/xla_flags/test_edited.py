@@ -26,6 +26,8 @@ REPLACED = FlagsText(f"{A} {OURS[:-1]}7", (A, f"{OURS[:-1]}7"), (0, OURS))
         (TWO, f"{A} {OURS} {B},--xla_c", f"{A} {B} ,--xla_c", ("--xla_c",)),
         (TWO, f"'{A} {OURS} {B}'", f"' {A} {B} '", ()),
         (TWO, f"{A} {OURS} {B} # why", f"{A} {B} # why", ()),
+        (TWO, f"{OURS} {B} {A}", f"{B} {A}", ()),
+        (TWO, f"{B} {C} {A} {OURS}", f"{B} {C} {A}", ("--xla_c",)),
         (TWO, f"{A} {B}", f"{A} {B}", ("--xla_ours",)),
         (TWO, f"{OURS} {B}", B, ("--xla_a",)),
         (TWO, f"{A} {OURS}", A, ("--xla_b",)),
