@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
+
 from ..values import jsonable
 from .call_options import JAXLIB
 from .output import exit_code, print_json, say
@@ -11,6 +14,8 @@ from .text_files import AS, read_as, read_file, text_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..planning.files.file_faults import LineFault
+
+    Reader = Callable[[str, str], tuple[LineFault, ...]]
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -37,7 +42,8 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
 
     --file does the same for what a file sets, with the line: scripts, Dockerfiles, Makefiles, YAML, Python, notebooks and
     whatever else `migrate` reads. In Python and notebooks it also finds what is set after JAX has started, and what takes
-    the place of what configure() has set. A value that is put together when the file runs is named, not judged.
+    the place of what configure() has set. A value that is put together when the file runs is named, not judged. A file that
+    installs a release of jax itself (pip install jax==0.4.30) is judged for that one, unless --jaxlib is given.
 
     Exit code 1 if XLA would end the process, or if what is set would not count as it stands.
     """
@@ -71,10 +77,35 @@ def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json
 
 
 def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, LineFault]]:
-    from functools import partial
+    reader = cache(_reader)
+    return [(name, one) for name in names for one in _of_file(name, kind, jaxlib, reader)]
 
+
+def _of_file(
+    name: str, kind: str | None, jaxlib: str | None, reader: Callable[[str | None], Reader]
+) -> tuple[LineFault, ...]:
+    """For the release that is asked for, else for the one that the file itself installs, else for the one here."""
+    from ..planning.files.file_faults import LineFault
+    from ..planning.files.pinned import pin_in
+
+    text = read_file(name)
+    pin = None if jaxlib else pin_in(text)
+    found = read_as(name, text, kind, reader(pin.jaxlib if pin else jaxlib))
+    here = _here() if pin else None
+    return found if pin is None or pin.jaxlib == here else (LineFault(pin.line, pin.finding(here)), *found)
+
+
+def _reader(jaxlib: str | None) -> Reader:
+    """The machine is looked at once for all files of a release."""
     from ..flag_texts import checker, migrator
     from ..planning.files.file_faults import file_faults
 
-    reader = partial(file_faults, check=checker(jaxlib), migrate=migrator(jaxlib))
-    return [(name, one) for name in names for one in read_as(name, read_file(name), kind, reader)]
+    return partial(file_faults, check=checker(jaxlib), migrate=migrator(jaxlib))
+
+
+def _here() -> str | None:
+    from ..api import detect
+    from ..knowledge.flags import resolve
+
+    installed = detect().jaxlib
+    return resolve(installed).release if installed else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
+from functools import cache, partial
 
 from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
@@ -37,7 +37,8 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
 
     With --file it prints a patch of a file: shell scripts, Dockerfiles, YAML (Kubernetes, Compose), Python, notebooks, .env
     files, Makefiles, Apptainer definitions, JSON, TOML and Lua. Only flags that have to change are touched. What cannot be
-    known, such as a value that is put together at run time, stays, and is named on stderr with its line.
+    known, such as a value that is put together at run time, stays, and is named on stderr with its line. Without --to a file
+    that installs a release of jax itself (pip install jax==0.4.30) is written for that one.
 
     Exit code 1 if a flag stays in a file that the release does not have: it would end the process.
     """
@@ -62,9 +63,12 @@ def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_jso
     from ..planning.files.rewrite import rewrite
     from ..render.patch import unified
 
-    restate = migrator(release)
-    texts = {name: read_file(name) for name in files}
-    done = [(name, text, read_as(name, text, kind, partial(rewrite, migrate=restate))) for name, text in texts.items()]
+    restate = cache(migrator)
+    texts = {name: (text := read_file(name), release or _pin_of(name, text)) for name in files}
+    done = [
+        (name, text, read_as(name, text, kind, partial(rewrite, migrate=restate(to))))
+        for name, (text, to) in texts.items()
+    ]
     if as_json:
         print_json([_object(name, text, found) for name, text, found in done])
     else:
@@ -74,6 +78,18 @@ def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_jso
         for name, _, found in done:
             _tell(name, found)
     return FOUND if any(change.fatal for _, _, found in done for change in found.left) else 0
+
+
+def _pin_of(name: str, text: str) -> str | None:
+    """The jaxlib that the file itself installs; says so."""
+    from ..planning.files.pinned import pin_in
+
+    pin = pin_in(text)
+    if pin is None:
+        return None
+    said = f"{pin.package} {pin.version} is installed by this line, so the file is written for jaxlib {pin.jaxlib}."
+    say(f"{name}:{pin.line}: {said} For another release pass --to VERSION.", sys.stderr)
+    return pin.jaxlib
 
 
 def _tell(name: str, found: Rewritten) -> None:

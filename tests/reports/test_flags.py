@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune import plan
 from tests.child import told
+from tests.cli.typed import call
 from tests.fleet import codes, decision, machine
 
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
@@ -175,3 +178,27 @@ def test_R18_of_a_repeated_flag_the_last_counts_and_is_printed_once() -> None:
         "--xla_gpu_autotune_level=1 --xla_dump_to=a --xla_gpu_autotune_level=3", flags={"xla_dump_to": "b"}
     )
     assert sorted(report.xla_flags.split()) == ["--xla_dump_to=b", "--xla_gpu_autotune_level=3"]
+
+
+def test_R09_a_file_that_installs_its_own_jax_is_judged_for_that_one(tmp_path: Path) -> None:
+    """A container pinned to an old JAX, where the old flags are right: https://github.com/NVIDIA/JAX-Toolbox/pull/1010"""
+    file = tmp_path / "Dockerfile"
+    file.write_text('ENV XLA_FLAGS="--xla_gpu_graph_level=0"\nRUN pip install "jax[cuda12]==0.4.25"\n')
+    named = ("--file", str(file))
+    told, other = call("check", *named), call("check", *named, "--jaxlib", "0.11.2")
+    assert (told.exit_code, other.exit_code) == (0, 1) and "judged for jaxlib 0.4.25" in " ".join(told.stdout.split())
+    kept, changed = call("migrate", *named), call("migrate", *named, "--to", "0.11.2")
+    assert kept.stdout == "" and "written for jaxlib 0.4.25" in kept.stderr
+    assert "+ENV" in changed.stdout and "written for" not in changed.stderr
+    file.write_text('ENV XLA_FLAGS="--xla_gpu_graph_level=0"\nRUN pip install "jax[cuda13]==0.11.2"\n')
+    assert call("check", *named).exit_code == 1
+
+
+def test_R03_a_jax_without_a_jaxlib_of_its_number(tmp_path: Path) -> None:
+    """jax 0.4.37 came with jaxlib 0.4.36: https://github.com/jax-ml/jax/issues/25430"""
+    file = tmp_path / "Dockerfile"
+    file.write_text('ENV XLA_FLAGS="--xla_gpu_enable_async_collectives=true"\nRUN pip install jax==0.4.37\n')
+    told = " ".join(call("check", "--file", str(file)).stdout.split())
+    assert "is not for jaxlib 0.4.36" in told and "in no table" not in told
+    named = " ".join(call("check", "--jaxlib", "0.4.37", "--xla_gpu_autotune_level=2").stdout.split())
+    assert "jax 0.4.37 runs with jaxlib 0.4.36" in named and "probe=True" not in named

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...knowledge import flags as known
 from ...knowledge.flag_spec import ENDS_PROCESS, FlagSpec
+from ...knowledge.installs import least_jaxlib
 from ...knowledge.versions import Resolved
 from ...model import Finding, Machine
 from ...values import Value
@@ -167,12 +168,12 @@ def _no_jaxlib() -> Finding:
 
 def _guess(name: str, version: str, found: Resolved) -> Finding:
     near = " and ".join(found.neighbours)
-    return Finding(
-        "unknown-build",
-        "warning",
-        f"{name} {version} is in no table; only what {near} accepts is set.",
-        "Update jaxgpu_tune, or pass probe=True to ask the installed binary itself.",
-    )
+    accept = "accept" if len(found.neighbours) > 1 else "accepts"
+    hint = "Update jaxgpu_tune, or pass probe=True to ask the installed binary itself."
+    if least_jaxlib(version):
+        hint = f"Releases of jax and jaxlib do not all share their numbers: jax {version} runs with jaxlib {found.neighbours[0]}. Name that one."
+    message = f"{name} {version} is in no table; only what {near} {accept} is set."
+    return Finding("unknown-build", "warning", message, hint)
 
 
 def _skew(builds: dict[str, str]) -> tuple[Finding, ...]:
