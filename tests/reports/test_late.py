@@ -128,3 +128,15 @@ def test_R24_a_library_that_sets_the_count_of_devices_too_late_is_told(tmp_path:
     )
     done = call("check", "--file", str(tmp_path / "a.py"))
     assert done.exit_code == 1 and "XLA_FLAGS is set after JAX has started" in " ".join(done.stdout.split())
+
+
+def test_R28_a_decorated_function_that_is_called_too_late_is_told(tmp_path: Path) -> None:
+    """The library's own settings come when its function is called: https://github.com/trymirai/lalamo/pull/347"""
+    from tests.cli.typed import call
+
+    text = "import jax\nfrom jaxgpu_tune import configured\n\n@configured('fsdp')\ndef main(): ...\n\njax.devices()\nmain()\n"
+    (tmp_path / "a.py").write_text(text)
+    done = call("check", "--file", str(tmp_path / "a.py"))
+    assert done.exit_code == 1 and "under @configured is called after JAX has started (line 7" in " ".join(
+        done.stdout.split()
+    )

@@ -12,20 +12,27 @@ from ...knowledge.real_names import calls
 from ...model import Finding
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
+from .python_nodes import imported_names, way_over, what_runs
 
 __all__ = ["SetLate", "late_settings"]
 
-CONFIGURE, INITIALIZE = "configure()", "jax.distributed.initialize()"
-RAISES = {CONFIGURE: "it would raise TooLate", INITIALIZE: "it raises RuntimeError"}
+CONFIGURE, CONFIGURED, INITIALIZE = (
+    "configure()",
+    "The function under @configured",
+    "jax.distributed.initialize()",
+)
+RAISES = {
+    CONFIGURE: "it would raise TooLate",
+    CONFIGURED: "it would raise TooLate",
+    INITIALIZE: "it raises RuntimeError",
+}
 """What must be called before JAX starts, and what it does later (https://github.com/jax-ml/jax/issues/18237)."""
-_OWN = "jaxgpu_tune.configure"
+_OWN, _OWN_DECORATOR = "jaxgpu_tune.configure", "jaxgpu_tune.configured"
 _UPDATE = "jax.config.update"
 _ADDS = {
     "over": "takes out what configure() has set",
     "unless": "acts only where nothing else has set it, as configure() does",
 }
-_NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
-"""What is written there, and runs later."""
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "os.system", "os.execv", "os.execvp", "os.execve", "ray"})
 
 
@@ -87,13 +94,19 @@ def late_settings(source: str) -> tuple[SetLate, ...]:
 
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
-        self._names = dict(_imported_names(tree))
+        self._names = dict(imported_names(tree))
         self._starting, self._flagging = calls("start_backend"), calls("set_xla_flags")
         self._children = bool(
             _CHILDREN & {part for name in self._names.values() for part in (name, name.split(".")[0])}
         )
         self._children |= bool(_CHILDREN & {self._dotted(node) for node in ast.walk(tree)})
         self._starters: dict[str, str] = {}
+        self._configuring = {
+            node.name
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and any(map(self._configures, node.decorator_list))
+        }
         self._late: dict[tuple[int, str], SetLate] = {}
         for _ in range(2):  # what the functions start is known in the second round
             self._late.clear()
@@ -163,15 +176,15 @@ class _Reader:
         return jax
 
     def _evaluate(self, nodes: Iterable[ast.AST], jax: Jax) -> Jax:
-        for node in chain.from_iterable(map(_what_runs, nodes)):
+        for node in chain.from_iterable(map(what_runs, nodes)):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 jax = _importing(node, jax)
+            for name, way in self._sets(node):
+                self._judge(getattr(node, "lineno", 0), name, jax, way)
             what = self._starts(node)
             if what and jax.started is None:
                 jax = jax._replace(started=Happened(getattr(node, "lineno", 0), what))
-            for name, way in self._sets(node):
-                self._judge(getattr(node, "lineno", 0), name, jax, way)
-            if isinstance(node, ast.Call) and self._dotted(node.func) == _OWN:
+            if isinstance(node, ast.Call) and (self._dotted(node.func) == _OWN or self._is_own(node.func)):
                 jax = jax._replace(configured=Happened(node.lineno, CONFIGURE))
         return jax
 
@@ -188,7 +201,7 @@ class _Reader:
         """(name, way) of each setting."""
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            way = _over(node.value) if isinstance(node, ast.Assign) else ""
+            way = way_over(node.value) if isinstance(node, ast.Assign) else ""
             yield from (
                 (_text(one.slice), way)
                 for one in targets
@@ -198,32 +211,44 @@ class _Reader:
             yield from self._called(node, self._dotted(node.func))
 
     def _called(self, node: ast.Call, called: str) -> Iterator[tuple[str, str]]:
-        if called == _OWN and not any(one.arg == "late" for one in node.keywords):
+        if called == _OWN and _raises(node):
             yield CONFIGURE, ""
+        elif self._is_own(node.func):
+            yield CONFIGURED, ""
         elif f"{called}()" == INITIALIZE:
             yield INITIALIZE, ""
         elif called in self._flagging:
             yield FLAGS, ""
         elif called == "os.environ.update":
-            yield from ((one.arg or "", _over(one.value)) for one in node.keywords)
+            yield from ((one.arg or "", way_over(one.value)) for one in node.keywords)
             pairs = (
                 pair
                 for one in node.args
                 if isinstance(one, ast.Dict)
                 for pair in zip(one.keys, one.values, strict=True)
             )
-            yield from ((_text(key), _over(value)) for key, value in pairs if key)
+            yield from ((_text(key), way_over(value)) for key, value in pairs if key)
         elif called in (_UPDATE, "os.environ.__setitem__", "os.putenv") and len(node.args) > 1:
-            yield _text(node.args[0]), "" if called == _UPDATE else _over(node.args[1])
+            yield _text(node.args[0]), "" if called == _UPDATE else way_over(node.args[1])
         elif called == "os.environ.setdefault" and node.args:
             yield _text(node.args[0]), "unless"
 
     def _judge(self, line: int, name: str, jax: Jax, way: str = "") -> None:
+        if name == CONFIGURED and jax.configured is not None:
+            return  # it has configured in time before
         cause = jax.imported if _is_read_at_import(name) else jax.started if _is_read_at_start(name) else None
         if cause is not None:
             self._late[line, name] = SetLate(line, name, cause, self._children and name.isupper())
         elif way and name == FLAGS and jax.configured is not None:
             self._late[line, name] = SetLate(line, name, jax.configured, way=way)
+
+    def _configures(self, decorator: ast.expr) -> bool:
+        """Whether a call of what it decorates raises, once JAX has started."""
+        named = decorator.func if isinstance(decorator, ast.Call) else decorator
+        return self._dotted(named) == _OWN_DECORATOR and _raises(decorator)
+
+    def _is_own(self, function: ast.expr) -> bool:
+        return isinstance(function, ast.Name) and function.id in self._configuring
 
     def _asks_whether_unset(self, test: ast.expr) -> bool:
         """``"XLA_FLAGS" not in os.environ``."""
@@ -241,19 +266,9 @@ class _Reader:
         return ""
 
 
-def _over(value: ast.expr) -> str:
-    """A text that holds nothing of what was there; of names and calls it is not known."""
-    known_only = all(isinstance(part, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Add)) for part in ast.walk(value))
-    return "over" if known_only else ""
-
-
-def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                yield (one.asname, one.name) if one.asname else (one.name.split(".")[0], one.name.split(".")[0])
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+def _raises(call: ast.expr) -> bool:
+    """Whether a call that comes too late does, as far as it says nothing else."""
+    return not any(one.arg == "late" for one in getattr(call, "keywords", ()))
 
 
 def _importing(node: ast.Import | ast.ImportFrom, jax: Jax) -> Jax:
@@ -261,15 +276,6 @@ def _importing(node: ast.Import | ast.ImportFrom, jax: Jax) -> Jax:
     if jax.imported is None and any(name.split(".")[0] == "jax" for name in modules):
         return jax._replace(imported=Happened(node.lineno, ast.unparse(node)))
     return jax
-
-
-def _what_runs(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a statement in the order in which they are evaluated, as far as that matters: what is inside comes first."""
-    if isinstance(node, _NOT_YET):
-        return
-    for part in ast.iter_child_nodes(node):
-        yield from _what_runs(part)
-    yield node
 
 
 def _text(node: ast.expr) -> str:

@@ -69,13 +69,30 @@ tell(idle)
         ("def main():\n    tuned('fsdp')\nmain()", "configure()"),
         ("if __name__ == '__main__':\n    jaxgpu_tune.configure()", "configure()"),
         ("def main():\n    jax.distributed.initialize()\nmain()", "jax.distributed.initialize()"),
+        ("@jaxgpu_tune.configured\ndef main():\n    jax.devices()\nmain()", "The function under @configured"),
+        ("@entry('fsdp')\nasync def main():\n    pass\nasyncio.run(main())", "The function under @configured"),
     ],
 )
 def test_what_is_set_after_the_start_is_told(start: str, late: str, name: str) -> None:
     head = "import os, jax, jaxgpu_tune\nimport jax.numpy as jnp\nfrom jax import random\nfrom os import environ\n"
-    head += "from jaxgpu_tune import configure as tuned\n"
+    head += "from jaxgpu_tune import configure as tuned, configured as entry\n"
     assert [one.name for one in late_settings(f"{head}{start}\n{late}\n")] == [name]
     assert late_settings(f"{head}{late}\n{start}\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("decorator", "calls"),
+    [
+        ("configured", "main()\nmain()"),
+        ("configured", "main()\njax.devices()\nmain()"),
+        ("configured(late='warn')", "jax.devices()\nmain()"),
+    ],
+)
+def test_a_function_that_configures_itself_is_told_only_where_it_would_raise(decorator: str, calls: str) -> None:
+    """Not where it has configured in time before, or says what else is to happen: https://github.com/trymirai/lalamo/pull/347"""
+    head = f"import jax\nfrom jaxgpu_tune import configured\n@{decorator}\ndef main():\n    jax.devices()\n"
+    assert late_settings(f"{head}{calls}\n") == ()
+    assert ("late" in decorator) is (late_settings(f"{head}jax.devices()\n{calls}\n") == ())
 
 
 @pytest.mark.parametrize(

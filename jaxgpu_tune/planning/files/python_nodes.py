@@ -1,0 +1,36 @@
+"""The nodes of a Python program: what they name, in which order they run, and what they leave of what was there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+__all__ = ["imported_names", "way_over", "what_runs"]
+
+_NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
+"""What is written there, and runs later."""
+
+
+def imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """(name in the program, name in full) of what is imported anywhere in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                yield (one.asname, one.name) if one.asname else (one.name.split(".")[0], one.name.split(".")[0])
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+def what_runs(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement in the order in which they are evaluated, as far as that matters: what is inside comes first."""
+    if isinstance(node, _NOT_YET):
+        return
+    for part in ast.iter_child_nodes(node):
+        yield from what_runs(part)
+    yield node
+
+
+def way_over(value: ast.expr) -> str:
+    """The word "over" for a text that holds nothing of what was there; of names and calls it is not known."""
+    known_only = all(isinstance(part, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Add)) for part in ast.walk(value))
+    return "over" if known_only else ""

@@ -1,0 +1,23 @@
+"""What the nodes of a program name, and in which order they run."""
+
+from __future__ import annotations
+
+import ast
+
+from jaxgpu_tune.planning.files.python_nodes import imported_names, way_over, what_runs
+
+
+def test_names_are_told_in_full() -> None:
+    tree = ast.parse("import os.path, jax.numpy as jnp\ndef f():\n    from jax import random as r\nfrom . import x\n")
+    assert dict(imported_names(tree)) == {"os": "os", "jnp": "jax.numpy", "r": "jax.random"}
+
+
+def test_what_is_inside_comes_first_and_what_runs_later_not_at_all() -> None:
+    (statement,) = ast.parse("x = f(g(), lambda: h(), [i() for _ in y], (j() for _ in y))").body
+    called = [ast.unparse(node.func) for node in what_runs(statement) if isinstance(node, ast.Call)]
+    assert called == ["g", "i", "f"]
+
+
+def test_only_a_text_that_is_known_takes_the_place_of_all() -> None:
+    values = {"'a' + 'b'": "over", "f'a'": "over", "old + 'a'": "", "text()": ""}
+    assert {text: way_over(ast.parse(text, mode="eval").body) for text in values} == values
