@@ -179,6 +179,48 @@ tell([lost, said])
     assert told(code) == [[], []]
 
 
+def test_a_context_manager_around_a_call_is_no_change_of_the_users() -> None:
+    """It holds in its thread until it ends; what a call has set for the process stays, and is given back."""
+    code = """
+import jax, jaxgpu_tune, logging
+said = []
+logging.getLogger("jaxgpu_tune").addHandler(type("Said", (logging.Handler,), {"emit": lambda _, one: said.append(one.getMessage())})())
+was = dict(jax.config.values)
+first = jaxgpu_tune.configure(transfer_guard="allow", jax_config={"jax_default_matmul_precision": "float32"})
+held = dict(jax.config.values)
+with jax.transfer_guard("log"), jax.default_matmul_precision("highest"), jax.log_compiles():
+    second = jaxgpu_tune.configure(env={"NCCL_DEBUG": "INFO"})
+kept = sorted(d.name for d in second.decisions if d.status == "kept" and d.kind == "jax_config")
+stays = dict(jax.config.values) == held
+with jax.transfer_guard("log"):
+    second.restore()
+    first.restore()
+tell([said, kept, stays, dict(jax.config.values) == was])
+"""
+    assert told(code) == [[], [], True, True]
+
+
+def test_a_transfer_guard_that_the_user_changed_stays_when_the_umbrella_is_given_back() -> None:
+    """jax sets all three where the umbrella is set, when that is given back, too; nor is the umbrella told as overwritten."""
+    code = """
+import jaxgpu_tune
+carried = jaxgpu_tune.configure(transfer_guard="allow")
+import jax
+def guards(): return [jax.config.jax_transfer_guard_host_to_device, jax.config.jax_transfer_guard_device_to_host]
+jax.devices()
+proven = jaxgpu_tune.verify().ok
+jax.config.update("jax_transfer_guard_device_to_host", "log_explicit")
+carried.restore()
+left = guards()
+umbrella = jaxgpu_tune.configure(jax_config={"jax_transfer_guard": "log"})
+under = guards()
+umbrella.restore()
+tell([proven, left, under, guards()])
+"""
+    users = ["disallow_explicit", "log_explicit"]
+    assert told(code, JAX_TRANSFER_GUARD=users[0], JAX_PLATFORMS="cpu") == [True, users, ["log", "log"], users]
+
+
 def test_what_is_taken_back_too_late_is_told() -> None:
     """Child processes start without it; this one goes on with it. Options that are read at any time are no reason to speak."""
     code = f"""

@@ -12,8 +12,9 @@ from ..errors import TooLate
 from ..model import Finding, Processes, Report
 from ..planning.merging.assemble import by_variable
 from ..planning.release.target import option_of
+from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from .marker import touched
-from .phase import MISSING, live_options, option_value
+from .phase import MISSING, live_options, process_value
 
 __all__ = [
     "announce",
@@ -38,6 +39,8 @@ except OSError:
 _former_options: dict[str, Any] = {}
 _has_read: list[str] = []
 """The jax whose import has read variables of ours, once it was seen; what is written later it does not read."""
+_beneath: dict[str, Any] = {}
+"""What the three transfer guards were before the option was set that sets them all."""
 _announced: set[Finding] = set()
 _last: list[Report] = []
 _pending: list[Mapping[str, str | None]] = []
@@ -178,19 +181,31 @@ def _stop_waiting() -> None:
 
 
 def _update(config: Any, wanted: Mapping[str, Any], release: str | None) -> None:
+    """Set the options. What each was is looked at before the first is set: the umbrella of the transfer guards sets others, too."""
+    before = {name: process_value(config, name) for name in (*wanted, *GUARD_OPTIONS)}
     for name, asked in wanted.items():
-        former = option_value(config, name)
+        former = before[name]
         value = _default(name, release) if asked is None else asked
-        if former is not MISSING and former != value:
-            was, ours = _former_options.get(name, (former, former))
-            if _set_option(config, name, value):
-                _former_options[name] = (was if former == ours else former, value)
+        if former is MISSING or (former == value and process_value(config, name) == value):
+            continue
+        if name == GUARD_UMBRELLA:
+            _beneath.update({one: before[one] for one in GUARD_OPTIONS if one not in _beneath})
+        was, ours = _former_options.get(name, (former, former))
+        if _set_option(config, name, value):
+            _former_options[name] = (was if former == ours else former, value)
 
 
 def _give_back(config: Any, name: str) -> None:
     former, ours = _former_options.pop(name)
-    if option_value(config, name) == ours:
-        _set_option(config, name, former)
+    if process_value(config, name) != ours:
+        return
+    guards = {one: process_value(config, one) for one in GUARD_OPTIONS if name == GUARD_UMBRELLA}
+    _set_option(config, name, former)
+    for one, value in guards.items():  # jax has just set them, too
+        own = one in _former_options or value != ours
+        _set_option(config, one, value if own else _beneath.get(one, former))
+    if guards:
+        _beneath.clear()
 
 
 def _set_option(config: Any, name: str, value: Any) -> bool:
@@ -223,13 +238,13 @@ def former_options() -> dict[str, Any]:
         _has_read.append(sys.modules["jax"].__version__)
         for name, pair in options_of_variables(touched(os.environ), _has_read[0]).items():
             _former_options.setdefault(name, pair)
-    return {name: was for name, (was, ours) in _former_options.items() if option_value(config, name) == ours}
+    return {name: was for name, (was, ours) in _former_options.items() if process_value(config, name) == ours}
 
 
 def changed_options() -> dict[str, Any]:
     """The options that no longer hold what an earlier call set, with what they are now."""
     still, config = former_options(), live_options()
-    return {name: option_value(config, name) for name in _former_options if name not in still}
+    return {name: process_value(config, name) for name in _former_options if name not in still}
 
 
 def announce(findings: Iterable[Finding], processes: Processes) -> None:

@@ -14,7 +14,7 @@ from ..values import Value
 from ..wording import typed_name
 from .apply import former_options, in_notebook
 from .marker import MARKER, touched
-from .phase import MISSING, live_options, option_value, users_of_jax
+from .phase import MISSING, live_options, process_value, users_of_jax
 
 __all__ = ["Late", "late_finding", "read_at_start", "restored_late", "too_late", "without"]
 
@@ -68,7 +68,7 @@ def _differs(name: str, planned: Planned, now: Planned, report: Report) -> bool:
         return planned.get(name) != now.get(name)
     if name in report.jax_config or name in former_options():
         wanted = report.jax_config.get(name, former_options().get(name))
-        return _is_frozen(name, report.machine.jax or report.machine.jaxlib) and wanted != option_value(
+        return _is_frozen(name, report.machine.jax or report.machine.jaxlib) and wanted != process_value(
             live_options(), name
         )
     return name in {*report.environ, *touched(os.environ)} and planned.get(name) != now.get(name)
@@ -101,7 +101,7 @@ def late_finding(late: Late, cause: str, otherwise: str = "") -> Finding:
 
 def read_at_start(release: str | None) -> Planned:
     """What stands now of what only the start of the backend reads: flags, variables, and options by what carries them."""
-    ours = {name: option_value(live_options(), name) for name in former_options()}
+    ours = {name: process_value(live_options(), name) for name in former_options()}
     texts = {name.lower(): text for name, text in os.environ.items() if name.startswith("JAX_")}
     options = {name: value for name, value in {**ours, **texts}.items() if _is_frozen(name, release)}
     return _planned(None, os.environ) | options
@@ -157,5 +157,5 @@ def _is_late(name: str, late: Late) -> bool:
 
 def _options(report: Report, late: Late) -> dict[str, Any]:
     wanted = {name: value for name, value in report.jax_config.items() if name not in late.names}
-    ours = {name: option_value(live_options(), name) for name in former_options() if name in late.names}
+    ours = {name: process_value(live_options(), name) for name in former_options() if name in late.names}
     return wanted | {name: value for name, value in ours.items() if value is not MISSING}

@@ -19,6 +19,7 @@ __all__ = [
     "option_as_text",
     "option_value",
     "phase",
+    "process_value",
     "users_of_jax",
 ]
 
@@ -85,13 +86,22 @@ def live_options() -> Any:
 
 
 def live_values() -> dict[str, Any] | None:
-    """Each option of jax.config with its value, plain; None where jax is not imported."""
+    """Each option of jax.config with the process's value, plain; None where jax is not imported."""
     config = live_options()
-    return None if config is None else {name: option_as_text(value) for name, value in dict(config.values).items()}
+    return None if config is None else {name: process_value(config, name) for name in dict(config.values)}
+
+
+def process_value(config: Any, name: str) -> Any:
+    """An option as every thread has it that is in no context manager of its own: what ``update()`` has set. No public name tells it."""
+    holder: Any = getattr(config, "_value_holders", {}).get(name)
+    if hasattr(holder, "get_global"):
+        return option_as_text(holder.get_global())
+    value = getattr(holder, "_value", MISSING)  # before 0.5
+    return option_value(config, name) if value is MISSING else option_as_text(value)
 
 
 def option_value(config: Any, name: str) -> Any:
-    """An option of a live jax.config, plain; MISSING: it has none of that name. Only some options are attributes of it."""
+    """An option of a live jax.config in this thread, plain; MISSING: it has none of that name. Only some are attributes of it."""
     found = getattr(config, name, MISSING)
     return option_as_text(getattr(config, "values", {}).get(name, MISSING) if found is MISSING else found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from ..host.compilation_cache import cache_folder_findings
-from ..host.phase import MISSING, option_as_text, option_value
+from ..host.phase import MISSING, option_value, process_value
 from ..knowledge import options
 from ..planning.settings.from_arguments import CACHE_OPTION, PLATFORMS_OPTION
 from .flags_read_back import shown_option
@@ -31,7 +31,7 @@ def verified_option(option: Wanted, jax_version: str | None, platform: str) -> V
     here = option_value(config, option.name)
     if spec is None or here is MISSING:
         return Verified("jax_config", option.name, option.text, "ignored", "this jax has no such option")
-    everywhere = option_as_text(_everywhere(config, option.name, here))
+    everywhere = process_value(config, option.name)
     wanted = spec.default if option.text is None else options.parse(spec, option.text)
     answer: tuple[ProofStatus, str] = (
         ("ignored", option.late) if option.late else _status(spec, wanted, (here, everywhere), platform)
@@ -39,14 +39,6 @@ def verified_option(option: Wanted, jax_version: str | None, platform: str) -> V
     return Verified(
         "jax_config", option.name, option.text, *answer, shown_option(here if everywhere == wanted else everywhere)
     )
-
-
-def _everywhere(config: Any, name: str, here: Any) -> Any:
-    """The value in every thread without a context manager of its own; no public name tells it."""
-    holder: Any = getattr(config, "_value_holders", {}).get(name)
-    if hasattr(holder, "get_global"):
-        return holder.get_global()
-    return getattr(holder, "_value", here)  # before 0.5
 
 
 def _status(spec: options.OptionSpec, wanted: Any, values: tuple[Any, Any], platform: str) -> tuple[ProofStatus, str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..host.apply import last_applied
 from ..host.marker import touched
 from ..knowledge import options
-from ..model import Machine, Report, SettingKind
+from ..model import Decision, Machine, Report, SettingKind
+from ..planning.settings.from_arguments import GUARD_UMBRELLA
 from ..planning.xla_flags.grammar import FLAGS, scan
 from ..values import Value
 
@@ -60,12 +61,19 @@ def flag_values(text: str) -> dict[str, tuple[str, ...]]:
 def _of_report(report: Report) -> Iterator[Wanted]:
     flags = flag_values(report.xla_flags)
     for decision in report.decisions:
-        if decision.status not in HELD:
+        if decision.status not in HELD or _is_vehicle(decision, report):
             continue
         late = decision.reason if decision.status == "late" else ""
         own = () if decision.value is None else (decision.value,)
         yield Wanted(decision.kind, decision.name, own if late else flags.get(decision.name, own), late)
     yield from _undecided(report, (decision.name for decision in report.decisions))
+
+
+def _is_vehicle(decision: Decision, report: Report) -> bool:
+    """Whether it is the umbrella of the transfer guards, which is out as a request, and whose variable carries the three of them."""
+    return (decision.name, decision.status) == (GUARD_UMBRELLA, "removed") and bool(
+        report.environ.get(GUARD_UMBRELLA.upper())
+    )
 
 
 def _undecided(report: Report, decided: Iterable[str]) -> Iterator[Wanted]:
