@@ -310,12 +310,16 @@ def configured(tmp_path: Path, *modules: str, arguments: str = "") -> tuple[list
         (("tensorflow",), "set_visible_devices", "warning"),
         (("torch", "torch.cuda"), "torch.cuda.set_per", "warning"),
         (("torch",), "torch.cuda.set_per", "note"),
+        (("drjit", "drjit.cuda"), "drjit.flush_malloc_cache()", "note"),
     ],
 )
-def test_R41_a_library_that_is_imported_and_takes_gpu_memory(
+def test_R41_R42_a_library_that_is_imported_and_takes_gpu_memory(
     tmp_path: Path, modules: tuple[str, ...], advice: str, severity: str
 ) -> None:
-    """The advice, as a warning where it uses the GPU (torch may only read the data); nothing is changed unasked."""
+    """The advice, as a warning where it uses the GPU (torch may only read the data); nothing is changed unasked.
+
+    Dr.Jit was starved by JAX's share: https://github.com/mitsuba-renderer/drjit/pull/506
+    """
     ((_, told_as, message, hint),), environ, _ = configured(tmp_path, *modules)
     assert told_as == severity and "75%" in message
     assert "preallocate=False" in hint and advice in hint
