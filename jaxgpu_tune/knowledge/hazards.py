@@ -45,6 +45,10 @@ class Trigger(Value):
             or any(other.present_in(settings) for other in self.others)
         )
 
+    def present_as(self, name: str, value: Any) -> bool:
+        """Whether this one of its names has such a value."""
+        return self._fits(name, value)
+
     def speaks_of(self, name: str) -> bool:
         """Whether some value of that setting is such a one."""
         said = (one for value in values_told(self.kind, name) for one in alike(self.kind, name, value))
@@ -88,6 +92,11 @@ class Hazard(Value):
     def triggered_by(self, settings: InForce) -> bool:
         """Whether every setting that it needs is in force."""
         return all(trigger.present_in(settings) for trigger in self.triggers)
+
+    def set_by(self, settings: InForce) -> tuple[str, ...]:
+        """The names in force that trigger it, as they are set."""
+        each = ((trigger.kind, name, trigger) for trigger in self.triggers for name in trigger.names)
+        return tuple(name for kind, name, trigger in each if trigger.present_as(name, settings.get((kind, name))))
 
     def speaks_of(self, name: str) -> bool:
         """Whether it needs that setting, under this name or another release's."""

@@ -74,6 +74,14 @@ def test_R53_no_preset_switches_triton_on_below_compute_capability_8(capability:
     assert "triton-on-old-gpu" in codes(asked) or flags(jaxlib)["xla_gpu_triton_gemm_any"].effective == "true"
 
 
+def test_R53_the_flag_that_is_meant_is_named() -> None:
+    """And what AlphaFold 3 needs on such a GPU: https://github.com/google-deepmind/alphafold3/issues/59"""
+    flags = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=true --xla_gpu_autotune_level=2"}
+    (found,) = [f for f in on("mixed_1080ti_rtxpro6000", environ=flags).findings if f.code == "triton-on-old-gpu"]
+    assert "Set here: xla_gpu_enable_triton_gemm." in found.message and "this GPU" not in found.message
+    assert "custom-kernel-fusion-rewriter" in str(jaxgpu_tune.explain("xla_disable_hlo_passes"))
+
+
 def test_R54_gpus_that_differ_are_judged_by_the_least_able_and_it_is_said() -> None:
     """A 1080 Ti beside a Blackwell card."""
     report = on("mixed_1080ti_rtxpro6000", "jax-docs")

@@ -33,7 +33,14 @@ def hazard_findings(found: Settled, facts: Facts) -> Iterator[Finding]:
 
     for hazard in hazards():
         if hazard.triggered_by(in_force) and _holds(hazard, facts):
-            yield Finding(hazard.code, hazard.severity, f"{hazard.message} (source: {hazard.source})", hazard.hint)
+            message = f"{hazard.message}{_named(hazard, hazard.set_by(in_force))} (source: {hazard.source})"
+            yield Finding(hazard.code, hazard.severity, message, hazard.hint)
+
+
+def _named(hazard: Hazard, names: tuple[str, ...]) -> str:
+    """Which of its settings are meant, where its text names none of them."""
+    told = f"{hazard.message} {hazard.hint}".lower()
+    return "" if not names or any(name.lower() in told for name in names) else f" Set here: {', '.join(names)}."
 
 
 def withheld(setting: Setting, facts: Facts) -> str | None:
