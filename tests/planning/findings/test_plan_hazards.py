@@ -54,5 +54,5 @@ def test_a_finding_has_the_source_of_its_fact() -> None:
     hazard = BY_CODE[OLD_GPU]
     wishes = [Wish(one.kind, one.name, one.value, "preset", "", "") for one in [setting(hazard)]]
     (finding,) = hazard_findings(Settled.of(wishes), Facts(compute_capabilities=("7.0",)))
-    assert finding.message == f"{hazard.message} (source: {hazard.source})"
+    assert finding.message == f"{hazard.message} Set here: {wishes[0].name}. (source: {hazard.source})"
     assert (finding.severity, finding.hint) == (hazard.severity, hazard.hint)
