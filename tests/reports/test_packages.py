@@ -189,6 +189,23 @@ def test_R61_a_driver_older_than_the_plugin_needs(driver: str, serves: str, cuda
     assert not told or ("580.65.06" if cuda == 13 else "525.60.13") in here["driver-too-old"].hint
 
 
+@pytest.mark.parametrize(
+    ("capability", "nvcc", "code", "gone"),
+    [("10.7", "13.3.10", "gpu-too-new", 12), ("7.0", "13.0.48", "gpu-too-old", 13), ("9.0", "13.0.48", "", 12)],
+)
+def test_R61_of_two_plugins_the_one_that_does_not_fit_goes(capability: str, nvcc: str, code: str, gone: int) -> None:
+    """pip leaves the old plugin where it installs jax[cuda13], as the advice of before was: https://github.com/openxla/xla/issues/47982"""
+    both = {**plugins(12, "0.11.2"), **plugins(13, "0.11.2")}
+    libraries = {"nvidia-cuda-nvcc": nvcc, "nvidia-cuda-nvcc-cu12": "12.9.86"}
+    told = found(plugins=both, gpus=gpu(capability), libraries=libraries)
+    hint = f"pip uninstall jax-cuda{gone}-plugin jax-cuda{gone}-pjrt"
+    assert {told[name].hint for name in ("two-cuda-plugins", code) if name} == {hint}
+    assert {c for c in told if c.startswith("gpu-")} == ({code} if code else set())
+    if code:
+        alone = found(plugins=plugins(gone, "0.11.2"), gpus=gpu(capability), libraries=libraries)
+        assert hint in alone[code].hint and f"jax[cuda{25 - gone}]" in alone[code].hint
+
+
 def test_R61_nothing_is_guessed() -> None:
     """A machine of which little is known, and a driver that reports what is no version."""
     assert codes(plan("auto", machine={"gpus": [{}], "jaxlib": "0.11.2"}, environ={})) == set()

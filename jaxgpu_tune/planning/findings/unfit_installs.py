@@ -48,13 +48,14 @@ def misfits(machine: Machine, *, for_cpu: bool = False) -> Iterator[Finding]:
         return
     if not versions:
         yield _no_plugin(machine)
+    unfit = {cuda: [*_driver(machine, cuda), *_gpus(machine, cuda)] for cuda in versions}
+    needless = _needless(unfit)
     if len(versions) > 1:
-        yield _two_plugins(versions)
+        yield _two_plugins(versions, needless or versions[0])
     yield from _unused(machine)
     for cuda in versions:
         yield from _half(machine, cuda)
-        yield from _driver(machine, cuda)
-        yield from _gpus(machine, cuda)
+        yield from (_with_one_plugin(one, cuda, needless) for one in unfit[cuda])
         yield from _libraries(machine, cuda)
         if known.NVCC.get(cuda) in (machine.libraries or {}):
             from .compiler import slow_compiles
@@ -105,10 +106,30 @@ def _no_plugin(machine: Machine) -> Finding:
     return Finding("no-cuda-plugin", "error", message, hint)
 
 
-def _two_plugins(versions: list[int]) -> Finding:
+def _needless(unfit: Mapping[int, list[Finding]]) -> int | None:
+    """The plugin that does not fit, where another one does."""
+    wrong = [cuda for cuda, findings in unfit.items() if findings]
+    return wrong[0] if len(wrong) == 1 and len(unfit) > 1 else None
+
+
+def _two_plugins(versions: list[int], needless: int) -> Finding:
     message = f"The plugins of CUDA {' and '.join(map(str, versions))} are installed side by side; JAX uses but one."
-    hint = f"pip uninstall jax-cuda{versions[0]}-plugin jax-cuda{versions[0]}-pjrt"
-    return Finding("two-cuda-plugins", "warning", message, hint)
+    return Finding("two-cuda-plugins", "warning", message, _uninstall(needless))
+
+
+def _with_one_plugin(finding: Finding, cuda: int, needless: int | None) -> Finding:
+    """Its way out leaves one plugin: pip takes none away where it installs that of another CUDA."""
+    if cuda == needless:
+        return finding._replace(hint=_uninstall(cuda))
+    others = [other for other in re.findall(r"jax\[cuda(\d+)\]", finding.hint) if int(other) != cuda]
+    if not others:
+        return finding
+    then = f"once jax[cuda{others[0]}] is installed, {_uninstall(cuda)}: JAX uses but one of them."
+    return finding._replace(hint=f"{finding.hint.rstrip('.')}; {then}")
+
+
+def _uninstall(cuda: int) -> str:
+    return f"pip uninstall jax-cuda{cuda}-plugin jax-cuda{cuda}-pjrt"
 
 
 def _unused(machine: Machine) -> Iterator[Finding]:
