@@ -110,3 +110,13 @@ main(["detect"])
     uuids = [gpu.uuid for gpu in on("h200x2_captured").machine.gpus or ()]
     for number, uuid in enumerate(uuids):
         assert ended.stdout.count(f"JAX's GPU {number} is {uuid}") == 2, ended.stderr
+
+
+def test_R48_a_file_that_takes_the_place_of_the_schedulers_gpus_is_told(tmp_path: Path) -> None:
+    """As the review found it: https://github.com/ray-project/ray/pull/58322"""
+    from tests.cli.typed import call
+
+    line = 'os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(i) for i in range(num_gpus_per_worker))'
+    (tmp_path / "config.py").write_text(f"import os\nimport ray\n\ndef set_up(num_gpus_per_worker):\n    {line}\n")
+    done = call("check", "--file", str(tmp_path / "config.py"))
+    assert done.exit_code == 0 and "(instead-of-assigned)" in done.stdout and "config.py:5" in done.stdout

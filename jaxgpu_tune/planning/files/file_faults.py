@@ -18,6 +18,7 @@ from .late_settings import late_settings
 from .mapped import HOLE, Site, in_file, joined_text, line_of
 from .notebook_cells import notebook_python
 from .rewrite import Change, rewrite, tokens_of
+from .scheduled import instead_of_assigned
 from .variables_set import SetHere, variables_set
 
 __all__ = ["LineFault", "file_faults"]
@@ -51,6 +52,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     found += _kept_back(text, sites, variables) if kind == "shell" else ()
     found += judge.compiled(*_python(text, kind), _Around(sites, variables))
     found += _apart(text, kind, sites, variables)
+    found += [LineFault(line_of(text, at), finding) for at, finding in instead_of_assigned(text, kind, variables)]
     told: dict[int, list[str]] = {}
     for fault in found:
         told.setdefault(fault.line, []).append(fault.finding.message)
