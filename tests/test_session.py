@@ -50,6 +50,18 @@ def test_random_histories() -> None:
     assert told(code, JAX_PLATFORMS="cpu", timeout=600)
 
 
+def test_random_lives_of_processes() -> None:
+    """With the real jax, before and after its import and its start; the seeds are among those that found something."""
+    code = "from tests.lives import found; tell([line for seed in (1, 27, 35, 63) for line in found(range(seed, seed + 2))])"
+    assert told(code, timeout=600) == []
+
+
+@pytest.mark.slow
+def test_many_random_lives_of_processes() -> None:
+    """The same, longer."""
+    assert told("from tests.lives import found; tell(found(range(300)))", timeout=3000) == []
+
+
 @pytest.mark.slow
 def test_many_random_histories() -> None:
     """The same, longer."""
