@@ -30,7 +30,8 @@ class Arguments(TypedDict, total=False):
         processes_per_gpu: How many processes share each GPU; each gets an equal part of its memory.
         transfer_guard: What happens to implicit transfers between host and device, in all directions.
         compilation_cache: The directory in which compiled programs are kept; False switches the cache off.
-        cuda_graphs: Whether XLA runs programs as CUDA graphs (its command buffers).
+        cuda_graphs: Whether XLA runs programs as CUDA graphs (its command buffers). False empties the flag
+            xla_gpu_enable_command_buffer: for programs in which another library uses the GPU while XLA records a graph.
         pgle: Profile-guided latency estimation: ``"auto"``, ``"expect"``, or the path of a profile.
         layer_bytes: Bytes of one layer's weights, as sent between GPUs: up to this size ``fsdp`` joins small transfers into one.
         platform: ``"cuda"``, or ``"cpu"``, which leaves the settings for GPUs out.

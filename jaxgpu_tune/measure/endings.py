@@ -51,6 +51,12 @@ ISOLATED = re.compile(r"-[a-zA-Z]*[IES]")
 LOG_HEAD = re.compile(r"^[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
 """When and where in XLA's sources a line was written."""
 NO_INPUT = "; a run that is measured has no input, so give it in the command: sh -c 'echo yes | python train.py'"
+CAPTURE = r"STREAM_CAPTURE_(?:INVALIDATED|UNSUPPORTED|UNJOINED|ISOLATION)|not permitted when stream is capturing"
+NO_GRAPHS = (
+    "; a CUDA graph failed, as it does where another library uses the GPU while XLA records one: "
+    "switch graphs off (configure(cuda_graphs=False), or jaxgpu-tune run auto --no-cuda-graphs)"
+)
+"""https://github.com/NVIDIA/DALI/pull/6449"""
 AGAIN = 10
 """More recompilations of the step than this: it never becomes steady, unless a steady state was measured after them."""
 STEADY = ("measured", "done")
@@ -68,7 +74,8 @@ def ending(code: int | None, words: str, error: str | None) -> tuple[Status, str
             return status, _line(told, found.start())
     if code == -signal.SIGKILL:
         return "out-of-memory", "killed by the system (SIGKILL), as it does when the host's memory is full"
-    return "died", f"{_how(code)}: {error or _last_line(words) or 'it said nothing'}"[:LAST]
+    said = f"{_how(code)}: {error or _last_line(words) or 'it said nothing'}"[:LAST]
+    return "died", said + NO_GRAPHS * bool(re.search(CAPTURE, told))
 
 
 def without_input(cause: str) -> str:

@@ -14,6 +14,7 @@ from jaxgpu_tune.measure.watched import Compilation, Process
 
 UNKNOWN = "F0000 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_nope=1"
 MEMORY = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes."
+CAPTURE = "INTERNAL: CUDA error: Failed to end stream capture: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: operation failed"
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,8 @@ MEMORY = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memor
         (-11, "step 3\n", None, "died", "SIGSEGV: step 3"),
         (3, "", None, "died", "exit code 3: it said nothing"),
         (1, "x\n", "KeyError: 'y'", "died", "KeyError: 'y'"),
+        (1, f"{CAPTURE}\nand more", None, "died", "and more; a CUDA graph failed"),
+        (-6, "", CAPTURE, "died", "--no-cuda-graphs"),
     ],
 )
 def test_the_ending_is_told_from_the_last_words(

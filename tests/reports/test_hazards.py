@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 import jaxgpu_tune
 from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge.flags import releases
 from jaxgpu_tune.knowledge.hazards import hazards
+from tests.cli.typed import call
 from tests.fleet import codes, decision, machine
 
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
@@ -117,3 +121,12 @@ def test_R75_reproducible_does_not_lean_on_the_cache_of_autotuning() -> None:
 
 def test_every_hazard_has_its_public_source() -> None:
     assert all(hazard.source.startswith("https://") for hazard in hazards())
+
+
+def test_R69_explain_and_a_run_that_ended_say_how_to_switch_graphs_off(tmp_path: Path) -> None:
+    """A loader on the GPU broke the recording of a graph: https://github.com/NVIDIA/DALI/pull/6449"""
+    assert "xla_gpu_enable_command_buffer" in str(jaxgpu_tune.explain("cuda_graphs"))
+    words = "INTERNAL: CUDA error: Failed to end stream capture: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"
+    (tmp_path / "a.py").write_text(f"import sys\nsys.exit({words!r})\n")
+    done = call("compare", "none", "debug", "--", sys.executable, str(tmp_path / "a.py"))
+    assert done.exit_code and "--no-cuda-graphs" in " ".join(done.stdout.split())
