@@ -13,7 +13,8 @@ from ..model import Finding, Processes, Report
 from ..planning.merging.assemble import by_variable
 from ..planning.release.target import option_of
 from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
-from .marker import touched
+from ..state import State
+from .marker import read_state, touched
 from .phase import MISSING, live_options, process_value
 
 __all__ = [
@@ -51,6 +52,7 @@ def put(report: Report, changes: Mapping[str, str | None]) -> None:
     former_options()
     _write_environ(changes)
     _write_options(report.jax_config, report.machine.jax or report.machine.jaxlib)
+    _watch()
     _last[:] = [report]
 
 
@@ -195,9 +197,18 @@ def _update(config: Any, wanted: Mapping[str, Any], release: str | None) -> None
             _former_options[name] = (was if former == ours else former, value)
 
 
+def _watch() -> None:
+    """An option that is asked for is watched where it held that already, too: what the user makes of it later is the user's."""
+    config, state = live_options(), read_state(os.environ) or State()
+    for name in [variable.lower() for variable in state.variables if config is not None and variable[:4] == "JAX_"]:
+        value = process_value(config, name)
+        if value is not MISSING:
+            _former_options.setdefault(name, (value, value))
+
+
 def _give_back(config: Any, name: str) -> None:
     former, ours = _former_options.pop(name)
-    if process_value(config, name) != ours:
+    if former == ours or process_value(config, name) != ours:
         return
     guards = {one: process_value(config, one) for one in GUARD_OPTIONS if name == GUARD_UMBRELLA}
     _set_option(config, name, former)

@@ -101,7 +101,8 @@ def late_finding(late: Late, cause: str, otherwise: str = "") -> Finding:
 
 def read_at_start(release: str | None) -> Planned:
     """What stands now of what only the start of the backend reads: flags, variables, and options by what carries them."""
-    ours = {name: process_value(live_options(), name) for name in former_options()}
+    now = {name: (was, process_value(live_options(), name)) for name, was in former_options().items()}
+    ours = {name: value for name, (was, value) in now.items() if value != was}
     texts = {name.lower(): text for name, text in os.environ.items() if name.startswith("JAX_")}
     options = {name: value for name, value in {**ours, **texts}.items() if _is_frozen(name, release)}
     return _planned(None, os.environ) | options
