@@ -9,6 +9,7 @@ import re
 import struct
 from collections.abc import Callable
 
+from ..wording import did_you_mean
 from .flag_spec import ENDS_PROCESS, FlagSpec, Rules
 
 __all__ = ["meaning_of", "on_top", "outcome_by_rules", "refusal"]
@@ -68,8 +69,13 @@ def _wrapped(number: int, bits: int) -> int:
     return cut - (1 << bits) if cut >> (bits - 1) else cut
 
 
-def _wrong(spec: FlagSpec, text: str, allowed: str) -> ValueError:
-    return ValueError(f"--{spec.name} does not take {text!r}: it takes {allowed}.")
+def _wrong(spec: FlagSpec, text: str, allowed: str, near: str = "") -> ValueError:
+    return ValueError(f"--{spec.name} does not take {text!r}: it takes {allowed}. {near}".rstrip())
+
+
+def _near(item: str, words: tuple[str, ...]) -> str:
+    """Most of them are written in capitals."""
+    return did_you_mean(item, words) or did_you_mean(item.upper(), words)
 
 
 def _stricter(spec: FlagSpec, text: str, rules: Rules) -> None:
@@ -113,7 +119,7 @@ def _own_limits(spec: FlagSpec, text: str, value: object) -> None:
 def _bool(spec: FlagSpec, text: str) -> bool:
     value = {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
     if value is None:
-        raise _wrong(spec, text, "true or false")
+        raise _wrong(spec, text, "true or false", did_you_mean(text, ("true", "false")))
     return value
 
 
@@ -159,7 +165,8 @@ def _member(spec: FlagSpec, item: str, text: str) -> str:
     if found is None:
         some = "a comma-separated list of " if spec.form == "list" else "one of "
         words = (*spec.members, *(word for word, _ in spec.aliases))
-        raise _wrong(spec, text, f"{some}{', '.join(words)}{_case_hint(spec, item)}")
+        case = _case_hint(spec, item)
+        raise _wrong(spec, text, f"{some}{', '.join(words)}{case}", "" if case else _near(item, words))
     return found
 
 

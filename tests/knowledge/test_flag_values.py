@@ -28,7 +28,7 @@ def spec(form: str, **more: object) -> FlagSpec:
 def refused(one: FlagSpec, text: str, rules: Rules = LENIENT) -> bool:
     """Whether a parser with these rules refuses it, with a sentence that names the flag and the text."""
     why = refusal(one, text, rules)
-    assert why is None or (why.startswith("--x does not take ") and why.endswith("."))
+    assert why is None or (why.startswith("--x does not take ") and why.endswith((".", "?")))
     return why is not None
 
 
@@ -124,6 +124,9 @@ def test_members_of_an_enum() -> None:
     assert meaning_of(exact, "ONE") == "ONE" and refused(exact, "") and refused(exact, "MY_ONE")
     assert "(the case of letters counts)" in str(refusal(exact, "one", LENIENT))
     assert "the case" not in str(refusal(exact, "three", LENIENT))
+    assert str(refusal(exact, "TOW", LENIENT)).endswith("Did you mean 'TWO'?") and "Did" not in str(
+        refusal(exact, "x", LENIENT)
+    )
     assert meaning_of(any_case, "my_two") == meaning_of(any_case, "TWO") == "TWO" and meaning_of(any_case, "") == "NONE"
 
 

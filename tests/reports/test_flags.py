@@ -202,3 +202,17 @@ def test_R03_a_jax_without_a_jaxlib_of_its_number(tmp_path: Path) -> None:
     assert "is not for jaxlib 0.4.36" in told and "in no table" not in told
     named = " ".join(call("check", "--jaxlib", "0.4.37", "--xla_gpu_autotune_level=2").stdout.split())
     assert "jax 0.4.37 runs with jaxlib 0.4.36" in named and "probe=True" not in named
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        ("xla_gpu_enable_triton_gemm=fasle", "'false'"),
+        (f"{COMMAND_BUFFER}=FUSON,CUBLAS", "'FUSION'"),
+        (f"{COMMAND_BUFFER}=cublaslt,fuson", "'FUSION'"),
+    ],
+)
+def test_R15_a_value_that_is_misspelt_is_told_with_the_one_that_was_meant(flag: str, meant: str) -> None:
+    """Such lines are copied for years: https://github.com/NVIDIA/JAX-Toolbox/pull/1469"""
+    (found,) = [f for f in inherited(f"--{flag}").findings if f.code == "bad-flag-value"]
+    assert f"Did you mean {meant}?" in found.message
