@@ -200,6 +200,7 @@ def test_R03_a_jax_without_a_jaxlib_of_its_number(tmp_path: Path) -> None:
     file.write_text('ENV XLA_FLAGS="--xla_gpu_enable_async_collectives=true"\nRUN pip install jax==0.4.37\n')
     told = " ".join(call("check", "--file", str(file)).stdout.split())
     assert "is not for jaxlib 0.4.36" in told and "in no table" not in told
+    assert told.count("As it stands, XLA ends the process on it.") == 1
     named = " ".join(call("check", "--jaxlib", "0.4.37", "--xla_gpu_autotune_level=2").stdout.split())
     assert "jax 0.4.37 runs with jaxlib 0.4.36" in named and "probe=True" not in named
 
