@@ -60,12 +60,13 @@ def step_after(search: Search, step: Step, left: float, keeps: bool) -> Step | N
 def run_limit(search: Search, step: Step, left: float, budget: float, timeout: float | None) -> float:
     """Seconds after which a run counts as hung, by what the others took.
 
-    What may hang has fewer, and so has what compiles nothing. What comes last has what is left; before the proof, that is without the proof.
+    What may hang has fewer, and so has what ran before; in the proof it has not: there one slow run would lose the winner. What comes last has what
+    is left; before the proof, that is without the proof.
     """
     costs = _costs(search)
     if costs is None:
         return timeout or max(left, 60.0)
-    soon = search.risk(step.config) == "dies" or step.config in search.good
+    soon = search.risk(step.config) == "dies" or (step.config in search.good and step.purpose != "check")
     usual = (SLOW, SLOWEST[1]) if search.is_slow(step.config) else SLOWEST
     took = _took(search, step.config)
     room, late, twice = left - PROOF * costs.again, left + LATE * budget, hangs_after(took, TWICE)
