@@ -59,7 +59,7 @@ def test_random_lives_of_processes() -> None:
 @pytest.mark.slow
 def test_many_random_lives_of_processes() -> None:
     """The same, longer."""
-    assert told("from tests.lives import found; tell(found(range(300)))", timeout=3000) == []
+    assert told("from tests.lives import found; tell(found(range(100)))", timeout=3000) == []
 
 
 @pytest.mark.slow
