@@ -19,7 +19,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -474,7 +474,7 @@ def prepare(folder: str) -> None:
         DEFAULTS.update(json.load(file))
 
 
-def found(seeds: range) -> list[str]:
+def found(seeds: Iterable[int]) -> list[str]:
     """The first life in which something does not hold, shortened, and what that is."""
     with tempfile.TemporaryDirectory() as folder:
         prepare(folder)

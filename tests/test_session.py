@@ -52,14 +52,13 @@ def test_random_histories() -> None:
 
 def test_random_lives_of_processes() -> None:
     """With the real jax, before and after its import and its start; the seeds are among those that found something."""
-    code = "from tests.lives import found; tell([line for seed in (1, 27, 35, 63, 1020) for line in found(range(seed, seed + 2))])"
-    assert told(code, timeout=600) == []
+    assert told("from tests.lives import found; tell(found([1, 27, 35, 63, 1020]))", timeout=600) == []
 
 
 @pytest.mark.slow
 def test_many_random_lives_of_processes() -> None:
     """The same, longer."""
-    assert told("from tests.lives import found; tell(found(range(100)))", timeout=3000) == []
+    assert told("from tests.lives import found; tell(found(range(40)))", timeout=3000) == []
 
 
 @pytest.mark.slow

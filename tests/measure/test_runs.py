@@ -68,6 +68,7 @@ def test_a_shell_script_that_starts_a_program_that_forks(tmp_path: Path) -> None
     assert carriers({"JAXGPU_TUNE_OBSERVE": str(tmp_path / "run" / "observed")}) == set()
 
 
+@pytest.mark.slow
 def test_a_deaf_program_that_was_measured_is_killed_soon(tmp_path: Path) -> None:
     """As each process of a job that jax.distributed has joined: it catches SIGTERM, and each run had waited ten seconds."""
     words = ["plain", ENDLESS, "10"]
