@@ -50,6 +50,7 @@ def line(name: str, code: str, seconds: float = 5, gpus: tuple[int, ...] = (1,))
     return Line(name, gpus, seconds, f'-c "{code}"', "")
 
 
+@pytest.mark.slow
 def test_what_there_is_time_for_is_run_in_order_and_its_results_are_packed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -244,6 +244,7 @@ def test_a_hanging_child_is_ended_in_time(tmp_path: Path, monkeypatch: pytest.Mo
     assert ended(int((tmp_path / "id").read_text()))
 
 
+@pytest.mark.slow
 def test_the_forks_of_a_hanging_child_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     noted = tmp_path / "id"
     fake_jaxlib(

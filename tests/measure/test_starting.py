@@ -56,6 +56,7 @@ def test_a_command_that_is_held_has_imported_and_nothing_else_and_then_runs_as_a
     assert outcome.seconds_a_step == pytest.approx(8e-3, rel=0.5)
 
 
+@pytest.mark.slow
 def test_what_waits_ends_with_who_is_to_let_it_go_or_when_it_is_not_wanted(tmp_path: Path) -> None:
     started = held(tmp_path / "1")
     pause(started, True)
