@@ -19,6 +19,7 @@ from benchmarks.page import page
 from benchmarks.told import without_root
 from benchmarks.variants import DEFAULT
 from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune.knowledge.advice import advice_rules
 from jaxgpu_tune.knowledge.presets import load_preset
 from tests.child import ROOT, clean_environ
 
@@ -344,6 +345,9 @@ def test_what_is_said_of_the_first_step_is_what_its_starts_took() -> None:
         f"{fast[0]:.0f} and {fast[1]:.0f} s with it, {min(compiled):.0f} to {max(compiled):.0f} s in eleven" in evidence
     )
     assert f"a compilation cache did ({cached[0]:.1f} s)" in evidence
+    advised = next(one.evidence for one in advice_rules() if one.code == "slow-start")
+    assert f"thirteen starts that compiled took {min(compiled):.0f} to {max(compiled):.0f} s" in advised
+    assert f"took {cached[0]:.1f} s." in advised
 
 
 def test_fast_compile_states_what_it_did_to_eleven_workloads() -> None:

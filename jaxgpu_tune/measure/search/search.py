@@ -20,7 +20,7 @@ from .claims import Checks, claims
 from .contest import Contest
 from .estimate import Estimate, Observed, estimated
 from .failures import Failures
-from .trials import SAME, Config, Move, Risk, Start, Step, Trial, toggled
+from .trials import SAME, Config, Move, Risk, Start, Step, Trial, is_slow, toggled
 from .worth import Worth
 
 __all__ = ["PROOF", "SLOW", "Search"]
@@ -59,7 +59,6 @@ class Search:
         self._checks = Checks()
         self._closing = False  # no more changes are tried
         self._large = frozenset(one for move in moves if move.large for one in move.config)
-        self._slow = frozenset(one for move in moves if move.slow for one in move.config)
         self._estimate: Estimate | None = None
 
     def tell(self, trial: Trial) -> None:
@@ -148,7 +147,7 @@ class Search:
 
     def is_slow(self, config: Config) -> bool:
         """Whether it holds something that is known to compile for very long."""
-        return bool(config & self._slow)
+        return is_slow(config, self.moves)
 
     @property
     def is_proving(self) -> bool:

@@ -18,6 +18,7 @@ __all__ = [
     "Start",
     "Step",
     "Trial",
+    "is_slow",
     "settings_of",
     "toggled",
 ]
@@ -98,6 +99,11 @@ class Trial(NamedTuple):
     def spent(self) -> float:
         """Seconds of the budget: runs side by side share what they took together."""
         return float(self.detail.get("spent", self.seconds))
+
+
+def is_slow(config: Config, moves: Iterable[Move]) -> bool:
+    """Whether it holds something that is known to compile for very long."""
+    return any(move.slow and move.config <= config for move in moves)
 
 
 def settings_of(config: Iterable[Atom]) -> frozenset[tuple[str, str]]:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from .estimate import USUAL, Estimate, Observed
 from .failures import Failures
-from .trials import NOTHING, Config, Move, Risk
+from .trials import NOTHING, Config, Move, Risk, is_slow
 
 __all__ = ["CLEARLY", "Worth"]
 
@@ -103,5 +103,4 @@ class Worth:
 
     def _price(self, config: Config) -> float:
         """By how much a set has to be faster for its risk, and for what it compiles: every start pays that, and each further run of the search."""
-        slow = any(move.slow and move.config <= config for move in self.moves)
-        return CLEARLY * ((self.risk(config) == "dies") + slow)
+        return CLEARLY * ((self.risk(config) == "dies") + is_slow(config, self.moves))

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...model import Finding
+from ..settings.from_arguments import VISIBLE
 from .mapped import line_of, line_start
+from .python_nodes import imported_names
 from .variables_set import SetHere
 
 __all__ = ["instead_of_assigned"]
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 ASKS_FOR_GPUS = re.compile(r"(?m)^[ \t]*#(?:SBATCH|PBS|BSUB|\$)[ \t].*?(?:gpu|[ \t]-G[ \t]*\d)")
 """A batch job to which a scheduler assigns GPUs."""
 BATCH = (
@@ -48,12 +49,7 @@ def _finding(said: tuple[str, str], one: SetHere) -> Finding:
 
 def _in_functions(tree: ast.Module) -> frozenset[int]:
     """The lines of the functions of a program that imports Ray."""
-    modules = {
-        name.split(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for name in ([one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""])
-    }
+    modules = {full.split(".")[0] for _, full in imported_names(tree)}
     functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     spans = (range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in functions)
     return frozenset(line for span in spans for line in span) if "ray" in modules else frozenset()
