@@ -14,7 +14,17 @@ from statistics import median
 
 from ..model import Finding
 from .comparison import Comparison, Variant, VariantRun
-from .doubts import EMPTY_VARIANT, UNSURE, other_losses, setting_refused, unmatched, unsure, whole_run, written_outside
+from .doubts import (
+    EMPTY_VARIANT,
+    UNSURE,
+    moment,
+    other_losses,
+    setting_refused,
+    unmatched,
+    unsure,
+    whole_run,
+    written_outside,
+)
 from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
@@ -146,7 +156,7 @@ class _Course:
     def _trial(self, arm: int, number: int) -> VariantRun:
         one = self.arms[arm]
         self.listener.begins(one.name, number, self.protocol.pairs, self._left(number))
-        begin = time.time()
+        begin = moment(self.folder)
         outcome = run_watched(
             one.command,
             folder=self._place(one.name),

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ..model import Finding
 from ..wording import counted
@@ -17,6 +18,7 @@ __all__ = [
     "REFUSED",
     "UNSURE",
     "empty_variant",
+    "moment",
     "other_losses",
     "setting_refused",
     "unmatched",
@@ -37,8 +39,15 @@ def empty_variant(name: str) -> Finding:
     return Finding(EMPTY_VARIANT, "note", message)
 
 
+def moment(folder: Path) -> float:
+    """Now, in seconds, as the file system below ``folder`` tells it: its clock is milliseconds behind the machine's, or a server's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime
+
+
 def written_outside(begin: float, folder: Path, most: int = 2_000) -> list[Finding]:
-    """What the first run wrote below the working directory instead of its own folder: the next runs would find it."""
+    """What the first run, from the ``moment`` when it began, wrote below the working directory instead of its own folder: the next runs would find it."""
     here, own, found, shown = Path.cwd(), folder.absolute(), [], _own_output()
     for count, (place, folders, files) in enumerate(os.walk(here)):
         folders[:] = [n for n in folders if not n.startswith((".", "__")) and Path(place, n) != own]

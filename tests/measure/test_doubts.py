@@ -31,6 +31,17 @@ def test_what_a_run_writes_outside_its_folder_is_told(tmp_path: Path, monkeypatc
     assert "wrote 2 files" in finding.message
 
 
+def test_what_is_written_at_once_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file's time is that of the kernel's last tick, some milliseconds ago."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(9):
+        begin = doubts.moment(tmp_path / "runs")
+        (tmp_path / f"{number}").touch()
+        (finding,) = doubts.written_outside(begin, tmp_path / "runs")
+        assert str(number) in finding.message.split(": ")[1]
+        assert list((tmp_path / "runs").iterdir()) == []
+
+
 def test_a_file_that_shows_our_own_output_is_not_the_program_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from functools import partial
@@ -10,7 +9,7 @@ from threading import Event
 
 from ...model import Finding
 from ...values import EMPTY
-from ..doubts import written_outside
+from ..doubts import moment, written_outside
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
 from ..search.trials import SAME, Config, Step, Trial
@@ -77,7 +76,7 @@ class CommandRuns:
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs; ``ahead``: what comes next, probably."""
-        begin = time.time()
+        begin = moment(self.how.folder)
         trial = self._alone(step, number, limit, ahead)
         if number == 1:
             self._written = written_outside(begin, self.how.folder)
