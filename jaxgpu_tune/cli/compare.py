@@ -11,7 +11,19 @@ from pathlib import Path
 
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
-from .measuring import BUDGET, HIGHER_OF_WHAT, PAIRS, SECONDS, TIMEOUT, WHOLE, end_as_by_ctrl_c, lengths, regex_problem
+from .measuring import (
+    BUDGET,
+    HIGHER_OF_WHAT,
+    PAIRS,
+    SECONDS,
+    TIMEOUT,
+    WHOLE,
+    all_of,
+    check_output,
+    end_as_by_ctrl_c,
+    lengths,
+    regex_problem,
+)
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import COMMAND, Argument, Option
 
@@ -86,6 +98,7 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
     JAXGPU_TUNE_RUN_DIR. The options of `run` hold for every variant that has a preset.
     """
     protocol = _protocol(given)
+    _check_outputs(given, as_json)
     arms = _arms(names, program, given)
     _tell_empty(arms)
     found = _compared(arms, protocol, given["keep"])
@@ -108,6 +121,11 @@ def _tell_empty(arms: tuple[Arm, ...]) -> None:
 
     for one in (one for arm in arms for one in arm.findings if one.code == EMPTY_VARIANT):
         say(f"{one.severity}: {one.message}", sys.stderr)
+
+
+def _check_outputs(given: dict[str, Any], as_json: bool) -> None:
+    result = given["result"] or (None if as_json else _result_file())
+    all_of(lambda: check_output("--save", given["save"]), lambda: check_output("--result", result))
 
 
 def _protocol(given: dict[str, Any]) -> Protocol:
@@ -186,9 +204,13 @@ def _write(found: Comparison, path: str | None, as_json: bool) -> None:
 
     if path is None and (as_json or found.reference.status != "ok" or found.reference.value is None):
         return
-    name = path or f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
+    name = path or _result_file()
     Path(name).write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     say(f"All runs, machine and versions: {name}", sys.stderr)
+
+
+def _result_file() -> str:
+    return f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
 
 
 def _save(found: Comparison, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from functools import partial
@@ -29,6 +30,7 @@ __all__ = [
     "TIMEOUT",
     "WHOLE",
     "all_of",
+    "check_output",
     "check_regex",
     "duration",
     "end_as_by_ctrl_c",
@@ -150,6 +152,16 @@ def regex_problem(option: str, text: str | None) -> str:
     except re.error as error:
         return f"{option} {text!r} is not a regular expression: {error}."
     return ""
+
+
+def check_output(option: str, path: str | None) -> None:
+    """Raises BadSetting where no file can be written: before hours are spent, not after."""
+    place = os.path.abspath(path or "")
+    folder = os.path.dirname(place)
+    if path and not os.path.isdir(folder):
+        raise bad_argument(f"{option} {path!r}: there is no such folder.")
+    if path and not os.access(place if os.path.exists(place) else folder, os.W_OK):
+        raise bad_argument(f"{option} {path!r} cannot be written.", f"Write {option} FILE, in a folder of your own.")
 
 
 def check_regex(option: str, text: str | None) -> None:

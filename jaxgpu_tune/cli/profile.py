@@ -7,7 +7,7 @@ import os
 import sys
 
 from ..wording import bad_argument
-from .measuring import end_as_by_ctrl_c
+from .measuring import check_output, end_as_by_ctrl_c
 from .output import FOUND, print_json, say, show
 from .parameters import COMMAND, JSON, Option
 
@@ -101,8 +101,7 @@ def _check(program: tuple[str, ...], html: str | None, asked: dict[str, Any]) ->
         value = asked[name]
         if isinstance(value, int) and value < least:
             raise bad_argument(f"--{name} {value} is not valid; allowed: whole numbers of at least {least}.")
-    if html and not os.path.isdir(os.path.dirname(os.path.abspath(html))):
-        raise bad_argument(f"--html {html!r}: there is no such folder.")
+    check_output("--html", html)
 
 
 def _asked(given: dict[str, Any]) -> dict[str, Any]:

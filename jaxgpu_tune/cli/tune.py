@@ -8,7 +8,7 @@ from itertools import count
 
 from ..wording import bad_argument
 from .call_options import LAYER_BYTES, mapping
-from .measuring import METRIC, SECONDS, WHOLE, all_of, duration, end_as_by_ctrl_c, how_of, share
+from .measuring import METRIC, SECONDS, WHOLE, all_of, check_output, duration, end_as_by_ctrl_c, how_of, share
 from .output import INTERRUPTED, print_json, say, show, tell
 from .parameters import COMMAND, JSON, Option
 
@@ -77,7 +77,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     from ..arms import environ_of
     from ..measure.tuning.tune import SearchWanted, files_of, space_here, tune_command, write_files
 
-    request, how, files, candidates, kinds, budget, _ = all_of(
+    request, how, files, candidates, kinds, budget, *_ = all_of(
         lambda: _request(given),
         lambda: _how(program, given),
         lambda: files_of(given["out"]),
@@ -85,6 +85,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
         lambda: _kinds(given["kinds"]),
         lambda: duration(given["budget"], "--budget"),
         lambda: _check_only(given),
+        lambda: check_output("--out", given["out"]),
     )
     wanted = SearchWanted(given["preset"], candidates, kinds, given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])

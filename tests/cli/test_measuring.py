@@ -40,6 +40,30 @@ def test_ctrl_c_before_anything_was_measured_claims_and_leaves_nothing(words: tu
     assert "failed" not in ended.stdout and "pgle-" not in ended.stdout and list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "none", "clean"),
+        ("compare", "none", "clean", "--save", "{place}/x"),
+        ("compare", "none", "clean", "--result", "{place}/x"),
+        ("profile", "--html", "{place}/x"),
+        ("tune", "--out", "{place}/x.toml"),
+        ("pgle", "record", "--to", "{place}/x.pbtxt"),
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_cannot_be_written_is_told_before_the_program_runs(
+    words: tuple[str, ...], there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is not there, or is somebody else's, as is the present one, where `compare` leaves a file unasked."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    place = tmp_path if there else tmp_path / "missing"
+    told = call(*(word.format(place=place) for word in words), "--", "touch", str(tmp_path / "ran"))
+    assert told.exit_code == 2 and ("cannot be written" in told.stderr or "folder" in told.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_durations() -> None:
     """With a unit or in seconds; nothing else, and nothing that is not positive."""
     assert [duration(text, "--budget") for text in ("90", "90s", "1.5h")] == [90.0, 90.0, 5400.0]
