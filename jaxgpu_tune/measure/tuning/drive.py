@@ -14,7 +14,7 @@ from ...errors import JaxGpuTuneError
 from ...model import Finding
 from ..doubts import REFUSED
 from ..search.search import Search
-from ..search.trials import Risk, Step, Trial
+from ..search.trials import NOTHING, Risk, Step, Trial
 from .budget import next_step, run_limit, step_after
 from .how import folder_name
 from .journal import Journal
@@ -152,7 +152,6 @@ class _Course:
         self.space, self.run, self.journal = space, run, journal
         self.budget, self.tell, self.timeout = budget, tell, timeout
         self.search = resumed(space, run, journal)
-        self.as_it_is = Step(space.starts[0].config, "start")
         self.width = 1  # how many runs go side by side
         if is_disturbed(self.search.trials) is False:
             self.width = len(self._places()) or 1
@@ -206,7 +205,7 @@ class _Course:
             return ()
         places = self.run.places(self.search.trials[0])
         if len(places) > 1 and is_disturbed(self.search.trials) is None:
-            trials = self._at_once([self.as_it_is] * len(places), places)
+            trials = self._at_once([Step(NOTHING, "start")] * len(places), places)
             for trial in judged(trials, self.search.ms_as_it_is):
                 self._keep(trial)
         return () if is_disturbed(self.search.trials) else places

@@ -155,7 +155,7 @@ def how_it_goes(standing: Standing, space: Space, judged: Mapping[str, Any] = EM
 
     search, trial = standing.search, standing.trial
     told = {**trial_json(trial), "name": space.name(trial.config)}
-    best = "" if search.best == space.starts[0].config or trial.purpose == "check" else space.name(search.best)
+    best = "" if search.best == NOTHING or trial.purpose == "check" else space.name(search.best)
     return trial_line(told, standing.number, search.ms_as_it_is, standing.left, best, judged)
 
 
