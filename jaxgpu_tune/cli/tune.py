@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..knowledge.candidates import Candidate
-    from ..measure.tuning.drive import Standing
+    from ..measure.search.search import Search
+    from ..measure.tuning.drive import Tell
     from ..measure.tuning.how import How
+    from ..measure.tuning.space import Space
     from ..measure.tuning.tune import Files
     from ..measure.tuning.tuned import Tuned
     from ..planning.request import Request
@@ -149,21 +151,21 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
-def _progress(space: Any, how: How) -> Any:
+def _progress(space: Space, how: How) -> Tell:
     from ..measure.tuning.tuned import how_it_goes
     from ..render.tuned import trial_heading
 
     lines = count()
 
-    def tell(standing: Standing) -> None:
+    def tell(search: Search, left: float) -> None:
         if next(lines) == 0:
             say(trial_heading(how._asdict()), sys.stderr)
-        say(how_it_goes(standing, space, how._asdict()), sys.stderr)
+        say(how_it_goes(search, space, left, how._asdict()), sys.stderr)
 
     return tell
 
 
-def _interrupted(space: Any, how: How, files: Files, as_json: bool) -> int:
+def _interrupted(space: Space, how: How, files: Files, as_json: bool) -> int:
     from ..measure.tuning.tune import how_it_stands, write_files
 
     if not files.journal.exists():

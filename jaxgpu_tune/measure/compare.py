@@ -167,7 +167,9 @@ class _Course:
         )
         if not self.trials:
             self.clock, self.function = settled(outcome, self.protocol)
-            self.findings += [*written_outside(begin, self.folder), *self._unasked(outcome)]
+            self.findings += written_outside(begin, self.folder)
+            if self.clock == "whole" and not self.protocol.whole:  # nobody asked for whole runs
+                self.findings.append(whole_run(outcome))
         trial = self._told(one.name, number, outcome)
         self.trials.append(trial)
         self.listener.ends(trial)
@@ -207,7 +209,7 @@ class _Course:
             return Limits(self.protocol.timeout or self.protocol.budget or FIRST_TIMEOUT)
         longest = max(trial.seconds for trial in self.trials)
         timeout = self.protocol.timeout or max(SHORTEST_TIMEOUT, TIMES_OTHERS * longest)
-        steps = 0.0 if self.clock in ("whole", "metric") else self.trials[0].value or 0.0
+        steps = (self.trials[0].value or 0.0) if self.clock in STEP_CLOCKS else 0.0
         return Limits(timeout, max(SHORTEST_STALL, STALL_STEPS * steps) if steps else None)
 
     def _told(self, name: str, number: int, outcome: RunOutcome) -> VariantRun:
@@ -232,19 +234,13 @@ class _Course:
             "" if outcome.ok else outcome.last_words,
         )
 
-    def _pairs(self, arm: int) -> list[tuple[float, float]]:
-        """Values of the reference and of the arm, from the rounds that both finished."""
+    def _ratios(self, arm: int) -> tuple[float, ...]:
+        """How many times as fast as the reference the arm was, from the rounds that both finished."""
         mine = {trial.round: trial.value for trial in self._of(arm) if trial.value is not None}
         theirs = {trial.round: trial.value for trial in self._of(0) if trial.value is not None and trial.round}
-        return [(theirs[number], mine[number]) for number in sorted(set(mine) & set(theirs))]
-
-    def _ratios(self, arm: int) -> tuple[float, ...]:
-        pairs = self._pairs(arm)
-        return ratios(
-            [reference for reference, _ in pairs],
-            [variant for _, variant in pairs],
-            higher_is_better=self.protocol.higher_is_better and self.clock == "metric",
-        )
+        both = sorted(mine.keys() & theirs.keys())
+        higher = self.protocol.higher_is_better and self.clock == "metric"
+        return ratios([theirs[one] for one in both], [mine[one] for one in both], higher_is_better=higher)
 
     def _noise(self) -> float | None:
         values = [trial.value for trial in self._of(0)[:2] if trial.value]
@@ -266,10 +262,6 @@ class _Course:
             self._loss_difference(arm),
             one.settings,
         )
-
-    def _unasked(self, outcome: RunOutcome) -> list[Finding]:
-        """That whole runs are compared, where nobody asked for it."""
-        return list(whole_run(outcome)) if self.clock == "whole" and not self.protocol.whole else []
 
     def _loss_difference(self, arm: int) -> float | None:
         """Against the reference's first run; of the reference, of its second run against its first."""

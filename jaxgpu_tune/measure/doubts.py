@@ -80,7 +80,7 @@ def _is_newer(path: Path, begin: float, shown: set[tuple[int, int]]) -> bool:
     return told.st_mtime >= begin and (told.st_dev, told.st_ino) not in shown
 
 
-def whole_run(outcome: RunOutcome) -> list[Finding]:
+def whole_run(outcome: RunOutcome) -> Finding:
     """No step could be timed."""
     message = (
         f"Times are those of whole runs, with start and compilation: {outcome.silent or 'no step could be timed.'}"
@@ -88,7 +88,7 @@ def whole_run(outcome: RunOutcome) -> list[Finding]:
     hint = (
         "Mark the steps with jaxgpu_tune.step(), or give --metric with a pattern for a number that the program prints."
     )
-    return [Finding("whole-run", "warning", message, hint)]
+    return Finding("whole-run", "warning", message, hint)
 
 
 def unmatched(pattern: str, lines: list[str]) -> Finding | None:

@@ -12,7 +12,7 @@ from .clock import Period
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from typing import Any, Literal
 
 
 __all__ = ["Compilation", "Process", "leading", "measured", "read_processes"]
@@ -47,7 +47,7 @@ class Process(Value):
     jax: str | None = None
     rank: int | None = None
     processes: int | None = None
-    clock: str = ""
+    clock: Literal["marks", "calls", "trace", ""] = ""
     function: str = ""
     period: Period | None = None
     window_s: tuple[float, ...] = ()

@@ -75,8 +75,8 @@ def test_the_other_doubts_are_told_with_their_numbers() -> None:
     whole = doubts.whole_run
     from tests.measure.test_readings import outcome
 
-    assert "compilation: no step could be timed." in whole(outcome())[0].message
-    assert "compilation: it is no JAX" in whole(outcome(silent="it is no JAX"))[0].message
+    assert "compilation: no step could be timed." in whole(outcome()).message
+    assert "compilation: it is no JAX" in whole(outcome(silent="it is no JAX")).message
     unsure = doubts.unsure(2, 7)
     assert (unsure.code, unsure.severity) == ("unsteady-steps", "note")
     assert unsure.message.startswith("In 2 of 7 runs") and unsure.message.endswith("uncertain by over 2%.")

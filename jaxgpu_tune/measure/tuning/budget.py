@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..search.search import PROOF, SLOW, Search
-from ..search.trials import Config, Step, Trial
+from ..search.trials import NOTHING, Config, Step, Trial
 from .costs import RISKY, SLOWEST, Costs, costs_of, hangs_after, warm
 
 __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
@@ -45,7 +45,7 @@ def _compiled_for_proof(search: Search) -> list[Config]:
     Before its first run it is both, since other sets may run until then.
     """
     if search.trials[-1].purpose != "check":
-        return [search.starts[0].config, search.winner]
+        return [NOTHING, search.winner]
     recent = list(dict.fromkeys(trial.config for trial in reversed(search.trials)))[:2]
     contest = search.contests[-1]
     return [*{contest.reference, contest.challenger} - {*recent}]

@@ -12,7 +12,7 @@ from ...values import EMPTY
 from ..doubts import moment, written_outside
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
-from ..search.trials import SAME, Config, Step, Trial
+from ..search.trials import NOTHING, SAME, Config, Step, Trial
 from ..starting import StartedRun, start
 from ..watched import Process
 from .early import Early
@@ -190,7 +190,7 @@ class CommandRuns:
         """The trial, with wrong numbers as a failure: further from the program's own than its own runs are from each other."""
         if trial.ms is None or trial.failure not in ("", WRONG) or not self.references:
             return trial
-        tolerance = FINITE if self._as_it_is(trial) else self.tolerance
+        tolerance = FINITE if trial.config == NOTHING else self.tolerance
         wrong = how_numbers_differ(trial.detail.get("numbers", ()), self.references[0], tolerance)
         return trial._replace(failure=WRONG if wrong else "", detail={**trial.detail, "cause": wrong})
 
@@ -205,11 +205,8 @@ class CommandRuns:
 
     def learn(self, trial: Trial) -> None:
         """The numbers of the program as it is are what the others are held against."""
-        if trial.well and self._as_it_is(trial):
+        if trial.well and trial.config == NOTHING:
             self.references.append(tuple(trial.detail.get("numbers", ())))
-
-    def _as_it_is(self, trial: Trial) -> bool:
-        return trial.config == self.space.starts[0].config
 
     def _environ(self, config: Config) -> dict[str, str]:
         return {**caches(self.how.folder, config), **self.space.environ(config)}

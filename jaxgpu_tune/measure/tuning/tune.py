@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from ...knowledge.candidates import Candidate, starts
 from ...model import Finding, Observation
 from ...planning.request import Request
 from ...render.tuned import tuned_page
-from .drive import Runner, Standing, drive, resumed
+from .drive import Runner, Tell, drive, resumed
 from .how import How
 from .journal import Journal, config_json
 from .space import Space, space_of
@@ -90,7 +90,7 @@ def tune_command(
     how: How,
     files: Files,
     budget: float,
-    tell: Callable[[Standing], None] = lambda _: None,
+    tell: Tell = lambda _search, _left: None,
 ) -> Tuned:
     """Search with the command in processes of its own. ``budget``: seconds, earlier starts included.
 
@@ -106,7 +106,7 @@ def tune_with(
     files: Files,
     told: Mapping[str, Any],
     limits: tuple[float, float | None],
-    tell: Callable[[Standing], None] = lambda _: None,
+    tell: Tell = lambda _search, _left: None,
 ) -> Tuned:
     """Search by any runner. ``limits``: the budget and the timeout of one run, in seconds."""
     journal = Journal(files.journal, told)
