@@ -170,7 +170,7 @@ def _changes(now: Mapping[str, str], final: Mapping[str, str]) -> dict[str, str 
 
 def _in_time(request: Request, observation: Observation, report: Report, final: Mapping[str, str]) -> Report:
     """The plan without what comes too late; raises TooLate, or starts the program again, as the call says."""
-    from .host.late import OR_WARN, late_finding, too_late, without
+    from .host.late import late_finding, or_else, too_late, without
 
     late = too_late(report, final, None, {}, named=False)
     if late.names and observation.layers:
@@ -182,9 +182,9 @@ def _in_time(request: Request, observation: Observation, report: Report, final: 
         return report
     cause = _cause(late, observation.layers)
     if late.own and request.late == "raise":
-        raise TooLate.of([late_finding(late, cause, OR_WARN)])
+        raise TooLate.of([late_finding(late, cause, or_else())])
     if late.own and request.late == "reexec":
-        writer.reexecute(late_finding(late, cause, OR_WARN), final)
+        writer.reexecute(late_finding(late, cause, or_else()), final)
     return without(report, late, cause)
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "last_applied",
     "put",
     "reexecute",
+    "why_not_again",
 ]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
@@ -84,7 +85,7 @@ def reexecute(finding: Finding, final: Mapping[str, str]) -> None:
     What tells of it is the process's number, which stays: child processes, which inherit it, have another.
     ``finding``: what is too late here. Raises TooLate where starting again would do harm.
     """
-    reason = _why_not_again()
+    reason = why_not_again()
     if reason:
         raise TooLate.of(
             [finding._replace(message=f"{finding.message} Starting the program again is refused: {reason}.")]
@@ -95,7 +96,7 @@ def reexecute(finding: Finding, final: Mapping[str, str]) -> None:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**final, REEXECUTED: str(os.getpid())})
 
 
-def _why_not_again() -> str:
+def why_not_again() -> str:
     """Why starting the program again would do harm or fail; empty where it would not."""
     reasons = {
         "it was done once already and the backend still starts before configure()": (

@@ -108,21 +108,21 @@ def test_a_notebook_has_a_shell(shell: object, notebook: bool, monkeypatch: pyte
     """IPython may be imported by any library."""
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert apply.in_notebook() is notebook
-    assert ("notebook" in apply._why_not_again()) is notebook
+    assert ("notebook" in apply.why_not_again()) is notebook
 
 
 def test_without_ipython_it_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert not apply.in_notebook()
-    assert apply._why_not_again() == "pytest runs this process"
+    assert apply.why_not_again() == "pytest runs this process"
 
 
 def test_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A child, which inherits the variable, has another number."""
     monkeypatch.setenv(apply.REEXECUTED, str(os.getpid()))
-    assert apply._why_not_again().startswith("it was done once already")
+    assert apply.why_not_again().startswith("it was done once already")
     monkeypatch.setenv(apply.REEXECUTED, str(os.getppid()))
-    assert not apply._why_not_again().startswith("it was done once already")
+    assert not apply.why_not_again().startswith("it was done once already")
 
 
 @pytest.mark.parametrize(("local_rank", "heard"), [(None, ["error", "warning"]), (0, ["error", "warning"]), (1, [])])
