@@ -9,13 +9,12 @@ from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
 from ...wording import capital
+from ..settings.platforms import CPU_WITHOUT_GPU_SINCE
 
 __all__ = ["cudas", "misfits", "older_gpus", "shadowed", "shared_flags"]
 
 PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
 ROCM = "jax-rocm"
-CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
-"""From which jaxlib on a plugin without a GPU leaves JAX to the CPU (jax-ml/jax#22703)."""
 OTHER_XLA = {
     "tensorflow": "tensorflow",
     "tensorflow-cpu": "tensorflow",
@@ -91,15 +90,12 @@ def _rocm(plugins: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _unused_without_gpu(machine: Machine, versions: list[int]) -> Iterator[Finding]:
-    """A GPU that is hidden or in another machine is no misfit: only where no driver is there at all."""
+    """That there is no GPU is told with the preset that sets nothing; here, what is wrong with the plugin."""
     if versions and machine.gpus == () and numbers(machine.jaxlib or "") < CPU_WITHOUT_GPU_SINCE:
         message = f"The CUDA plugin of jaxlib {machine.jaxlib} raises where there is no GPU, instead of leaving JAX to the CPU."
         yield Finding(
             "plugin-without-gpu", "warning", message, "Set JAX_PLATFORMS=cpu (platform='cpu'), or update jax."
         )
-    elif versions and machine.gpus == () and machine.driver is None:
-        message = f"The CUDA {versions[-1]} plugin of JAX is installed, but no NVIDIA driver answers here: JAX runs on the CPU."
-        yield Finding("no-driver", "note", message, "In a container: docker run --gpus all.")
 
 
 def _no_plugin(machine: Machine) -> Finding:
