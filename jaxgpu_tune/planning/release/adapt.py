@@ -102,10 +102,11 @@ def _translated(wish: Wish, stands: Translation, target: Target, depth: int = 0)
     told = () if wish.is_offered else (_stands_for(wish, became, target, stands.intent),)
     reason = f"stands for --{wish.name}={wish.value} ({wish.reason})"
     follow = (
-        Wish(kind, name, value, wish.origin, reason, wish.source, translated=kind == "xla_flag")
+        Wish(kind, name, value, wish.origin, reason, wish.source, None, kind == "xla_flag", argument=wish.argument)
         for kind, name, value in stands.settings
     )
-    return together((Outcome((), (decision,), told), *(adapted(one, target, depth + 1) for one in follow)))
+    new = together(adapted(one, target, depth + 1) for one in follow)
+    return new if wish.is_derived and stands.settings else together((Outcome((), (decision,), told), new))
 
 
 def _stands_for(wish: Wish, became: str, target: Target, intent: str) -> Finding:
