@@ -151,7 +151,7 @@ def make_plan(
     looks_around = preset is None
     request, preset = (request, preset) if preset else composed(request)
     sight = Sight(observation, preset, refused, accepted, looks_around)
-    draft = drafted(_holding(request, InForce(cpu=request.platform == "cpu")), sight)
+    draft = drafted(_holding(request, InForce((request.platform,) if request.platform else ())), sight)
     held = in_force(draft.settled)
     if held != draft.request.held:
         draft = drafted(_holding(request, held), sight)

@@ -18,6 +18,7 @@ __all__ = [
     "compiles_serially",
     "dropped",
     "install_faults",
+    "installs_all",
     "least_jaxlib",
     "least_libraries",
     "needs_of",
@@ -25,6 +26,8 @@ __all__ = [
     "newest_cuda_served",
     "takes_ptxas_of_path",
     "unknown_to_compiler",
+    "whole_of",
+    "without_plugin",
 ]
 
 FAULT = "fault "
@@ -118,6 +121,26 @@ def least_jaxlib(jax: str) -> str | None:
     """The oldest jaxlib that a release of jax lets itself be imported with; None for one in no table."""
     table: dict[str, str] = read_table("installs")["jaxlib"]
     return table.get(jax)
+
+
+def whole_of(jax: str | None, jaxlib: str | None) -> str | None:
+    """The release of jax to install, where the one that is here refuses to be imported with that jaxlib (jax/_src/lib)."""
+    if not (jax and jaxlib):
+        return None
+    least = least_jaxlib(jax.partition("+")[0])
+    if numbers(jaxlib) > numbers(jax):
+        return jaxlib.partition("+")[0]
+    return jax if least and numbers(jaxlib) < numbers(least) else None
+
+
+def installs_all(cuda: int | None, release: str) -> str:
+    """The line for pip that brings the jaxlib of a release of jax, and the plugin of a CUDA where there is one."""
+    return f"pip install 'jax[cuda{cuda}]=={release}'" if cuda else f"pip install jax=={release}"
+
+
+def without_plugin(cuda: int) -> str:
+    """The line for pip that takes away the plugin of a CUDA."""
+    return f"pip uninstall jax-cuda{cuda}-plugin jax-cuda{cuda}-pjrt"
 
 
 class InstallFault(Value):

@@ -110,10 +110,10 @@ def _chosen(request: Request, sight: Sight, facts: Facts, target: Target, faults
     theirs = select(avoiding, "fault", request, facts)
     earlier, asked = _explicit(request, sight.observation, facts, target)
     told = (
-        *unheeded(preset, request, facts),
+        *unheeded(preset, request),
         *earlier.findings,
         *asked.findings,
-        *nothing_set(whole, ours, request, facts, machine),
+        *(nothing_set(whole, ours, request, facts, machine) if sight.looks_around else ()),
     )
     decisions = (*fraction.decisions, *ours.decisions, *theirs.decisions, *earlier.decisions, *asked.decisions)
     outcome = Outcome(decisions=decisions, findings=told)

@@ -44,31 +44,38 @@ class Settled(Value):
 
 
 class InForce(Value):
-    """``cpu``: JAX will start on the CPU alone; ``unified``: memory may exceed the GPU's; ``registers``: NCCL registers XLA's buffers.
+    """``platforms``: those that JAX is told to start, none where it chooses; ``unified``: memory may exceed the GPU's; ``registers``: NCCL registers XLA's buffers.
 
     ``collective_bytes``: of the second pool, from which registered buffers come; 0 where none is asked for.
     """
 
-    cpu: bool = False
+    platforms: tuple[str, ...] = ()
     unified: bool = False
     registers: bool = False
     collective_bytes: int = 0
+
+    @property
+    def cpu(self) -> bool:
+        """Whether JAX will start on the CPU alone."""
+        return self.platforms == ("cpu",)
 
 
 def in_force(found: Settled) -> InForce:
     """As the plan has it."""
     pool = found.variables.get(COLLECTIVE_POOL, "").strip()
     return InForce(
-        cpu=_is_cpu(str(found.options.get(PLATFORMS_OPTION) or found.variables.get(PLATFORMS_OPTION.upper()) or "")),
+        platforms=_platforms(
+            str(found.options.get(PLATFORMS_OPTION) or found.variables.get(PLATFORMS_OPTION.upper()) or "")
+        ),
         unified=has_unified_memory({UNIFIED: found.variables.get(UNIFIED)}),
         registers=bool(registering(found.flags)),
         collective_bytes=(count_of(pool) or 0) * MIB,
     )
 
 
-def _is_cpu(text: str) -> bool:
+def _platforms(text: str) -> tuple[str, ...]:
     if not text:
-        return False
+        return ()
     from .settings.platforms import names_of
 
-    return names_of(text) == ("cpu",)
+    return names_of(text)

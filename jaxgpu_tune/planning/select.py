@@ -130,15 +130,11 @@ def _judged(setting: Setting, request: Request, facts: Facts) -> tuple[Setting, 
     return setting._replace(reason=f"{setting.reason}; {_unmeasured(setting)}") if waived else setting, ""
 
 
-def unheeded(preset: Preset, request: Request, facts: Facts) -> Iterator[Finding]:
+def unheeded(preset: Preset, request: Request) -> Iterator[Finding]:
     """What is asked for and can have no effect here."""
     if request.layer_bytes is not None and not any(s.name in THRESHOLD_FLAGS for s in preset.settings):
         message = f"layer_bytes has no effect: preset {preset.name} sets no combine threshold."
         yield Finding("layer-bytes-unused", "warning", message, "It serves presets such as fsdp.")
-    if request.platform == "cuda" and facts.local_gpus == 0:
-        message = "platform='cuda' is asked for, but no NVIDIA GPU can be used here: JAX will fail to start."
-        hint = "Look at CUDA_VISIBLE_DEVICES and nvidia-smi, or leave platform out."
-        yield Finding("no-gpu", "warning", message, hint)
 
 
 def nothing_set(
@@ -148,15 +144,27 @@ def nothing_set(
     if request.platform == "cpu":
         return
     if not machine.gpus:
-        if any(name.endswith("-plugin") for name in machine.plugins or ()):
-            yield _no_gpu(preset)
+        if any(name.endswith("-plugin") for name in machine.plugins or ()) or _fails_without(request, machine):
+            yield _no_gpu(preset, request, machine)
         return
     if selection.unmet and not selection.settings:
         yield _sets_nothing(preset, facts)
 
 
-def _no_gpu(preset: Preset) -> Finding:
-    message = f"JAX's CUDA plugin is installed, but no NVIDIA GPU can be used here: JAX runs on the CPU{', and ' + preset.name + ' sets nothing' if preset.settings else ''}."
+def _fails_without(request: Request, machine: Machine) -> bool:
+    if machine.gpus is None or not request.held.platforms:
+        return False
+    from .settings.platforms import gpus_alone
+
+    return gpus_alone(request.held.platforms)
+
+
+def _no_gpu(preset: Preset, request: Request, machine: Machine) -> Finding:
+    from .settings.platforms import outcome_without_gpu
+
+    without = outcome_without_gpu(request.held.platforms, machine)
+    plugin = "JAX's CUDA plugin is installed, but no" if machine.plugins else "No"
+    message = f"{plugin} NVIDIA GPU can be used here: {without}{', and ' + preset.name + ' sets nothing' if preset.settings else ''}."
     hint = "Look at nvidia-smi and CUDA_VISIBLE_DEVICES; in a container: docker run --gpus all. On a login node plan for the job's machine: `jaxgpu-tune detect --json` there writes a file for --machine."
     return Finding("no-gpu", "error", message, hint)
 

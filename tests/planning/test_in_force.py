@@ -73,4 +73,4 @@ def test_a_preset_may_allow_more_than_the_gpu_has(tmp_path: Path) -> None:
 
 
 def test_nothing_is_in_force_by_itself() -> None:
-    assert in_force(Settled.of(())) == InForce() == InForce(False, False, False, 0)
+    assert in_force(Settled.of(())) == InForce() == InForce((), False, False, 0)

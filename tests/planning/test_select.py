@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune.model import Finding, Machine, Preset, Setting
+from jaxgpu_tune.planning.in_force import InForce
 from jaxgpu_tune.planning.request import Request
 from jaxgpu_tune.planning.select import (
     GENERATION,
@@ -197,7 +198,7 @@ class TestPreset:
         request = Request(**arguments)
         facts = facts_of(here, request)
         found = select(mine.settings, "preset", request, facts)
-        return [*unheeded(mine, request, facts), *nothing_set(mine, found, request, facts, here)]
+        return [*unheeded(mine, request), *nothing_set(mine, found, request, facts, here)]
 
     def test_one_that_sets_nothing_says_why_and_what_to_do(self) -> None:
         """By the condition that most of its settings miss first."""
@@ -238,10 +239,12 @@ class TestPreset:
 
     def test_cuda_without_a_gpu_is_told(self) -> None:
         here = machine(count=0)._replace(plugins={})
-        (finding,) = self.told(preset(), here, platform="cuda")
-        assert (finding.code, finding.severity) == ("no-gpu", "warning")
-        assert self.told(preset(), machine(), platform="cuda") == []
-        assert self.told(preset(), Machine.from_dict({"jaxlib": "0.11.2"}), platform="cuda") == []
+        alone = {"platform": "cuda", "held": InForce(("cuda",))}
+        (finding,) = self.told(preset(), here, **alone)
+        assert (finding.code, finding.severity) == ("no-gpu", "error") and "does not start" in finding.message
+        assert self.told(preset(), here, held=InForce(("cuda", "cpu"))) == []
+        assert self.told(preset(), machine(), **alone) == []
+        assert self.told(preset(), Machine.from_dict({"jaxlib": "0.11.2"}), **alone) == []
 
     def test_a_layers_size_is_for_presets_with_thresholds(self) -> None:
         (finding,) = self.told(preset(setting()), machine(), layer_bytes=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,15 @@ def test_R06_the_same_intent_gives_the_string_of_the_release() -> None:
     old = plan("auto", machine=machine(count=1, jaxlib="0.4.19"), environ={}, cuda_graphs=False)
     new = plan("auto", machine=machine(count=1), environ={}, cuda_graphs=False)
     assert old.xla_flags == "--xla_gpu_graph_level=0" and new.xla_flags == f"--{COMMAND_BUFFER}="
+
+
+@pytest.mark.parametrize("asked", [{"cuda_graphs": False}, {"flags": {COMMAND_BUFFER: ""}}])
+def test_R06_a_flag_that_nobody_wrote_needs_no_other_spelling(asked: dict[str, Any]) -> None:
+    """The way to switch graphs off has changed with XLA: https://github.com/openxla/xla/issues/6195"""
+    report = plan("auto", machine=machine(count=1, jaxlib="0.4.19"), environ={}, **asked)
+    assert report.xla_flags == "--xla_gpu_graph_level=0"
+    assert ("flag-translated" in codes(report)) is ("flags" in asked)
+    assert any(one.status == "translated" for one in report.decisions) is ("flags" in asked)
 
 
 def test_R05_graph_level_is_translated_from_the_release_that_removed_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import jaxgpu_tune
 from jaxgpu_tune import Machine, plan
 from jaxgpu_tune.knowledge.flags import flags
 from tests.child import run
+from tests.cli.typed import call
 from tests.fleet import codes, decision, machine
 
 MACHINES = Path(__file__).resolve().parent.parent / "machines"
@@ -18,8 +20,6 @@ PRESETS = [preset.name for preset in jaxgpu_tune.presets()]
 
 def on(name: str, preset: str = "auto", **arguments: object) -> jaxgpu_tune.Report:
     """A plan for one of the machine files."""
-    import json
-
     here = Machine.from_dict(json.loads((MACHINES / f"{name}.json").read_text()))
     return plan(preset, **{"machine": here, "environ": {}, **arguments})
 
@@ -59,6 +59,32 @@ def test_R50_before_0_4_31_the_cuda_plugin_needs_a_gpu_unless_jax_is_told_cpu() 
     told_cpu = plan("auto", machine=machine(count=0, jaxlib="0.4.30"), environ={"JAX_PLATFORMS": "cpu"})
     assert "plugin-without-gpu" not in codes(told_cpu)
     assert "plugin-without-gpu" not in codes(plan("auto", machine=machine(count=0, jaxlib="0.4.31"), environ={}))
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "platforms", "outcome"),
+    [
+        ("0.11.2", None, "JAX runs on the CPU"),
+        ("0.11.2", "cuda,cpu", "JAX runs on the CPU"),
+        ("0.11.2", "cuda", "JAX does not start, since it is told to use cuda alone"),
+        ("0.4.30", None, "JAX does not start"),
+    ],
+)
+def test_R50_what_JAX_does_without_a_gpu_is_told_once(
+    jaxlib: str, platforms: str | None, outcome: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It raised an exception instead of going on with the CPU: https://github.com/jax-ml/jax/issues/22703"""
+    here = machine(count=0, jaxlib=jaxlib)
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(here.to_dict()))
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
+    environ = {} if platforms is None else {"JAX_PLATFORMS": platforms}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    (planned,) = [f for f in plan("auto", machine=here, environ=environ).findings if f.severity == "error"]
+    (told,) = [f for f in json.loads(call("doctor", "--json").stdout)["findings"] if f["severity"] == "error"]
+    assert f": {outcome}" in planned.message and f": {outcome}" in told["message"]
+    assert call("check").exit_code == 0  # that there is no GPU is no fault of what is set
 
 
 @pytest.mark.parametrize("capability", ["6.1", "7.0", "7.5"])

@@ -118,11 +118,40 @@ def test_R35_one_name_that_the_release_reads(jaxlib: str, name: str) -> None:
     """Whatever is set already and however it is asked for, exactly one of the two is left."""
     here = card(jaxlib=jaxlib)
     for environ in ({}, {OLD: "0.5"}, {NEW: "0.5"}, {OLD: "0.5", NEW: "0.6"}):
-        for more in ({"memory_fraction": 0.4}, {"env": {OLD: "0.4"}}, {"memory_fraction": "auto"}, {}):
+        for more in (
+            {"memory_fraction": 0.4},
+            {"env": {OLD: "0.4"}},
+            {"env": {NEW: "0.4"}},
+            {"memory_fraction": "auto"},
+            {},
+        ):
             final = environ | planned(here, environ, **more).environ
             left = {n: v for n, v in final.items() if n in (OLD, NEW) and v is not None}
             assert len(left) == (1 if environ or more else 0), (environ, more)
             assert set(left) <= {OLD, name}, (environ, more, "a name that is not read")
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "environ", "severity", "told"),
+    [
+        ("0.11.2", {OLD: ".8", NEW: ".9"}, "error", "which JAX answers by running on the CPU"),
+        ("0.4.30", {OLD: ".8", NEW: ".9"}, "warning", f"jaxlib 0.4.30 does not read it; {OLD}=.8 stays"),
+        ("0.4.30", {NEW: ".9"}, "warning", f"jaxlib 0.4.30 does not read it; {OLD}=.9 is used instead"),
+    ],
+)
+def test_R35_what_two_names_do_is_told_for_the_release(
+    jaxlib: str, environ: dict[str, str], severity: str, told: str
+) -> None:
+    """Before the newer name was read, both did no harm: https://github.com/openxla/xla/issues/16457"""
+    one = finding(planned(card(jaxlib=jaxlib), environ), "two-fractions")
+    assert one.severity == severity and told in one.message and one.hint
+    assert (severity == "error") is ("CPU" in one.message)
+
+
+def test_R35_a_name_that_is_asked_for_and_not_read_is_told() -> None:
+    """Its value would have been lost: https://github.com/openxla/xla/issues/16457"""
+    one = finding(planned(card(jaxlib="0.4.30"), {OLD: "0.5"}, env={NEW: "0.8"}), "flag-translated")
+    assert f"{OLD}=0.8 is used instead" in one.message
 
 
 def test_R36_above_one_needs_unified_memory_that_xla_reads_as_such() -> None:

@@ -31,6 +31,7 @@ class Wish(Value):
     ``value``: the decoded text of a flag or variable, the typed value of an option, None to remove;
     ``text``: the flag exactly as the user wrote it, where it was inherited undamaged; ``translated``: it stands for another.
     ``given``: its own value, ``+X`` or ``-X``, where ``value`` is what it leaves of the list before it.
+    ``argument``: the one of a call that asks for it.
     """
 
     kind: SettingKind
@@ -42,6 +43,12 @@ class Wish(Value):
     text: str | None = None
     translated: bool = False
     given: str | None = None
+    argument: str = ""
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether an argument such as ``cuda_graphs`` stands for it, so that nobody wrote its name."""
+        return self.argument not in ("", "flags", "env", "jax_config")
 
     @property
     def is_offered(self) -> bool:
@@ -65,7 +72,8 @@ class Wish(Value):
 
 def wish_of(setting: Setting, origin: Origin) -> Wish:
     """The wish for a setting as a preset or an argument states it."""
-    return Wish(setting.kind, setting.name, setting.value, origin, setting.reason, setting.source)
+    argument = setting.argument
+    return Wish(setting.kind, setting.name, setting.value, origin, setting.reason, setting.source, argument=argument)
 
 
 class Stated(Value):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...model import Finding, Machine
 from ...values import Value
 from ...wording import by_severity
-from ..settings.from_arguments import DATA_DIR, VISIBLE
-from ..settings.platforms import OPTIONS, names_of
+from ..settings.from_arguments import DATA_DIR, PLATFORMS_OPTION, VISIBLE
+from ..settings.platforms import OPTIONS, names_of, outcome_without_gpu
 from .compiler import from_wheels, ptxas_of_path
 from .gpu_faults import check_gpus, installed_neighbours
 from .pool_faults import pool_in
@@ -110,14 +110,18 @@ def _gpus(
             "driver-silent", "error", message, "Run nvidia-smi: after an update of the driver a restart is needed."
         )
     elif not machine.gpus:
-        yield _no_gpu(environ.get(VISIBLE), around)
+        yield _no_gpu(machine, environ, around)
 
 
-def _no_gpu(visible: str | None, around: Surroundings | None) -> Finding:
+def _no_gpu(machine: Machine, environ: Mapping[str, str], around: Surroundings | None) -> Finding:
+    visible, without = (
+        environ.get(VISIBLE),
+        outcome_without_gpu(names_of(environ.get(PLATFORMS_OPTION.upper(), "")), machine),
+    )
     if visible is not None and (around is None or around.device_nodes):
-        message = f"CUDA_VISIBLE_DEVICES={visible!r} leaves no GPU to this process: JAX runs on the CPU."
+        message = f"CUDA_VISIBLE_DEVICES={visible!r} leaves no GPU to this process: {without}."
         return Finding("gpus-hidden", "error", message, "Unset it, or name GPUs that nvidia-smi -L lists.")
-    message = "No NVIDIA GPU can be seen here: JAX runs on the CPU."
+    message = f"No NVIDIA GPU can be seen here: {without}."
     return Finding("no-gpu", "error", message, "In a container: docker run --gpus all; on a cluster: ask for a GPU.")
 
 

@@ -9,13 +9,12 @@ from ...knowledge import installs as known
 from ...knowledge.versions import numbers
 from ...model import Finding, Machine, Observation
 from ...wording import capital
+from ..settings.platforms import CPU_WITHOUT_GPU_SINCE
 
 __all__ = ["cudas", "misfits", "older_gpus", "shadowed", "shared_flags"]
 
 PLUGIN = r"jax-cuda(\d+)-(?:plugin|pjrt)"
 ROCM = "jax-rocm"
-CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
-"""From which jaxlib on a plugin without a GPU leaves JAX to the CPU (jax-ml/jax#22703)."""
 OTHER_XLA = {
     "tensorflow": "tensorflow",
     "tensorflow-cpu": "tensorflow",
@@ -50,7 +49,8 @@ def misfits(machine: Machine, *, for_cpu: bool = False) -> Iterator[Finding]:
         yield _no_plugin(machine)
     unfit = {cuda: [*_driver(machine, cuda), *_gpus(machine, cuda)] for cuda in versions}
     needless = _needless(unfit)
-    if len(versions) > 1:
+    releases = {version for name, version in plugins.items() if re.fullmatch(PLUGIN, name)}
+    if len(versions) > 1 and len(releases) == 1:  # else the one that does not match jaxlib is told
         yield _two_plugins(versions, needless or versions[0])
     yield from _unused(machine)
     for cuda in versions:
@@ -67,16 +67,17 @@ def _jax(machine: Machine) -> Iterator[Finding]:
     """What jax itself refuses when it is imported (jax/_src/lib/__init__.py)."""
     if not (machine.jax and machine.jaxlib):
         return
-    least = known.least_jaxlib(machine.jax.partition("+")[0])
-    if numbers(machine.jaxlib) > numbers(machine.jax):
-        message = f"jaxlib {machine.jaxlib} is newer than jax {machine.jax}, which refuses to be imported."
-        hint = f"pip install jax=={machine.jaxlib.partition('+')[0]} (or an older jaxlib)."
-        yield Finding("jaxlib-too-new", "error", message, hint)
-    elif least and numbers(machine.jaxlib) < numbers(least):
+    release = known.whole_of(machine.jax, machine.jaxlib)
+    hint = known.installs_all(max(cudas(machine), default=None), release or "")
+    if release == machine.jax:
+        least = known.least_jaxlib(machine.jax.partition("+")[0])
         message = (
             f"jaxlib {machine.jaxlib} is older than {least}, the least with which jax {machine.jax} can be imported."
         )
-        yield Finding("jaxlib-too-old", "error", message, f"pip install jaxlib=={machine.jax}")
+        yield Finding("jaxlib-too-old", "error", message, hint)
+    elif release:
+        message = f"jaxlib {machine.jaxlib} is newer than jax {machine.jax}, which refuses to be imported."
+        yield Finding("jaxlib-too-new", "error", message, hint)
 
 
 def _rocm(plugins: Mapping[str, str]) -> Iterator[Finding]:
@@ -89,15 +90,12 @@ def _rocm(plugins: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _unused_without_gpu(machine: Machine, versions: list[int]) -> Iterator[Finding]:
-    """A GPU that is hidden or in another machine is no misfit: only where no driver is there at all."""
+    """That there is no GPU is told with the preset that sets nothing; here, what is wrong with the plugin."""
     if versions and machine.gpus == () and numbers(machine.jaxlib or "") < CPU_WITHOUT_GPU_SINCE:
         message = f"The CUDA plugin of jaxlib {machine.jaxlib} raises where there is no GPU, instead of leaving JAX to the CPU."
         yield Finding(
             "plugin-without-gpu", "warning", message, "Set JAX_PLATFORMS=cpu (platform='cpu'), or update jax."
         )
-    elif versions and machine.gpus == () and machine.driver is None:
-        message = f"The CUDA {versions[-1]} plugin of JAX is installed, but no NVIDIA driver answers here: JAX runs on the CPU."
-        yield Finding("no-driver", "note", message, "In a container: docker run --gpus all.")
 
 
 def _no_plugin(machine: Machine) -> Finding:
@@ -114,32 +112,30 @@ def _needless(unfit: Mapping[int, list[Finding]]) -> int | None:
 
 def _two_plugins(versions: list[int], needless: int) -> Finding:
     message = f"The plugins of CUDA {' and '.join(map(str, versions))} are installed side by side; JAX uses but one."
-    return Finding("two-cuda-plugins", "warning", message, _uninstall(needless))
+    return Finding("two-cuda-plugins", "warning", message, known.without_plugin(needless))
 
 
 def _with_one_plugin(finding: Finding, cuda: int, needless: int | None) -> Finding:
     """Its way out leaves one plugin: pip takes none away where it installs that of another CUDA."""
     if cuda == needless:
-        return finding._replace(hint=_uninstall(cuda))
+        return finding._replace(hint=known.without_plugin(cuda))
     others = [other for other in re.findall(r"jax\[cuda(\d+)\]", finding.hint) if int(other) != cuda]
     if not others:
         return finding
-    then = f"once jax[cuda{others[0]}] is installed, {_uninstall(cuda)}: JAX uses but one of them."
+    then = f"once jax[cuda{others[0]}] is installed, {known.without_plugin(cuda)}: JAX uses but one of them."
     return finding._replace(hint=f"{finding.hint.rstrip('.')}; {then}")
 
 
-def _uninstall(cuda: int) -> str:
-    return f"pip uninstall jax-cuda{cuda}-plugin jax-cuda{cuda}-pjrt"
-
-
 def _unused(machine: Machine) -> Iterator[Finding]:
-    """jaxlib leaves a plugin of another version aside with no more than a Python warning (jaxlib/plugin_support.py)."""
-    for name, version in sorted((machine.plugins or {}).items()):
-        if (
-            re.fullmatch(PLUGIN, name)
-            and name.endswith("-plugin")
-            and numbers(version) != numbers(machine.jaxlib or "")
-        ):
+    """jaxlib leaves a plugin of another version aside with no more than a Python warning (jaxlib/plugin_support.py).
+
+    Where its other half is of that version too, the skew of both is told with the flags.
+    """
+    plugins = machine.plugins or {}
+    for name in (f"jax-cuda{cuda}-plugin" for cuda in cudas(machine)):
+        version = plugins.get(name, machine.jaxlib or "")
+        both = plugins.get(name.replace("-plugin", "-pjrt")) == version
+        if not both and numbers(version) != numbers(machine.jaxlib or ""):
             message = f"{name} {version} is not for jaxlib {machine.jaxlib}, which does not use it."
             yield Finding("plugin-unused", "error", message, f"pip install {name}=={machine.jaxlib}")
 

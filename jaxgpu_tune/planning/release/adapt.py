@@ -102,10 +102,11 @@ def _translated(wish: Wish, stands: Translation, target: Target, depth: int = 0)
     told = () if wish.is_offered else (_stands_for(wish, became, target, stands.intent),)
     reason = f"stands for --{wish.name}={wish.value} ({wish.reason})"
     follow = (
-        Wish(kind, name, value, wish.origin, reason, wish.source, translated=kind == "xla_flag")
+        Wish(kind, name, value, wish.origin, reason, wish.source, None, kind == "xla_flag", argument=wish.argument)
         for kind, name, value in stands.settings
     )
-    return together((Outcome((), (decision,), told), *(adapted(one, target, depth + 1) for one in follow)))
+    new = together(adapted(one, target, depth + 1) for one in follow)
+    return new if wish.is_derived and stands.settings else together((Outcome((), (decision,), told), new))
 
 
 def _stands_for(wish: Wish, became: str, target: Target, intent: str) -> Finding:
@@ -127,11 +128,13 @@ def _half_read(wish: Wish, translation: Translation, target: Target) -> Finding:
 def _variable(wish: Wish, target: Target) -> Outcome:
     """What becomes of one variable; one that stands for an option is that option, unless it is set already."""
     from ...knowledge.options import known as is_option
-    from ..settings import variable_checks
+    from ..settings import pool_variables, variable_checks
 
     option = wish.name.lower()
     if wish.origin != "existing" and wish.name.startswith("JAX_") and is_option(option):
         return _option(wish._replace(kind="jax_config", name=option), target)
+    if wish.origin != "existing" and pool_variables.is_unread(wish.name, target.jaxlib):
+        return _by_older_name(wish, pool_variables.OLD_FRACTION, target)
     misnamed = None if wish.value is None else variable_checks.name_finding(wish.name, target.jax_release)
     told = () if misnamed is None else (misnamed,)
     checked = variable_checks.check_variable(wish.name, wish.value, target.jaxlib, target.unified_memory)
@@ -148,6 +151,14 @@ def _variable(wish: Wish, target: Target) -> Outcome:
     if checked.note:
         told = (*told, _noted(wish, checked))
     return Outcome((wish._replace(value=checked.value),), findings=told)
+
+
+def _by_older_name(wish: Wish, name: str, target: Target) -> Outcome:
+    """A variable whose newer name the release does not read."""
+    reads = "it reads the older name alone"
+    told = () if wish.is_offered else (_stands_for(wish, written("env", name, wish.value), target, reads),)
+    older = adapted(wish._replace(name=name, reason=f"stands for {wish.name} ({wish.reason})"), target)
+    return older if wish.value is None else together((Outcome(findings=told), older))
 
 
 def _noted(wish: Wish, checked: Checked) -> Finding:

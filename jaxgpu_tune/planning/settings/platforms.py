@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 
+from ...knowledge.versions import numbers
+from ...machine import Machine
 from ...wording import nearest
 from .from_arguments import PLATFORMS_OPTION
 
-__all__ = ["OPTIONS", "RANKED", "names_of", "platforms_read", "strange_names"]
+__all__ = ["OPTIONS", "RANKED", "gpus_alone", "names_of", "outcome_without_gpu", "platforms_read", "strange_names"]
 
 RANKED = "jax_platform_name"
 OPTIONS = (PLATFORMS_OPTION, RANKED)
 """The platforms that start; and which of all that start is the default, deprecated and read in any case."""
 KNOWN = ("cpu", "cuda", "gpu", "oneapi", "proxy", "rocm", "tpu")
 """The names that jax itself knows (jax/_src/xla_bridge.py); a plugin may register another, such as METAL."""
+OF_GPUS = ("cuda", "gpu", "rocm")
+CPU_WITHOUT_GPU_SINCE = (0, 4, 31)
+"""From which jaxlib on a plugin without a GPU leaves JAX to the CPU (jax-ml/jax#22703)."""
 _BETWEEN, _QUOTES, NEAR = r"[,;\s]+", "\"'`\u2018\u2019\u201c\u201d", 0.75
 
 
@@ -21,6 +26,21 @@ def names_of(text: str) -> tuple[str, ...]:
     """The names that a text was meant to list."""
     words = re.split(_BETWEEN, "".join(mark for mark in text if mark not in _QUOTES))
     return tuple(word.lower() if word.lower() in KNOWN else word for word in words if word)
+
+
+def gpus_alone(names: tuple[str, ...]) -> bool:
+    """Whether JAX may start on GPUs only."""
+    return bool(names) and all(name in OF_GPUS for name in names)
+
+
+def outcome_without_gpu(names: tuple[str, ...], machine: Machine) -> str:
+    """What JAX does where no GPU can be used, by the platforms that it is told to start."""
+    if gpus_alone(names):
+        return f"JAX does not start, since it is told to use {','.join(names)} alone (JAX_PLATFORMS)"
+    raises = any(name.startswith("jax-cuda") for name in machine.plugins or ()) and "cpu" not in names
+    if raises and numbers(machine.jaxlib or "") < CPU_WITHOUT_GPU_SINCE:
+        return "JAX does not start"
+    return "JAX runs on the CPU"
 
 
 def platforms_read(option: str, text: str) -> str:

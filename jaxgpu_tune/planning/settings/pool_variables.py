@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...knowledge import pool as facts
-from ...model import Decision, Finding
+from ...model import Decision, Finding, Severity
 from ...values import Value
 from ...wording import did_you_mean, is_true, nearest
 from ..base.wish import Outcome, Wish
@@ -27,6 +27,7 @@ __all__ = [
     "fraction_name",
     "fraction_set",
     "has_unified_memory",
+    "is_unread",
     "meant_fraction",
     "one_fraction",
 ]
@@ -152,14 +153,24 @@ def one_fraction(environ: Mapping[str, str], jaxlib: str | None) -> Outcome:
     if loser not in given or (reads_new and len(given) < 2):
         return Outcome()
     wishes: tuple[Wish, ...] = ()
-    if len(given) == 2:
+    unread = f"jaxlib {jaxlib} does not read it"
+    severity: Severity = "error" if reads_new else "warning"
+    if reads_new:
         reason = f"both fraction variables are set, which JAX answers by running on the CPU; {winner}={environ[winner]} stays"
+    elif len(given) == 2:
+        reason = f"{unread}; {winner}={environ[winner]} stays"
     else:
-        reason = f"jaxlib {jaxlib} does not read it; {winner} carries its value"
+        reason = f"{unread}; {winner}={environ[loser]} is used instead"
         wishes = (Wish("env", winner, environ[loser], "existing", f"stands for {loser}", "environment"),)
     decision = Decision("env", loser, None, "dropped", reason, "environment", "existing")
-    told = Finding("two-fractions", "warning", f"{loser}={environ[loser]} is taken out: {reason}.")
+    hint = "Set one of the two." if len(given) == 2 else f"Write {winner}={environ[loser]} from now on."
+    told = Finding("two-fractions", severity, f"{loser}={environ[loser]} is taken out: {reason}.", hint)
     return Outcome(wishes, (decision,), (told,))
+
+
+def is_unread(name: str, jaxlib: str | None) -> bool:
+    """Whether it is the newer name of the fraction, and the release reads the older one alone."""
+    return name == NEW_FRACTION and not facts.reads_new_fraction(jaxlib)
 
 
 def fraction_set(environ: Mapping[str, str]) -> str:
