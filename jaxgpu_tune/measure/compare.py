@@ -19,7 +19,9 @@ from .doubts import (
     UNSURE,
     moment,
     other_losses,
+    overwritten,
     setting_refused,
+    settings_overwritten,
     unmatched,
     unsure,
     whole_run,
@@ -170,6 +172,8 @@ class _Course:
             self.findings += written_outside(begin, self.folder)
             if self.clock == "whole" and not self.protocol.whole:  # nobody asked for whole runs
                 self.findings.append(whole_run(outcome))
+        if problem := overwritten(one.environ, one.settings, outcome.processes):
+            self._tell(settings_overwritten(one.name, problem))
         trial = self._told(one.name, number, outcome)
         self.trials.append(trial)
         self.listener.ends(trial)
@@ -180,6 +184,12 @@ class _Course:
         self.listener.sees(processes)
         if self._unmatched:
             self._look_for_metric(any(one.state == DONE for one in leading(processes)))
+
+    def _tell(self, finding: Finding) -> None:
+        """At once, the first time: the rest may take hours."""
+        if finding not in self.findings:
+            self.findings.append(finding)
+            self.listener.doubts(finding)
 
     def _look_for_metric(self, measured: bool) -> None:
         """Once the steps are measured, or many lines printed, a pattern that found nothing is told: the run may last for hours yet."""
