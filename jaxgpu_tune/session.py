@@ -17,6 +17,7 @@ from .host.phase import phase
 from .machine import Processes
 from .model import Finding, Machine, Observation, Report
 from .pipeline import plan_here, with_findings
+from .planning.merging.assemble import left_alone
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
 from .planning.request import Request, is_off, make_request
@@ -151,7 +152,10 @@ def final_environ(observation: Observation, report: Report, layers: tuple[Layer,
     if observation.environ.get(FLAGS):
         read = tuple(flag.text for flag in read_flags(observation, target_of(observation.machine)).flags)
     state = State(layers, edits=observation.edits)
-    return marked_environ(observation.environ, report.environ, state, read, _asked(layers, observation.environ))
+    asked = _asked(layers, observation.environ)
+    alone = left_alone(observation.unread, report.decisions)
+    unread = {name: pair for name, pair in observation.unread.items() if name in alone}
+    return marked_environ(observation.environ, report.environ, state, read, asked, unread)
 
 
 def _asked(layers: tuple[Layer, ...], environ: Mapping[str, str]) -> frozenset[str]:

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from jaxgpu_tune.host import apply, import_hook
+from jaxgpu_tune.host.marker import marked_environ
 from jaxgpu_tune.model import Finding, Processes
+from jaxgpu_tune.state import State
 
 
 class Config:
@@ -67,6 +69,17 @@ def test_what_options_were_is_told_as_long_as_they_are_ours(config: Config) -> N
     config.update("jax_debug_nans", "else")
     assert apply.former_options() == {"jax_enable_x64": False}
     assert apply.changed_options() == {"jax_debug_nans": "else"}
+
+
+def test_a_variable_that_was_changed_behind_the_import_is_unread_while_its_option_is_ours(config: Config) -> None:
+    """What this library wrote, and what it changed nothing by, are not."""
+    apply._write_options({"jax_enable_x64": True, "jax_debug_nans": False}, "0.11.2")
+    environ = marked_environ({}, {"JAX_ENABLE_X64": "true", "JAX_DEBUG_NANS": "false"}, State())
+    assert apply.changed_behind_import(environ) == {}
+    changed = {**environ, "JAX_ENABLE_X64": "other", "JAX_DEBUG_NANS": "other"}
+    assert apply.changed_behind_import(changed) == {"JAX_ENABLE_X64": (None, "true")}
+    config.update("jax_enable_x64", "else")
+    assert apply.changed_behind_import(changed) == {}
 
 
 def test_what_no_variable_carries_waits_for_the_import_of_jax(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

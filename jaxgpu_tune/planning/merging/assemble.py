@@ -12,7 +12,16 @@ from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from ..xla_flags.grammar import FLAGS, quote
 from .merge import KINDS
 
-__all__ = ["by_variable", "carried", "environ_changes", "flags_text", "option_values", "ordered"]
+__all__ = [
+    "by_variable",
+    "carried",
+    "environ_changes",
+    "flags_text",
+    "left_alone",
+    "option_values",
+    "options_behind",
+    "ordered",
+]
 
 ALONE = "option-without-variable"
 NOT_CARRIED = "no variable carries it into a process that imports jax later"
@@ -81,6 +90,18 @@ def by_variable(values: Mapping[str, Any], jax: str | None) -> frozenset[str]:
     specs = {name: option_of(name, jax) for name in values}
     read = {name for name, spec in specs.items() if spec is None or spec.env}
     return frozenset(read.difference(GUARD_OPTIONS).union(GUARD_OPTIONS if _umbrella(values) else ()))
+
+
+def options_behind(variable: str) -> tuple[str, ...]:
+    """The options that jax sets by a variable: one, or the three transfer guards by their umbrella."""
+    name = variable.lower()
+    return GUARD_OPTIONS if name == GUARD_UMBRELLA else (name,)
+
+
+def left_alone(unread: Iterable[str], decisions: Iterable[Decision]) -> frozenset[str]:
+    """Those of the variables that nobody writes: only a call that asks for the option itself does so."""
+    asked = {d.name for d in decisions if d.kind == "jax_config" and d.origin == "argument"}
+    return frozenset(name for name in unread if asked.isdisjoint(options_behind(name)))
 
 
 def carried(wishes: tuple[Wish, ...], jax: str | None, live: bool) -> Outcome:

@@ -1,8 +1,7 @@
 """Who wins: wishes about the same field of XLA's options meet, one decision comes of each.
 
 Precedence (highest first): argument, what earlier calls asked for, what is set already, preset; ``prefer="preset"``
-swaps the last two.
-Lists whose own rule is to add up are joined, inherited members first; all else is won by one side, the loser named.
+swaps the last two. Lists whose own rule is to add up are joined, inherited members first; all else is won by one side, the loser named.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) ->
 
 
 def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Outcome:
-    group = _without_taken(group)
+    group = _without_taken(_emptied(group) if _adds_up(group, target) else group)
     winner = _winner(group, rank)
     group = [wish for wish in group if wish is winner or wish.value is not None or wish.origin != "existing"]
     told = _assigned(group, winner, target) if winner.name == VISIBLE else ()
@@ -80,6 +79,11 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Outcome
     else:
         won = _set(group, winner, target)
     return won._replace(findings=(*told, *won.findings))
+
+
+def _emptied(group: list[Wish]) -> list[Wish]:
+    """An empty list among others would add nothing to them: who asks for it has none of them."""
+    return [wish._replace(value=None) if wish.value == "" and wish.origin != "existing" else wish for wish in group]
 
 
 def _winner(group: list[Wish], rank: dict[str, int]) -> Wish:
@@ -216,8 +220,8 @@ def _kept(wish: Wish, group: list[Wish], target: Target, *, in_steps: bool) -> D
 
 
 def _set(group: list[Wish], winner: Wish, target: Target) -> Outcome:
-    built_on = {winner.name} if winner.given is not None else set()
-    beside = [w for w in group if w is not winner and not (w.origin in GIVEN and w.name in built_on)]
+    built_on = () if winner.given is None else ("request", "existing") if winner.value else ("request",)
+    beside = [w for w in group if w is not winner and not (w.origin in built_on and w.name == winner.name)]
     others = [w for w in beside if not equal(w, winner, target)]
     beaten = {w.name: w for w in group if w.name != winner.name}
     told, gone = tuple(overruled(others, winner)), _unset(winner, beaten)
