@@ -14,7 +14,7 @@ from ..model import Finding
 from .assembly import profile_of
 from .profile import HostTimes, Profile, Watched
 from .runs import INTERRUPTED, Asked, Limits, RunOutcome, left_behind, run_watched
-from .timeline import timeline_of
+from .timeline import Timeline, timeline_of
 from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
 from .watched import DONE, Process, leading
@@ -101,7 +101,7 @@ def profile_outcome(outcome: RunOutcome, *, unnamed_s: float | None = None) -> P
 
 
 def _watched(process: Process) -> Watched:
-    reduction, timeline = None, None
+    reduction, timeline = None, Timeline()
     why = process.why_not_traced or ("" if process.trace else TOO_SHORT)
     if process.trace and Path(process.trace).exists():
         try:
@@ -128,7 +128,7 @@ def _watched(process: Process) -> Watched:
         xla_flags=process.xla_flags or "",
         reduction=reduction,
         why_not_traced=why,
-        **({} if timeline is None else {"timeline": timeline}),
+        timeline=timeline,
     )
 
 
