@@ -13,7 +13,7 @@ from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
 from .measuring import (
     BUDGET,
-    METRIC,
+    HIGHER,
     PAIRS,
     SECONDS,
     TIMEOUT,
@@ -51,7 +51,7 @@ PARAMETERS = (
     SECONDS,
     WHOLE,
     Option("metric", "--metric", "text", "Compare a number that the program prints: its pattern.", "REGEX"),
-    METRIC[1],
+    HIGHER,
     Option("percentile", "--percentile", "text", "Compare this percentile of the steps' times.", "P"),
     TIMEOUT,
     BUDGET,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUDGET",
+    "HIGHER",
     "METRIC",
     "PAIRS",
     "SECONDS",
@@ -45,11 +46,12 @@ TIMEOUT = Option("timeout", "--timeout", "text", "Give a run up after that long.
 WHOLE = Option("whole", "--whole", "switch", "Let each run finish, and go by its whole time, or by --metric.")
 BUDGET = Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m")
 PAIRS = Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6)
+HIGHER = Option("higher_is_better", "--higher-is-better", "switch", "More of the metric is better.")
 METRIC = (
     Option(
         "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"
     ),
-    Option("higher_is_better", "--higher-is-better", "switch", "More of the metric is better."),
+    HIGHER,
 )
 """Of a search: what it goes by."""
 
