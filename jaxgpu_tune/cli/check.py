@@ -70,10 +70,10 @@ def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json
     if as_json:
         print_json([{"file": name, **jsonable(one.place), **jsonable(one.finding)} for name, one in found])
     else:
-        from ..render.text import findings_lines, terminal_width
+        from ..render.text import findings_text
 
         at = (one.finding._replace(message=f"{one.place.of(name)}: {one.finding.message}") for name, one in found)
-        say("\n".join(findings_lines(at, terminal_width())) or "Nothing is wrong.")
+        say(findings_text(at) or "Nothing is wrong.")
     return exit_code(one.finding for _, one in found)
 
 

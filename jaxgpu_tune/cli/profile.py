@@ -67,7 +67,7 @@ def command(
     from ..measure.profiling import keep as keep_all
     from ..measure.profiling import profile_command
 
-    _check(program, html, asked)
+    _check(html, asked)
     end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-") as scratch, _apart(as_json):
         folder = keep or scratch
@@ -93,10 +93,8 @@ def _tell_traced() -> None:
     )
 
 
-def _check(program: tuple[str, ...], html: str | None, asked: dict[str, Any]) -> None:
+def _check(html: str | None, asked: dict[str, Any]) -> None:
     """Before the program runs: raises BadSetting for what cannot be meant."""
-    if not program[0]:
-        raise bad_argument("The name of the command is empty.")
     for name, least in (("steps", 3), ("seconds", 1), ("timeout", 1)):
         value = asked[name]
         if isinstance(value, int) and value < least:

@@ -43,8 +43,6 @@ def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bo
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
     if there is no such command, 126 if it cannot be executed.
     """
-    if not program[0]:
-        raise bad_argument("The name of the command is empty.")
     if preset is None:
         raise _unnamed("No preset is given.", program)
     try:

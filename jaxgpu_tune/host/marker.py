@@ -81,25 +81,21 @@ def follow(environ: Mapping[str, str], unread: Container[str] = ()) -> Followed:
         elif name not in unread:
             edits[name] = last
     if state.flags is not None:
-        now = environ.get(FLAGS) or None
-        changed = () if now == (state.flags.ours or None) else _follow_flags(found, state.flags, now or "")
-        edits |= dict.fromkeys(changed, last)
-        if not changed and now == (state.flags.ours or None):
+        now = environ.get(FLAGS, "")
+        if now == (state.flags.ours or ""):
             _put(found, FLAGS, state.flags.was)
+        else:
+            from ..planning.xla_flags.edited import edited
+
+            text, names = edited(state.flags, now)
+            _put(found, FLAGS, text or None)
+            edits |= dict.fromkeys(names, last)
     return Followed(found, state._replace(edits=edits))
 
 
 def before_us(environ: Mapping[str, str]) -> Mapping[str, str]:
     """The environment with what we set taken back out; what was changed after us stays."""
     return follow(environ).environ
-
-
-def _follow_flags(found: dict[str, str], flags: FlagsText, now: str) -> Iterable[str]:
-    from ..planning.xla_flags.edited import edited
-
-    text, names = edited(flags, now)
-    _put(found, FLAGS, text or None)
-    return names
 
 
 def marked_environ(

@@ -31,6 +31,7 @@ from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
 from .runs import Asked, Limits, RunOutcome, run_watched
+from .starting import OUTPUT
 from .statistics import Verdict, futile, order, ratios, unclaimed, verdict
 from .watched import DONE, Process, leading
 
@@ -39,16 +40,9 @@ if TYPE_CHECKING:
     from .comparison import Clock
 
 
-__all__ = ["compare_programs"]
+__all__ = ["compare_programs", "kept_in"]
 
-CACHES: dict[str, dict[str, str]] = {
-    "cold": {"JAX_ENABLE_COMPILATION_CACHE": "false"},
-    "warm": {
-        "JAX_ENABLE_COMPILATION_CACHE": "true",
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    },
-}
+COLD = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 FIRST_TIMEOUT, SHORTEST_TIMEOUT, TIMES_OTHERS = 3600.0, 60.0, 5.0
 """Seconds: how long the first run may take if nobody says, and how long others get by what runs took so far."""
 SHORTEST_STALL, STALL_STEPS = 60.0, 50.0
@@ -162,7 +156,7 @@ class _Course:
         outcome = run_watched(
             one.command,
             folder=self._place(one.name),
-            environ={**one.environ, **self._caches()},
+            environ={**one.environ, **(COLD if self.protocol.caches == "cold" else kept_in(self.folder / "cache"))},
             asked=self._asked(),
             limits=self._limits(),
             seen=self._seen,
@@ -193,7 +187,7 @@ class _Course:
 
     def _look_for_metric(self, measured: bool) -> None:
         """Once the steps are measured, or many lines printed, a pattern that found nothing is told: the run may last for hours yet."""
-        output = self._place(self.arms[0].name) / "output.txt"
+        output = self._place(self.arms[0].name) / OUTPUT
         lines = output.read_text(errors="replace").splitlines() if output.exists() else []
         doubt, enough = unmatched(self._unmatched, lines), measured or len(lines) >= MANY_LINES
         if doubt and enough:
@@ -204,10 +198,6 @@ class _Course:
     def _place(self, name: str) -> Path:
         """Where the run that is next leaves its files."""
         return self.folder / f"{len(self.trials):03d}-{_plain(name)}"
-
-    def _caches(self) -> dict[str, str]:
-        warm = {"JAX_COMPILATION_CACHE_DIR": str(self.folder.absolute() / "cache")}
-        return {**CACHES[self.protocol.caches], **(warm if self.protocol.caches == "warm" else {})}
 
     def _asked(self) -> Asked:
         whole = self.protocol.whole or self.clock == "whole"
@@ -292,6 +282,16 @@ class _Course:
             if theirs is not None and theirs > max(LOSS_TOLERANCE, 10 * own):
                 found.append(other_losses(self.arms[arm].name, theirs, own))
         return found
+
+
+def kept_in(folder: Path) -> dict[str, str]:
+    """The variables with which all that is compiled is kept in a folder, and taken from it."""
+    return {
+        "JAX_ENABLE_COMPILATION_CACHE": "true",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "JAX_COMPILATION_CACHE_DIR": str(folder.absolute()),
+    }
 
 
 def _plain(name: str) -> str:

@@ -19,7 +19,7 @@ from .assembly import profile_of
 from .doubts import ADD, overwritten
 from .profile import HostTimes, Profile, Watched
 from .runs import INTERRUPTED, Asked, Limits, RunOutcome, left_behind, run_watched
-from .timeline import timeline_of
+from .timeline import Timeline, timeline_of
 from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
 from .watched import DONE, Process, leading
@@ -115,7 +115,7 @@ def _lost_flags(given: Mapping[str, str], processes: Sequence[Process]) -> str:
 
 
 def _watched(process: Process) -> Watched:
-    reduction, timeline = None, None
+    reduction, timeline = None, Timeline()
     why = process.why_not_traced or ("" if process.trace else TOO_SHORT)
     if process.trace and Path(process.trace).exists():
         try:
@@ -142,7 +142,7 @@ def _watched(process: Process) -> Watched:
         xla_flags=process.settings.get("XLA_FLAGS", ""),
         reduction=reduction,
         why_not_traced=why,
-        **({} if timeline is None else {"timeline": timeline}),
+        timeline=timeline,
     )
 
 

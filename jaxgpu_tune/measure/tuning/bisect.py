@@ -19,7 +19,7 @@ from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Trial
 from ..statistics import Verdict, order, verdict
 from .costs import SLOWEST, hangs_after
-from .how import How, caches, folder_name
+from .how import How, caches, output_of
 from .journal import NAME, Journal, config_json, own_folder, trial_json
 from .readout import detail_of, milliseconds, numbers_shown, untimed
 from .suspects import Suspects
@@ -222,7 +222,7 @@ class _Hunt:
         number, trial = next(((n, one) for n, one in enumerate(self.journal.trials, 1) if not one.config), (0, None))
         cause = trial.detail.get("cause") if trial else ""
         if cause:
-            output = self.how.folder / folder_name(number) / "output.txt"
+            output = output_of(self.how.folder, number)
             message = f"Without any of the suspects: {cause.rstrip('.')}. Its output: {os.path.relpath(output)}"
             yield Finding("without-suspects", "note", message)
 

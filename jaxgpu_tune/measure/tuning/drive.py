@@ -17,7 +17,7 @@ from ..doubts import REFUSED
 from ..search.search import Search
 from ..search.trials import NOTHING, Risk, Step, Trial
 from .budget import next_step, run_limit, step_after
-from .how import folder_name
+from .how import output_of
 from .journal import Journal
 from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
@@ -174,7 +174,7 @@ class _Course:
     def _alone(self, step: Step) -> None:
         trial = self._tried(step)
         if not self.search.trials and not trial.well:
-            raise JaxGpuTuneError.of([_fails(trial, self.journal.path.with_name(folder_name(1)) / "output.txt")])
+            raise JaxGpuTuneError.of([_fails(trial, output_of(self.journal.path.parent, 1))])
         self._keep(trial)
 
     def _tried(self, step: Step) -> Trial:

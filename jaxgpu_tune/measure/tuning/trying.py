@@ -34,7 +34,7 @@ __all__ = ["WRONG", "CommandRuns"]
 WRONG = "wrong-numbers"
 OVERWRITTEN = "overwritten"
 OWN = ("", "refused", OVERWRITTEN)
-"""What one beside it is never the cause of."""
+"""How a run may end for which another one beside it is never to blame."""
 OWN_SPREAD = 10.0
 """Numbers may differ by so many times what two runs of the program as it is differ by."""
 FINITE = 2.0

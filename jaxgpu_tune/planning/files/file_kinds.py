@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ..xla_flags.grammar import FLAGS
-from .assigned import json_sites, text_sites
+from .json_toml import json_sites, text_sites
 from .make import makefile_sites
 from .mapped import Place, Site, line_of
 from .notebook_cells import cell_place, code_spans, notebook_sites

@@ -88,7 +88,7 @@ class Mapped(Value):
 
 
 class Site(Value):
-    """One place where flags are set: the pieces that make up its value, in order, and the line where it begins.
+    """One place where a variable is set: where it begins (``at``, in characters), and the pieces that make up its value, in order.
 
     ``unsure``: why nothing there can be rewritten; ``names``: variables that are put into it; ``lost``: what to write
     instead, where what is set ends with its line before any program could see it.

@@ -159,7 +159,7 @@ class _Work:
         """The lines of which nothing is left but quotes or a continuation, as whole edits."""
         lines: dict[int, list[Edit]] = {}
         for edit in self._edits.values():
-            lines.setdefault(self._text.rfind("\n", 0, edit.start) + 1, []).append(edit)
+            lines.setdefault(line_start(self._text, edit.start), []).append(edit)
         for start, edits in lines.items():
             end = self._text.find("\n", start) + 1
             rest, at = "", start
@@ -170,8 +170,7 @@ class _Work:
                 yield Edit(start, end, "")
 
     def _leave_place(self, site: Site) -> None:
-        end = self._text.find("\n", site.at)
-        line = self._text[site.at : end if end >= 0 else None]
+        line = self._text[site.at :].partition("\n")[0]
         flags = _LOOKS_LIKE_FLAGS.findall(line)
         if any(self._new(flag)[0] != flag for flag in flags):
             self._seen.add((site.at, site.at + len(line)))

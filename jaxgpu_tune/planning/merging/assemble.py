@@ -106,9 +106,9 @@ def left_alone(unread: Iterable[str], decisions: Iterable[Decision]) -> frozense
 
 def carried(wishes: tuple[Wish, ...], jax: str | None, live: bool) -> Outcome:
     """The wishes that can take effect: an option that no variable carries reaches only this process (``live``)."""
-    ours = {w.name: w.value for w in wishes if w.kind == "jax_config" and w.origin != "existing"}
-    alone = ours.keys() - by_variable(ours, jax)
-    lost = [w for w in wishes if w.kind == "jax_config" and w.origin != "existing" and w.name in alone and not live]
+    ours = [w for w in wishes if w.kind == "jax_config" and w.origin != "existing"]
+    alone = {w.name for w in ours} - by_variable({w.name: w.value for w in ours}, jax)
+    lost = [] if live else [w for w in ours if w.name in alone]
     told = [Finding(ALONE, "warning", f"{w.name} is not set: {NOT_CARRIED}.", _elsewhere(w)) for w in lost]
     if live and alone:
         message = f"{', '.join(sorted(alone))}: set in this process alone; no variable carries this to its children."

@@ -100,7 +100,7 @@ def _assigned(group: list[Wish], winner: Wish, target: Target) -> tuple[Finding,
 
 
 def _without_taken(group: list[Wish]) -> list[Wish]:
-    """What the user has taken out stays out of presets alone: anything else that is set or asked for counts."""
+    """No preset sets again what the user has taken out. If anything else sets it or asks for it, it does not count that it was taken out."""
     rest = [wish for wish in group if wish.value is not None or wish.origin != "existing"]
     return rest if any(not wish.is_offered for wish in rest) else group
 
@@ -123,7 +123,7 @@ def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
 
 
 def _one_list(group: list[Wish], target: Target) -> list[Wish]:
-    """``+X`` and ``-X`` with what they leave of the list that the same side, or what is set already, holds before them.
+    """Values that change a list, ``+X`` and ``-X``, become the whole list: what the same side or what is set already holds before them, changed.
 
     Several old flags that one side set may each have become a member of one list: they are one wish.
     """
