@@ -13,6 +13,7 @@ from tests.child import told
 from tests.cli.typed import call
 from tests.fleet import codes, decision, machine
 
+MACHINES = Path(__file__).resolve().parent.parent / "machines"
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
 
 
@@ -227,3 +228,23 @@ def test_R15_a_value_that_is_misspelt_is_told_with_the_one_that_was_meant(flag: 
     """Such lines are copied for years: https://github.com/NVIDIA/JAX-Toolbox/pull/1469"""
     (found,) = [f for f in inherited(f"--{flag}").findings if f.code == "bad-flag-value"]
     assert f"Did you mean {meant}?" in found.message
+
+
+ASYNC = [f"--xla_gpu_enable_async_{name}=true" for name in ("all_gather", "reduce_scatter", "all_reduce")]
+
+
+def test_R02_what_holds_for_several_flags_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every config held three of them: https://github.com/AI-Hypercomputer/maxtext/pull/645"""
+    report = inherited(" ".join(ASYNC))
+    assert len(report.findings) == 3  # for programs one each
+    same = f"The same holds for {ASYNC[1]} and {ASYNC[2]}."
+    assert [" ".join(str(report).split()).count(text) for text in ("removed because", same)] == [1, 1]
+    assert report._repr_html_().count("removed because this") == 1 + 3  # with the reasons, which are folded
+    monkeypatch.setenv("XLA_FLAGS", " ".join(ASYNC))
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(MACHINES / "h100x1.json"))
+    told = " ".join(call("doctor").stdout.split())
+    assert "for 1 reason." in told and told.count("As it stands, XLA ends the process on it.") == 1
+    file = tmp_path / "a3.sh"
+    file.write_text(f"export XLA_FLAGS='{ASYNC[0]}\n  {ASYNC[1]} {ASYNC[2]}'\n")
+    told = " ".join(call("check", "--file", str(file), "--jaxlib", "0.4.28").stdout.split())
+    assert told.count("removed because") == 1 and f"{file}:2: {ASYNC[1]} and {file}:2: {ASYNC[2]}." in told
