@@ -27,6 +27,7 @@ GRAVE = frozenset(
         "jit-disabled",
         "launch-blocking",
         "platform-allocator",
+        "gpu-exclusive",
         "gpu-prohibited",
         "platform-repaired",
     }
