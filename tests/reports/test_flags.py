@@ -142,6 +142,18 @@ def test_R11_another_xla_of_the_environment_reads_the_same_flags() -> None:
     assert options == {"xla_gpu_enable_triton_gemm": False}
 
 
+def test_R11_a_check_tells_it_of_the_flags_as_they_stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program was TensorFlow's, without any JAX: https://github.com/google-research/proteinfer/issues/87"""
+    file = tmp_path / "machine.json"
+    file.write_text('{"gpus": [], "libraries": {"tensorflow": "2.4.0"}}')
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
+    told = " ".join(call("check").stdout.split())
+    assert "tensorflow 2.4.0 is installed" in told and "env -u XLA_FLAGS python" in told
+    monkeypatch.delenv("XLA_FLAGS")
+    assert "tensorflow" not in call("check").stdout
+
+
 def test_R11_tensorflow_that_is_imported_here_is_a_warning() -> None:
     code = """
 import sys, types

@@ -246,5 +246,5 @@ def shared_flags(observation: Observation, flags: str) -> Iterator[Finding]:
     for name in sorted({*installed, *observation.modules} & set(OTHER_XLA.values())) if flags else ():
         here = "is imported here" if name in observation.modules else "is installed"
         message = f"{installed.get(name, name)} {here}: it has an XLA of its own, which reads the same XLA_FLAGS and ends the process on a flag that it lacks."
-        hint = "Pass compiler_options() to jax.jit instead where both run in one process; restore() before starting children of the other."
+        hint = "Where both run in one process, pass compiler_options() to jax.jit instead. Start programs of the other without the variable: after restore(), or by env -u XLA_FLAGS python …"
         yield Finding("xla-flags-shared", "warning" if name in observation.modules else "note", message, hint)
