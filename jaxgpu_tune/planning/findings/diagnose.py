@@ -23,7 +23,6 @@ GRAVE = frozenset(
     {
         "cuda-library-too-new",
         "no-jaxlib",
-        "version-skew",
         "jit-disabled",
         "launch-blocking",
         "platform-allocator",
