@@ -139,6 +139,14 @@ def test_R24_a_library_that_sets_the_count_of_devices_too_late_is_told(line: str
     assert done.exit_code == 1 and f"{told} Call it above that line." in " ".join(done.stdout.split())
 
 
+def test_R24_what_takes_the_flags_place_is_explained() -> None:
+    """As numpyro's answer was: https://github.com/pyro-ppl/numpyro/issues/2096"""
+    import jaxgpu_tune
+
+    told = str(jaxgpu_tune.explain("jax_num_cpu_devices"))
+    assert "xla_force_host_platform_device_count" in told and "RuntimeError" in told
+
+
 def test_R28_a_decorated_function_that_is_called_too_late_is_told(tmp_path: Path) -> None:
     """The library's own settings come when its function is called: https://github.com/trymirai/lalamo/pull/347"""
     from tests.cli.typed import call
