@@ -20,7 +20,7 @@ from .host.phase import Joined
 from .measure.observer.program_kind import kinds_of
 from .measure.search.trials import NOTHING, SAME, Config, Step, Trial, toggled
 from .measure.tuning.drive import Runner
-from .measure.tuning.journal import Journal, config_json, trial_json, trial_of
+from .measure.tuning.journal import NAME, Journal, config_json, trial_json, trial_of
 from .measure.tuning.space import LeftOut, Space
 from .measure.tuning.trying import WRONG
 from .measure.tuning.tune import Files, SearchWanted, space_here
@@ -116,7 +116,7 @@ class CallRuns(Runner):
     def journal(self, files: Files, about: dict[str, Any]) -> Iterator[Journal]:
         """The file of the first process; the others begin with what it holds."""
         with tempfile.TemporaryDirectory() as place:
-            found = Journal(files.journal if self.is_first else Path(place) / "journal.jsonl", about)
+            found = Journal(files.journal if self.is_first else Path(place) / NAME, about)
             self.lost = found.path.with_name("tried-last.json") if self.is_first else None
             if self.lost is not None and self.lost.exists():  # an earlier start did not come back from it
                 with found.alone():  # or another process is in it now

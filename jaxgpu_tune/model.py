@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .machine import Gpu, Machine, Processes
 from .named import Named
-from .state import Layer
+from .state import Layer, Texts
 from .values import EMPTY, Value, jsonable
 
 Severity = Literal["error", "warning", "note"]
@@ -119,7 +119,7 @@ class Observation(Value):
     ``jax_config`` the options of a live jax that differ from jax's defaults (None: jax is not imported);
     ``flag_file`` the text of the file XLA_FLAGS names; ``modules`` other users of the GPU that are imported here;
     ``live``: this process is planned for, not a fresh one; ``cuda_folders``: those of LD_LIBRARY_PATH that hold CUDA;
-    ``named``: what is at the paths that ``layers`` name.
+    ``named``: what is at the paths that ``layers`` name; ``unread``: each variable that the user changed after jax had read it, as it was and as we left it.
     """
 
     machine: Machine
@@ -133,6 +133,7 @@ class Observation(Value):
     edits: Mapping[str, int] = EMPTY
     notes: tuple[Finding, ...] = ()
     named: Named = Named()
+    unread: Mapping[str, Texts] = EMPTY
 
 
 class Migration(Value):

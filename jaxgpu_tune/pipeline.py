@@ -11,14 +11,14 @@ from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, Unkn
 from .host.detect import MACHINE_FILE
 from .host.observe import relevant
 from .host.packages import installed_versions
-from .model import Finding, Machine, Observation, Preset, Report
+from .model import Decision, Finding, Machine, Observation, Preset, Report
 from .planning.base.wish import Problem
 from .planning.composing import compose
 from .planning.draft import Draft, Sight, drafted
 from .planning.findings.unfit_installs import misfits, shadowed, shared_flags
 from .planning.findings.whole import of_settings, of_surroundings
 from .planning.in_force import InForce, Settled, in_force
-from .planning.merging.assemble import environ_changes, option_values
+from .planning.merging.assemble import environ_changes, left_alone, option_values
 from .planning.merging.inherit import unlisted_flags
 from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, is_off, raise_problems
@@ -170,11 +170,13 @@ def _holding(request: Request, held: InForce) -> Request:
 def _reported(request: Request, observation: Observation, draft: Draft, findings: tuple[Finding, ...]) -> Report:
     decisions, release = draft.decisions, draft.target.jax_release
     changed = option_values(draft.wishes, decisions, observation.jax_config or ())
+    environ = environ_changes(draft.wishes, decisions, draft.flags, changed, observation.environ, release)
+    alone = left_alone(observation.unread, decisions)
     return Report(
         preset=request.preset,
         machine=observation.machine,
         xla_flags=draft.flags,
-        environ=environ_changes(draft.wishes, decisions, draft.flags, changed, observation.environ, release),
+        environ={name: text for name, text in environ.items() if name not in alone},
         jax_config=changed,
         decisions=decisions,
         findings=findings,
@@ -191,6 +193,7 @@ def _found(draft: Draft, sight: Sight) -> Iterable[Finding]:
     yield from _avoided(draft.faults, found, draft.target, observation.machine)
     yield from draft.target.findings
     yield from draft.outcome.findings
+    yield from _unread(observation, draft.decisions)
     yield from of_settings(found, facts, request, observation, draft.target)
     yield from of_surroundings(found, observation, request) if sight.looks_around else ()
     yield from shared_flags(observation, draft.flags if sight.looks_around else observation.environ.get(FLAGS, ""))
@@ -218,6 +221,14 @@ def _avoided(faults: tuple[InstallFault, ...], found: Settled, target: Target, m
         from .planning.findings.faults import check_faults
 
         yield from check_faults(faults, found, target, machine)
+
+
+def _unread(observation: Observation, decisions: tuple[Decision, ...]) -> Iterable[Finding]:
+    """The variables that were changed after jax had read them."""
+    if observation.unread:
+        from .planning.findings.changed_unread import unread_findings
+
+        yield from unread_findings(observation.unread, observation.environ, decisions)
 
 
 def _raise_strict(findings: Iterable[Finding]) -> None:

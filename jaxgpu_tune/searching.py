@@ -13,7 +13,8 @@ from .host.phase import joined_job
 from .in_process import CallRuns
 from .knowledge.candidates import Candidate
 from .measure.checks import STEP, check_arguments, lasting
-from .measure.tuning.drive import Standing, drive, resumed
+from .measure.search.search import Search
+from .measure.tuning.drive import drive, resumed
 from .measure.tuning.space import Space, candidate_of
 from .measure.tuning.tune import Files, SearchWanted, files_of, gpu_missing, write_files
 from .measure.tuning.tuned import Tuned, how_it_goes, tuned
@@ -111,12 +112,12 @@ def candidates_of(**asked: Mapping[str, Any]) -> tuple[Candidate, ...]:
     return tuple(candidate_of(f"{one.name.removeprefix('--')}={one.value}", [one]) for one in settings)
 
 
-def _tell(space: Space, standing: Standing) -> None:
+def _tell(space: Space, search: Search, left: float) -> None:
     """A line on a terminal; elsewhere nothing is printed, since the answer shows itself."""
     from .render.waiting import is_watched
 
     if is_watched():
-        sys.stderr.write(how_it_goes(standing, space) + "\n")
+        sys.stderr.write(how_it_goes(search, space, left) + "\n")
         sys.stderr.flush()
 
 

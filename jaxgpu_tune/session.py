@@ -17,6 +17,7 @@ from .host.phase import phase
 from .machine import Processes
 from .model import Finding, Machine, Observation, Report
 from .pipeline import plan_here, with_findings
+from .planning.merging.assemble import left_alone
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
 from .planning.request import Request, is_off, make_request
@@ -151,7 +152,10 @@ def final_environ(observation: Observation, report: Report, layers: tuple[Layer,
     if observation.environ.get(FLAGS):
         read = tuple(flag.text for flag in read_flags(observation, target_of(observation.machine)).flags)
     state = State(layers, edits=observation.edits)
-    return marked_environ(observation.environ, report.environ, state, read, _asked(layers, observation.environ))
+    asked = _asked(layers, observation.environ)
+    alone = left_alone(observation.unread, report.decisions)
+    unread = {name: pair for name, pair in observation.unread.items() if name in alone}
+    return marked_environ(observation.environ, report.environ, state, read, asked, unread)
 
 
 def _asked(layers: tuple[Layer, ...], environ: Mapping[str, str]) -> frozenset[str]:
@@ -170,7 +174,7 @@ def _changes(now: Mapping[str, str], final: Mapping[str, str]) -> dict[str, str 
 
 def _in_time(request: Request, observation: Observation, report: Report, final: Mapping[str, str]) -> Report:
     """The plan without what comes too late; raises TooLate, or starts the program again, as the call says."""
-    from .host.late import OR_WARN, late_finding, too_late, without
+    from .host.late import late_finding, or_else, too_late, without
 
     late = too_late(report, final, None, {}, named=False)
     if late.names and observation.layers:
@@ -182,9 +186,9 @@ def _in_time(request: Request, observation: Observation, report: Report, final: 
         return report
     cause = _cause(late, observation.layers)
     if late.own and request.late == "raise":
-        raise TooLate.of([late_finding(late, cause, OR_WARN)])
+        raise TooLate.of([late_finding(late, cause, or_else())])
     if late.own and request.late == "reexec":
-        writer.reexecute(late_finding(late, cause, OR_WARN), final)
+        writer.reexecute(late_finding(late, cause, or_else()), final)
     return without(report, late, cause)
 
 

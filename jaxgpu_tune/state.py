@@ -7,7 +7,7 @@ from typing import Any
 
 from .values import EMPTY, Value
 
-__all__ = ["FlagsText", "Layer", "State"]
+__all__ = ["FlagsText", "Layer", "State", "Texts"]
 
 Texts = tuple[str | None, str | None]
 

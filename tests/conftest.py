@@ -22,6 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """In the process that was started: folders for all that it starts, of jaxlib's wheels and of what was compiled. In each: how many examples a law is tried on."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell does that to what it starts in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as does nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for name in (
         *TERMINAL,
         "PYTHONDONTWRITEBYTECODE",

@@ -85,7 +85,7 @@ KINDS = (
     "call " * 9
     + "restore " * 6
     + "import " * 3
-    + "start env env flag flag option option option off on fork child within within"
+    + "start env env flag flag option option option off on fork child variable within"
 )
 
 
@@ -106,6 +106,8 @@ def _step(random: Random) -> Step:
     if kind == "within":
         inner = random.choice((["call", "configure", _arguments(random)], ["restore", random.randrange(20)]))
         return ["within", random.choice(list(MANAGERS)), inner]
+    if kind == "variable":
+        return [kind, random.randrange(20), random.random() < 0.3]
     domains = {"env": VARIABLES, "flag": FLAGS, "option": {GUARD: (), **OPTIONS}}
     if kind in domains:
         name = random.choice(list(domains[kind]))
@@ -206,6 +208,7 @@ class Process:
 
     ``calls``: of each that stands, when it came, and what it asked for; ``user``: of each setting, when the user said what.
     ``left``: what the last call left of each, and what the user had said then. ``late``: a call came late with a part of what it asked.
+    ``unread``: what the user said by variables that this process's jax does not read again.
     """
 
     def __init__(self, known: dict[str, Any]) -> None:
@@ -215,6 +218,7 @@ class Process:
         self.touched: set[str] = set(known.get("touched", ()))
         self.environ: dict[str, str] = known.get("environ", {})
         self.late: bool = known.get("late", False)
+        self.unread: dict[str, tuple[int, Any]] = {}
         self.called = not known
         self.reports: dict[int, jaxgpu_tune.Report] = {}
         self.left: dict[str, Any] = {}
@@ -226,7 +230,7 @@ class Process:
 
     def for_a_child(self) -> dict[str, Any]:
         """What a child process goes on from: what was said of a live jax.config stays behind."""
-        user = {n: said for n, said in self.user.items() if not n.startswith("jax_") or said[0] == 0}
+        user = {n: said for n, said in self.user.items() if not n.startswith("jax_") or said[0] == 0} | self.unread
         known = {name: getattr(self, name) for name in ("time", "calls", "environ", "late")}
         return {**known, "user": user, "touched": sorted(self.touched)}
 
@@ -266,6 +270,7 @@ class Process:
         self.late = self.late or any(d.status == "late" for d in report.decisions)
         assert self.started or not self.late or not self.called
         self.calls.append((self.time, asked(arguments)))
+        self.unread = {name: said for name, said in self.unread.items() if name not in asked(arguments)}
         self.reports[self.time] = report
         self.called = True
         self.look()
@@ -322,6 +327,17 @@ class Process:
             for one in GUARDS if name == GUARD else (name,):
                 self.note(one, said)
 
+    def variable(self, n: int, gone: bool) -> None:
+        """Of an option, one that is there if any is; it stays until a call asks for the option itself."""
+        there = [name for name in BY_IMPORT if name.upper() in os.environ] or BY_IMPORT
+        name = there[n % len(there)]
+        text = None if gone else USERS[name][0]
+        if "jax" in sys.modules and os.environ.get(name.upper()) != text:
+            for environ in (os.environ, self.environ):
+                environ.pop(name.upper(), None) if text is None else environ.update({name.upper(): text})
+            self.unread |= dict.fromkeys(GUARDS if name == GUARD else (name,), (self.time, text))
+            self.touched.add(name)
+
     def note(self, name: str, said: Any) -> None:
         """The user has said that; what was changed back before the next call saw it has not been changed."""
         self.touched.add(name)
@@ -335,11 +351,13 @@ class Process:
     def none_said_of_the_user(self) -> None:
         """Nothing is told as changed by the user that was not."""
         for text in self.said:
-            names = [name for name in (*FLAGS, *VARIABLES, *OPTIONS) if name in text or name.upper() in text]
+            names = [name for name in (*FLAGS, *VARIABLES, GUARD, *OPTIONS) if name in text or name.upper() in text]
             assert "changed or taken out" not in text or self.touched.intersection(names), text
 
     def compare(self) -> None:
         """What is in force is what was said last. Options that no variable carries reach a child with its first call."""
+        for name, (_, text) in self.unread.items():
+            assert name in GUARDS or os.environ.get(name.upper()) == text, (name, text)
         for name in (*FLAGS, *VARIABLES, *(OPTIONS if "jax" in sys.modules and self.called else ())):
             if name in AT_START and (name.startswith("jax_") or self.late) and (self.started or not self.called):
                 continue

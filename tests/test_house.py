@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "jaxgpu_tune"
 
 LAYERS = (
-    {"values", "errors", "machine", "model", "machine_file", "arguments", "named", "state", "wording"},
+    {"values", "errors", "machine", "model", "machine_file", "arguments", "named", "own_files", "state", "wording"},
     {"knowledge"},
     {"planning"},
     {"host", "render"},

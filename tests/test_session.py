@@ -55,6 +55,39 @@ def test_random_lives_of_processes() -> None:
     assert told("from tests.lives import found; tell(found([1, 27, 35, 63, 1020]))", timeout=600) == []
 
 
+O1, O2 = (["call", "configure", {"jax_config": {"jax_optimization_level": level}}] for level in ("O1", "O2"))
+OTHER = ["call", "configure", {"flags": {"xla_gpu_autotune_level": "1"}}]
+CHANGED, REMOVED = ["variable", 0, False], ["variable", 0, True]
+UNREAD = (
+    (["import"], O2, CHANGED, OTHER, ["child"], ["import"], OTHER),
+    (O2, ["import"], CHANGED, OTHER, ["restore", 0], ["restore", 0]),
+    (O2, ["import"], CHANGED, OTHER, ["child"], OTHER, ["import"]),
+    (O2, ["import"], REMOVED, OTHER, ["child"], ["import"], OTHER),
+    (O2, ["import"], CHANGED, OTHER, O1, ["child"], ["import"], OTHER),
+)
+
+
+def test_a_variable_that_jax_does_not_read_again_changes_no_option_of_this_process() -> None:
+    """It stays as the user has it, and a child reads it."""
+    lives = [[["begin", {}, False], *life] for life in UNREAD]
+    code = "import tempfile; from tests.lives import prepare, wrong_with; prepare(tempfile.mkdtemp()); "
+    assert told(f"{code}tell(list(filter(None, map(wrong_with, {lives}))))", timeout=600) == []
+
+
+def test_it_is_told_that_such_a_variable_is_not_read() -> None:
+    code = """
+import os, jaxgpu_tune
+jaxgpu_tune.configure(jax_config={"jax_optimization_level": "O2"})
+import jax
+os.environ["JAX_OPTIMIZATION_LEVEL"] = "O1"
+report = jaxgpu_tune.configure(flags={"xla_gpu_autotune_level": 2})
+tell([jax.config.jax_optimization_level, "JAX_OPTIMIZATION_LEVEL" in report.environ, [(f.code, f.message) for f in report.findings]])
+"""
+    level, written, ((code, message),) = told(code)
+    assert (level, written, code) == ("O2", False, "variable-after-import")
+    assert "set to O1 after `import jax`" in message and "jax_optimization_level stays O2 here" in message
+
+
 @pytest.mark.slow
 def test_many_random_lives_of_processes() -> None:
     """The same, longer."""

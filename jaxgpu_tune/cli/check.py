@@ -9,7 +9,7 @@ from ..values import jsonable
 from .call_options import JAXLIB
 from .output import exit_code, print_json, say
 from .parameters import JSON, Argument, Option
-from .text_files import AS, read_as, read_file, text_of
+from .text_files import AS, kind_of, read_as, read_file, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
     that says what was meant. Without TEXT the other variables that JAX, XLA, NCCL and CUDA read are checked, too.
 
     --file does the same for what a file sets, with the line: scripts, Dockerfiles, Makefiles, YAML, Python, notebooks and
-    whatever else `migrate` reads. In Python and notebooks it also finds what is set after JAX has started, and what takes
-    the place of what configure() has set. A value that is put together when the file runs is named, not judged. A file that
-    installs a release of jax itself (pip install jax==0.4.30) is judged for that one, unless --jaxlib is given.
+    whatever else `migrate` reads. Of a notebook it names the cell of code, counted from 1, and the line in it. In Python and
+    notebooks it also finds what is set after JAX has started, and what takes the place of what configure() has set. A value
+    that is put together when the file runs is named, not judged. A file that installs a release of jax itself (pip install
+    jax==0.4.30) is judged for that one, unless --jaxlib is given.
 
     Exit code 1 if XLA would end the process, or if what is set would not count as it stands.
     """
@@ -67,12 +68,12 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
 def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json: bool) -> int:
     found = _faults(names, kind, jaxlib)
     if as_json:
-        print_json([{"file": name, "line": one.line, **jsonable(one.finding)} for name, one in found])
+        print_json([{"file": name, **jsonable(one.place), **jsonable(one.finding)} for name, one in found])
     else:
-        from ..render.text import findings_lines, terminal_width
+        from ..render.text import findings_text
 
-        at = (one.finding._replace(message=f"{name}:{one.line}: {one.finding.message}") for name, one in found)
-        say("\n".join(findings_lines(at, terminal_width())) or "Nothing is wrong.")
+        at = (one.finding._replace(message=f"{one.place.of(name)}: {one.finding.message}") for name, one in found)
+        say(findings_text(at) or "Nothing is wrong.")
     return exit_code(one.finding for _, one in found)
 
 
@@ -82,17 +83,21 @@ def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> lis
 
 
 def _of_file(
-    name: str, kind: str | None, jaxlib: str | None, reader: Callable[[str | None], Reader]
+    name: str, said: str | None, jaxlib: str | None, reader: Callable[[str | None], Reader]
 ) -> tuple[LineFault, ...]:
     """For the release that is asked for, else for the one that the file itself installs, else for the one here."""
     from ..planning.files.file_faults import LineFault
+    from ..planning.files.file_kinds import place_of
     from ..planning.files.pinned import pin_in
 
     text = read_file(name)
+    kind = kind_of(name, text, said)
     pin = None if jaxlib else pin_in(text)
     found = read_as(name, text, kind, reader(pin.jaxlib if pin else jaxlib))
     here = _here() if pin else None
-    return found if pin is None or pin.jaxlib == here else (LineFault(pin.line, pin.finding(here)), *found)
+    if pin is None or pin.jaxlib == here:
+        return found
+    return LineFault(place_of(text, kind, pin.at), pin.finding(here)), *found
 
 
 def _reader(jaxlib: str | None) -> Reader:

@@ -11,7 +11,19 @@ from pathlib import Path
 
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
-from .measuring import BUDGET, HIGHER_OF_WHAT, PAIRS, SECONDS, TIMEOUT, WHOLE, end_as_by_ctrl_c, lengths, regex_problem
+from .measuring import (
+    BUDGET,
+    HIGHER,
+    PAIRS,
+    SECONDS,
+    TIMEOUT,
+    WHOLE,
+    all_of,
+    check_metric,
+    check_output,
+    end_as_by_ctrl_c,
+    lengths,
+)
 from .output import INTERRUPTED, print_json, say, show
 from .parameters import COMMAND, Argument, Option
 
@@ -35,20 +47,17 @@ def is_variant(word: str) -> bool:
     return all(part.strip() in known or part.endswith(".toml") for part in word.split("+"))
 
 
-MEASURING = (
+PARAMETERS = (
     SECONDS,
     WHOLE,
     Option("metric", "--metric", "text", "Compare a number that the program prints: its pattern.", "REGEX"),
-    Option("higher_is_better", "--higher-is-better", "switch", "More of the metric is better."),
+    HIGHER,
     Option("percentile", "--percentile", "text", "Compare this percentile of the steps' times.", "P"),
     TIMEOUT,
     BUDGET,
     Option(
         "caches", "--caches", "text", "Compile anew in each run, or keep it.", choices=("cold", "warm"), default="cold"
     ),
-)
-PARAMETERS = (
-    *MEASURING,
     PAIRS,
     Option("pythons", "--python", "many", "Compare interpreters (two or more), as after an upgrade.", "PYTHON"),
     Option("save", "--save", "text", "Write the winner's settings there as a preset (TOML).", "FILE"),
@@ -86,6 +95,7 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
     JAXGPU_TUNE_RUN_DIR. The options of `run` hold for every variant that has a preset.
     """
     protocol = _protocol(given)
+    _check_outputs(given, as_json)
     arms = _arms(names, program, given)
     _tell_empty(arms)
     found = _compared(arms, protocol, given["keep"])
@@ -110,17 +120,20 @@ def _tell_empty(arms: tuple[Arm, ...]) -> None:
         say(f"{one.severity}: {one.message}", sys.stderr)
 
 
+def _check_outputs(given: dict[str, Any], as_json: bool) -> None:
+    result = given["result"] or (None if as_json else _result_file())
+    all_of(lambda: check_output("--save", given["save"]), lambda: check_output("--result", result))
+
+
 def _protocol(given: dict[str, Any]) -> Protocol:
     from ..measure.protocol import Protocol
 
-    problems = [*filter(None, [regex_problem("--metric", given["metric"])])]
-    percentile = _percentile(given["percentile"], problems)
-    if given["pairs"] < 1:
-        problems.append(f"--pairs {given['pairs']} is not valid; allowed: whole numbers of at least 1.")
-    if given["higher_is_better"] and not given["metric"]:
-        problems.append(HIGHER_OF_WHAT)
-    if problems:
-        raise bad_argument(" ".join(problems))
+    times, percentile, *_ = all_of(
+        lambda: lengths(given),
+        lambda: _percentile(given["percentile"]),
+        lambda: check_metric(given),
+        lambda: _check_pairs(given["pairs"]),
+    )
     return Protocol(
         pairs=given["pairs"],
         whole=given["whole"],
@@ -128,11 +141,16 @@ def _protocol(given: dict[str, Any]) -> Protocol:
         higher_is_better=given["higher_is_better"],
         percentile=percentile,
         caches=given["caches"],
-        **lengths(given),
+        **times,
     )
 
 
-def _percentile(text: str | None, problems: list[str]) -> float | None:
+def _check_pairs(pairs: int) -> None:
+    if pairs < 1:
+        raise bad_argument(f"--pairs {pairs} is not valid; allowed: whole numbers of at least 1.")
+
+
+def _percentile(text: str | None) -> float | None:
     if text is None:
         return None
     try:
@@ -140,7 +158,7 @@ def _percentile(text: str | None, problems: list[str]) -> float | None:
     except ValueError:
         found = 0.0
     if not 0 < found < 100:
-        problems.append(f"--percentile {text!r} is not valid; allowed: a number between 0 and 100, such as 99.")
+        raise bad_argument(f"--percentile {text!r} is not valid; allowed: a number between 0 and 100, such as 99.")
     return found
 
 
@@ -186,9 +204,13 @@ def _write(found: Comparison, path: str | None, as_json: bool) -> None:
 
     if path is None and (as_json or found.reference.status != "ok" or found.reference.value is None):
         return
-    name = path or f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
+    name = path or _result_file()
     Path(name).write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     say(f"All runs, machine and versions: {name}", sys.stderr)
+
+
+def _result_file() -> str:
+    return f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
 
 
 def _save(found: Comparison, path: str) -> None:

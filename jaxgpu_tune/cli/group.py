@@ -133,8 +133,7 @@ def group() -> None:
 def _command(name: str, package: str) -> click.Command:
     module = import_module(f".{name}", package)
     if hasattr(module, "COMMANDS"):
-        short = str(module.__doc__).split("\n", maxsplit=1)[0]
-        return LazyGroup(name, names=module.COMMANDS, package=module.__name__, help=module.__doc__, short_help=short)
+        return LazyGroup(name, names=module.COMMANDS, package=module.__name__, **_told(module))
 
     @click.pass_context
     def call(context: click.Context, /, **given: Any) -> None:
@@ -148,12 +147,17 @@ def _command(name: str, package: str) -> click.Command:
         name,
         callback=call,
         params=[_parameter(one) for one in module.PARAMETERS if one != COMMAND],
-        help=module.command.__doc__,
-        short_help=module.command.__doc__.split("\n")[0],
+        **_told(module.command),
         epilog=_examples(module.EXAMPLES),
         context_settings={"ignore_unknown_options": takes_anything},
     )
     return found
+
+
+def _told(it: object) -> dict[str, Any]:
+    """What ``--help`` says: its docstring, which ``python -OO`` leaves out."""
+    text = it.__doc__ or ""
+    return {"help": text, "short_help": text.partition("\n")[0]}
 
 
 def _parameter(given: Option | Argument) -> click.Parameter:

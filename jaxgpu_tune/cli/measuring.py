@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from functools import partial
@@ -22,20 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUDGET",
-    "HIGHER_OF_WHAT",
+    "HIGHER",
     "METRIC",
     "PAIRS",
     "SECONDS",
     "TIMEOUT",
     "WHOLE",
     "all_of",
+    "check_metric",
+    "check_output",
     "check_regex",
     "duration",
     "end_as_by_ctrl_c",
     "how_of",
     "lengths",
     "limit",
-    "regex_problem",
     "share",
 ]
 
@@ -44,14 +46,14 @@ TIMEOUT = Option("timeout", "--timeout", "text", "Give a run up after that long.
 WHOLE = Option("whole", "--whole", "switch", "Let each run finish, and go by its whole time, or by --metric.")
 BUDGET = Option("budget", "--budget", "text", "Begin no round that would end later.", "90s|20m")
 PAIRS = Option("pairs", "--pairs", "number", "Pairs of runs; fewer than six show no difference.", "N", default=6)
+HIGHER = Option("higher_is_better", "--higher-is-better", "switch", "More of the metric is better.")
 METRIC = (
     Option(
         "metric", "--metric", "text", "Go by numbers in the output instead of steps: a regular expression.", "REGEX"
     ),
-    Option("higher", "--higher-is-better", "switch", "More of the metric is better."),
+    HIGHER,
 )
 """Of a search: what it goes by."""
-HIGHER_OF_WHAT = "--higher-is-better needs --metric: of times, less is better."
 
 
 def end_as_by_ctrl_c() -> None:
@@ -68,8 +70,7 @@ def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> 
     seconds, timeout, *_ = all_of(
         lambda: duration(given["seconds"], "--seconds"),
         lambda: limit(given["timeout"], "--timeout"),
-        lambda: _check_command(program),
-        lambda: _check_metric(given),
+        lambda: check_metric(given),
         lambda: check_regex("--numbers", given["numbers"]),
     )
     return How(
@@ -78,22 +79,18 @@ def how_of(program: tuple[str, ...], given: Mapping[str, Any], folder: Path) -> 
         seconds,
         "metric" if given["metric"] else "whole" if given["whole"] else "steps",
         given["metric"],
-        given["higher"],
+        given["higher_is_better"],
         given["numbers"],
         timeout=timeout,
         whole=given["whole"],
     )
 
 
-def _check_command(program: tuple[str, ...]) -> None:
-    if not program[0]:
-        raise bad_argument("The name of the command is empty.")
-
-
-def _check_metric(given: Mapping[str, Any]) -> None:
+def check_metric(given: Mapping[str, Any]) -> None:
+    """Raises BadSetting for a pattern that is none, and for --higher-is-better without one."""
     check_regex("--metric", given["metric"])
-    if given["higher"] and not given["metric"]:
-        raise bad_argument(HIGHER_OF_WHAT)
+    if given["higher_is_better"] and not given["metric"]:
+        raise bad_argument("--higher-is-better needs --metric: of times, less is better.")
 
 
 def all_of(*reads: Callable[[], Any]) -> list[Any]:
@@ -143,16 +140,19 @@ def share(text: str) -> float:
         return float("nan")
 
 
-def regex_problem(option: str, text: str | None) -> str:
-    """What is wrong with a regular expression; empty where it can be used."""
+def check_regex(option: str, text: str | None) -> None:
+    """Raises BadSetting for what is no regular expression."""
     try:
         re.compile(text or "")
     except re.error as error:
-        return f"{option} {text!r} is not a regular expression: {error}."
-    return ""
+        raise bad_argument(f"{option} {text!r} is not a regular expression: {error}.") from error
 
 
-def check_regex(option: str, text: str | None) -> None:
-    """Raises BadSetting for what is no regular expression."""
-    if problem := regex_problem(option, text):
-        raise bad_argument(problem)
+def check_output(option: str, path: str | None) -> None:
+    """Raises BadSetting where no file can be written: before hours are spent, not after."""
+    place = os.path.abspath(path or "")
+    folder = os.path.dirname(place)
+    if path and not os.path.isdir(folder):
+        raise bad_argument(f"{option} {path!r}: there is no such folder.")
+    if path and not os.access(place if os.path.exists(place) else folder, os.W_OK):
+        raise bad_argument(f"{option} {path!r} cannot be written.", f"Write {option} FILE, in a folder of your own.")

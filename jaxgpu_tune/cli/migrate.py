@@ -6,14 +6,20 @@ import os
 import sys
 from functools import cache, partial
 
+from ..values import jsonable
 from .output import FOUND, exit_code, print_json, say, tell
 from .parameters import JSON, Argument, Option
 from .release import checked_version
-from .text_files import AS, read_as, read_file, text_of
+from .text_files import AS, kind_of, read_as, read_file, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..planning.files.rewrite import Rewritten
+    from collections.abc import Callable, Iterable
+
+    from ..model import Migration
+    from ..planning.files.rewrite import Change, Rewritten
+
+    Restate = Callable[[str | None], Callable[[str], Migration]]
 
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
@@ -37,8 +43,9 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
 
     With --file it prints a patch of a file: shell scripts, Dockerfiles, YAML (Kubernetes, Compose), Python, notebooks, .env
     files, Makefiles, Apptainer definitions, JSON, TOML and Lua. Only flags that have to change are touched. What cannot be
-    known, such as a value that is put together at run time, stays, and is named on stderr with its line. Without --to a file
-    that installs a release of jax itself (pip install jax==0.4.30) is written for that one.
+    known, such as a value that is put together at run time, stays, and is named on stderr with its line (of a notebook: cell of
+    code and line in it). Without --to a file that installs a release of jax itself (pip install jax==0.4.30) is written for
+    that one.
 
     Exit code 1 if a flag stays in a file that the release does not have: it would end the process.
     """
@@ -60,15 +67,10 @@ def command(text: tuple[str, ...], release: str | None, files: tuple[str, ...], 
 
 def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_json: bool) -> int:
     from ..flag_texts import migrator
-    from ..planning.files.rewrite import rewrite
     from ..render.patch import unified
 
     restate = cache(migrator)
-    texts = {name: (text := read_file(name), release or _pin_of(name, text)) for name in files}
-    done = [
-        (name, text, read_as(name, text, kind, partial(rewrite, migrate=restate(to))))
-        for name, (text, to) in texts.items()
-    ]
+    done = [_restated(name, kind, release, restate) for name in dict.fromkeys(files)]
     if as_json:
         print_json([_object(name, text, found) for name, text, found in done])
     else:
@@ -80,28 +82,37 @@ def _patch(files: tuple[str, ...], release: str | None, kind: str | None, as_jso
     return FOUND if any(change.fatal for _, _, found in done for change in found.left) else 0
 
 
-def _pin_of(name: str, text: str) -> str | None:
-    """The jaxlib that the file itself installs; says so."""
+def _restated(name: str, said: str | None, release: str | None, restate: Restate) -> tuple[str, str, Rewritten]:
+    """The file's name, its text, and the same for the release that is asked for, else for the one that it installs itself."""
+    from ..planning.files.file_kinds import place_of
     from ..planning.files.pinned import pin_in
+    from ..planning.files.rewrite import rewrite
 
-    pin = pin_in(text)
-    if pin is None:
-        return None
-    said = f"{pin.package} {pin.version} is installed by this line, so the file is written for jaxlib {pin.jaxlib}."
-    say(f"{name}:{pin.line}: {said} For another release pass --to VERSION.", sys.stderr)
-    return pin.jaxlib
+    text = read_file(name)
+    kind = kind_of(name, text, said)
+    pin = None if release else pin_in(text)
+    found = read_as(name, text, kind, partial(rewrite, migrate=restate(pin.jaxlib if pin else release)))
+    if pin:
+        why = f"{pin.package} {pin.version} is installed by this line, so the file is written for jaxlib {pin.jaxlib}."
+        say(f"{place_of(text, kind, pin.at).of(name)}: {why} For another release pass --to VERSION.", sys.stderr)
+    return name, text, found
 
 
 def _tell(name: str, found: Rewritten) -> None:
     for change in found.changes:
-        say(f"{name}:{change.line}: {change.before} -> {change.after or '(nothing)'}: {change.why}", sys.stderr)
+        say(f"{change.place.of(name)}: {change.before} -> {change.after or '(nothing)'}: {change.why}", sys.stderr)
     for change in found.left:
         left = "left as it is, would end the process" if change.fatal else "left as it is"
-        say(f"{name}:{change.line}: {left}: {change.before}: {change.why}", sys.stderr)
+        say(f"{change.place.of(name)}: {left}: {change.before}: {change.why}", sys.stderr)
 
 
 def _object(name: str, text: str, found: Rewritten) -> dict[str, object]:
     from ..render.patch import unified
 
     patch = unified(name, text, found.text)
-    return {"file": name, "patch": patch, "changes": found.changes, "left": found.left}
+    return {"file": name, "patch": patch, "changes": _objects(found.changes), "left": _objects(found.left)}
+
+
+def _objects(changes: Iterable[Change]) -> list[dict[str, object]]:
+    """The place of each as keys of its own."""
+    return [{**told.pop("place"), **told} for told in map(jsonable, changes)]

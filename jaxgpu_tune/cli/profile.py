@@ -7,7 +7,7 @@ import os
 import sys
 
 from ..wording import bad_argument
-from .measuring import end_as_by_ctrl_c
+from .measuring import check_output, end_as_by_ctrl_c
 from .output import FOUND, print_json, say, show
 from .parameters import COMMAND, JSON, Option
 
@@ -67,7 +67,7 @@ def command(
     from ..measure.profiling import keep as keep_all
     from ..measure.profiling import profile_command
 
-    _check(program, html, asked)
+    _check(html, asked)
     end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-") as scratch, _apart(as_json):
         folder = keep or scratch
@@ -93,16 +93,13 @@ def _tell_traced() -> None:
     )
 
 
-def _check(program: tuple[str, ...], html: str | None, asked: dict[str, Any]) -> None:
+def _check(html: str | None, asked: dict[str, Any]) -> None:
     """Before the program runs: raises BadSetting for what cannot be meant."""
-    if not program[0]:
-        raise bad_argument("The name of the command is empty.")
     for name, least in (("steps", 3), ("seconds", 1), ("timeout", 1)):
         value = asked[name]
         if isinstance(value, int) and value < least:
             raise bad_argument(f"--{name} {value} is not valid; allowed: whole numbers of at least {least}.")
-    if html and not os.path.isdir(os.path.dirname(os.path.abspath(html))):
-        raise bad_argument(f"--html {html!r}: there is no such folder.")
+    check_output("--html", html)
 
 
 def _asked(given: dict[str, Any]) -> dict[str, Any]:

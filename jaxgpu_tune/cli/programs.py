@@ -74,6 +74,8 @@ class Dashed(Told):
     def _check(self, ctx: click.Context, before: list[str], program: list[str], *, plain: bool) -> None:
         if not program or (plain and shutil.which(program[0]) is None):
             raise click.UsageError("Write the command to run after two dashes: -- COMMAND...", ctx)
+        if not program[0]:
+            raise click.UsageError("The name of the command is empty.", ctx)
         both = [word for word in program if plain and word.partition("=")[0] in self._options()]
         if both:
             line = shlex.join([*ctx.command_path.split(), *before, DASHES, *program])

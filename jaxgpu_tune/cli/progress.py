@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ..measure.protocol import Listener
 from ..measure.watched import Process, leading
 from ..render.comparison import value_text
-from ..render.text import findings_lines, terminal_width
+from ..render.text import findings_text
 from ..render.waiting import bar, is_watched
 from ..wording import rough_time
 from .output import say
@@ -38,7 +38,7 @@ def listener() -> Iterator[Listener]:
 class _Quiet(Listener):
     def doubts(self, finding: Finding) -> None:
         """On stderr."""
-        say("\n".join(findings_lines([finding], terminal_width())), sys.stderr)
+        say(findings_text([finding]), sys.stderr)
         sys.stderr.flush()
 
 
@@ -60,7 +60,7 @@ class _Shown(Listener):
 
     def doubts(self, finding: Finding) -> None:
         """Above the line that moves."""
-        self._bar.console.print("\n".join(findings_lines([finding], terminal_width())), highlight=False, markup=False)
+        self._bar.console.print(findings_text([finding]), highlight=False, markup=False)
 
     def ends(self, trial: VariantRun) -> None:
         """A line stays for each run."""

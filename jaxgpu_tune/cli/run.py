@@ -10,6 +10,8 @@ from typing import Any
 
 from ..errors import BadSetting, UnknownPreset
 from ..host.marker import pinned
+from ..model import Finding, Report
+from ..planning.xla_flags.grammar import FLAGS
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
 from .environment import planned
@@ -41,8 +43,6 @@ def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bo
     COMMAND takes this process's place: its signals, exit code and arguments are its own. Exit code 127
     if there is no such command, 126 if it cannot be executed.
     """
-    if not program[0]:
-        raise bad_argument("The name of the command is empty.")
     if preset is None:
         raise _unnamed("No preset is given.", program)
     try:
@@ -57,7 +57,26 @@ def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bo
         say(str(report), sys.stderr)
     else:
         tell(report.findings)
+    tell(_overwritten(report, program))
     return _become(program, pinned(final) if pin else final)
+
+
+def _overwritten(report: Report, program: tuple[str, ...]) -> list[Finding]:
+    """That the script sets XLA_FLAGS itself: nobody watches it, so it is told before the start."""
+    script = next((word for word in program[1:] if word.endswith(".py")), None)
+    flags = report.environ.get(FLAGS)
+    if not script or not flags:
+        return []
+    from ..measure.doubts import settings_overwritten
+    from ..planning.files.replaced import replaced_at
+
+    try:
+        with open(script, encoding="utf-8", errors="replace") as file:
+            line = replaced_at(file.read())
+    except OSError:  # told by who runs it
+        return []
+    problem = f"{script}, line {line}, sets {FLAGS} itself, which drops {flags}"
+    return [] if line is None else [settings_overwritten(report.preset, problem)]
 
 
 def _unnamed(problem: str, program: tuple[str, ...]) -> BadSetting:

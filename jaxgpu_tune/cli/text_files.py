@@ -11,7 +11,7 @@ from ..wording import bad_argument
 from .output import say
 from .parameters import Option
 
-__all__ = ["AS", "read_as", "read_file", "text_of"]
+__all__ = ["AS", "kind_of", "read_as", "read_file", "text_of"]
 
 Result = TypeVar("Result")
 
@@ -48,8 +48,8 @@ def read_file(name: str) -> str:
         raise bad_argument(f"--file {name!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def read_as(name: str, text: str, said: str | None, reader: Callable[[str, str], Result]) -> Result:
-    """What ``reader`` makes of the text as the kind that is said, or that the name tells. Raises BadSetting."""
+def kind_of(name: str, text: str, said: str | None) -> str:
+    """The kind that is said, or that the name tells. Raises BadSetting where neither does."""
     from ..planning.files.file_kinds import file_kind
 
     kind = KINDS_OF[said] if said else file_kind(name, text)
@@ -57,6 +57,11 @@ def read_as(name: str, text: str, said: str | None, reader: Callable[[str, str],
         raise bad_argument(
             f"--file {name!r}: its name does not tell what kind of file this is.", f"Say it: --as {'|'.join(KINDS_OF)}."
         )
+    return kind
+
+
+def read_as(name: str, text: str, kind: str, reader: Callable[[str, str], Result]) -> Result:
+    """What ``reader`` makes of the text as that kind. Raises BadSetting where it cannot."""
     try:
         return reader(text, kind)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -8,7 +8,7 @@ from itertools import count
 
 from ..wording import bad_argument
 from .call_options import LAYER_BYTES, mapping
-from .measuring import METRIC, SECONDS, WHOLE, all_of, duration, end_as_by_ctrl_c, how_of, share
+from .measuring import METRIC, SECONDS, WHOLE, all_of, check_output, duration, end_as_by_ctrl_c, how_of, share
 from .output import INTERRUPTED, print_json, say, show, tell
 from .parameters import COMMAND, JSON, Option
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..knowledge.candidates import Candidate
-    from ..measure.tuning.drive import Standing
+    from ..measure.search.search import Search
+    from ..measure.tuning.drive import Tell
     from ..measure.tuning.how import How
+    from ..measure.tuning.space import Space
     from ..measure.tuning.tune import Files
     from ..measure.tuning.tuned import Tuned
     from ..planning.request import Request
@@ -77,7 +79,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
     from ..arms import environ_of
     from ..measure.tuning.tune import SearchWanted, files_of, space_here, tune_command, write_files
 
-    request, how, files, candidates, kinds, budget, _ = all_of(
+    request, how, files, candidates, kinds, budget, *_ = all_of(
         lambda: _request(given),
         lambda: _how(program, given),
         lambda: files_of(given["out"]),
@@ -85,6 +87,7 @@ def command(program: tuple[str, ...], **given: Any) -> int:
         lambda: _kinds(given["kinds"]),
         lambda: duration(given["budget"], "--budget"),
         lambda: _check_only(given),
+        lambda: check_output("--out", given["out"]),
     )
     wanted = SearchWanted(given["preset"], candidates, kinds, given["only"])
     space = space_here(request, wanted, os.environ, environ_of("clean", os.environ)[1])
@@ -148,21 +151,21 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
-def _progress(space: Any, how: How) -> Any:
+def _progress(space: Space, how: How) -> Tell:
     from ..measure.tuning.tuned import how_it_goes
     from ..render.tuned import trial_heading
 
     lines = count()
 
-    def tell(standing: Standing) -> None:
+    def tell(search: Search, left: float) -> None:
         if next(lines) == 0:
             say(trial_heading(how._asdict()), sys.stderr)
-        say(how_it_goes(standing, space, how._asdict()), sys.stderr)
+        say(how_it_goes(search, space, left, how._asdict()), sys.stderr)
 
     return tell
 
 
-def _interrupted(space: Any, how: How, files: Files, as_json: bool) -> int:
+def _interrupted(space: Space, how: How, files: Files, as_json: bool) -> int:
     from ..measure.tuning.tune import how_it_stands, write_files
 
     if not files.journal.exists():

@@ -21,7 +21,7 @@ DIGEST = hashlib.sha256
 def kept(form: str, made_of: object, make: Callable[[], bytes]) -> bytes:
     """What ``make`` returns, or returned before for the same ``made_of``. ``form``: suffix of the file. Raises what ``make`` does."""
     folder = _folder()
-    if not folder.is_absolute() or not _is_private(folder):
+    if folder is None or not _is_private(folder):
         # Without a home, or in a folder where others can write, anybody's code may lie.
         return make()
     key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]
@@ -33,10 +33,15 @@ def kept(form: str, made_of: object, make: Callable[[], bytes]) -> bytes:
     return code
 
 
-def _folder() -> Path:
+def _folder() -> Path | None:
+    """In the user's cache; None without a home. Older releases of platformdirs give a relative path then."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("jaxgpu_tune") / "comms"
+    try:
+        folder = user_cache_path("jaxgpu_tune") / "comms"
+    except RuntimeError:
+        return None
+    return folder if folder.is_absolute() else None
 
 
 def _is_private(folder: Path) -> bool:

@@ -10,16 +10,17 @@ from typing import Any
 
 from ..errors import TooLate
 from ..model import Finding, Processes, Report
-from ..planning.merging.assemble import by_variable
+from ..planning.merging.assemble import by_variable, options_behind
 from ..planning.release.target import option_of
 from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
-from ..state import State
+from ..state import State, Texts
 from ..wording import told_once
 from .marker import read_state, touched
 from .phase import MISSING, live_options, process_value
 
 __all__ = [
     "announce",
+    "changed_behind_import",
     "changed_options",
     "finish_writing",
     "former_options",
@@ -28,6 +29,7 @@ __all__ = [
     "last_applied",
     "put",
     "reexecute",
+    "why_not_again",
 ]
 
 REEXECUTED = "JAXGPU_TUNE_REEXECUTED"
@@ -85,7 +87,7 @@ def reexecute(finding: Finding, final: Mapping[str, str]) -> None:
     What tells of it is the process's number, which stays: child processes, which inherit it, have another.
     ``finding``: what is too late here. Raises TooLate where starting again would do harm.
     """
-    reason = _why_not_again()
+    reason = why_not_again()
     if reason:
         raise TooLate.of(
             [finding._replace(message=f"{finding.message} Starting the program again is refused: {reason}.")]
@@ -96,7 +98,7 @@ def reexecute(finding: Finding, final: Mapping[str, str]) -> None:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**final, REEXECUTED: str(os.getpid())})
 
 
-def _why_not_again() -> str:
+def why_not_again() -> str:
     """Why starting the program again would do harm or fail; empty where it would not."""
     reasons = {
         "it was done once already and the backend still starts before configure()": (
@@ -257,6 +259,17 @@ def changed_options() -> dict[str, Any]:
     """The options that no longer hold what an earlier call set, with what they are now."""
     still, config = former_options(), live_options()
     return {name: process_value(config, name) for name in _former_options if name not in still}
+
+
+def changed_behind_import(environ: Mapping[str, str]) -> dict[str, Texts]:
+    """The variables that were changed after jax had read them: their options still hold what this library made of them."""
+    config = live_options()
+    if config is None:
+        return {}
+    made = {name for name, was in former_options().items() if was != process_value(config, name)}
+    state = read_state(environ) or State()
+    changed = {name: pair for name, pair in state.variables.items() if environ.get(name) != pair[1]}
+    return {name: pair for name, pair in changed.items() if made.issuperset(options_behind(name))}
 
 
 def announce(findings: Iterable[Finding], processes: Processes) -> None:

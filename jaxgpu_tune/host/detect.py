@@ -27,11 +27,8 @@ def detect_machine(environ: Mapping[str, str], live: bool = True) -> Machine:
     path = machine_file(environ)
     if path:
         return machine_of_file(path, f"{MACHINE_FILE}={path!r}")
-    found, packages, processes = (
-        find_gpus(environ),
-        installed_versions(),
-        find_processes(environ, joined_job() if live else None),
-    )
+    found, packages = find_gpus(environ), installed_versions()
+    processes = find_processes(environ, joined_job() if live else None)
     own = own_devices(processes, None if found.gpus is None else len(found.gpus), environ)
     return Machine(
         gpus=found.gpus,

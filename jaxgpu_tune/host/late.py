@@ -12,15 +12,14 @@ from ..planning.release.target import option_of
 from ..planning.xla_flags.grammar import FLAGS, scan
 from ..values import Value
 from ..wording import typed_name
-from .apply import former_options, in_notebook
+from .apply import former_options, in_notebook, why_not_again
 from .marker import MARKER, touched
 from .phase import MISSING, live_options, process_value, users_of_jax
 
-__all__ = ["Late", "late_finding", "read_at_start", "restored_late", "too_late", "without"]
+__all__ = ["Late", "late_finding", "or_else", "read_at_start", "restored_late", "too_late", "without"]
 
 Planned = dict[str, Any]
 
-OR_WARN = "; or pass late='warn' to apply what still can be"
 CHANGED = ("set", "merged", "removed")
 
 
@@ -97,6 +96,12 @@ def late_finding(late: Late, cause: str, otherwise: str = "") -> Finding:
         else "Call configure() before the first use of a device"
     )
     return Finding("too-late", "warning", message, f"{where}{otherwise}.")
+
+
+def or_else() -> str:
+    """What a call that comes too late may ask for instead: the program is offered to be started again where that does no harm."""
+    again = "" if why_not_again() else ", or late='reexec' to start the program again with them"
+    return f"; or pass late='warn' to apply what still can be{again}"
 
 
 def read_at_start(release: str | None) -> Planned:

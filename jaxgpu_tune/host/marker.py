@@ -7,13 +7,13 @@ was there. Pure functions over an environment.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from ..model import Finding
 from ..planning.xla_flags.grammar import FLAGS, scan
 from ..state import FlagsText, Layer, State, Texts
-from ..values import Value
+from ..values import EMPTY, Value
 
 __all__ = [
     "MARKER",
@@ -64,8 +64,11 @@ def touched(environ: Mapping[str, str]) -> dict[str, Texts]:
     return {name: pair for name, pair in {**state.variables, **flags}.items() if pair[0] != pair[1]}
 
 
-def follow(environ: Mapping[str, str]) -> Followed:
-    """The user's environment: what we set is taken out where it still stands, and what was changed since is the user's."""
+def follow(environ: Mapping[str, str], unread: Container[str] = ()) -> Followed:
+    """The user's environment: what we set is taken out where it still stands, and what was changed since is the user's.
+
+    ``unread``: the variables whose change changes nothing here.
+    """
     found = {name: value for name, value in environ.items() if name != MARKER}
     state = read_state(environ)
     if state is None:
@@ -75,14 +78,18 @@ def follow(environ: Mapping[str, str]) -> Followed:
     for name, (was, ours) in state.variables.items():
         if environ.get(name) == ours:
             _put(found, name, was)
-        else:
+        elif name not in unread:
             edits[name] = last
     if state.flags is not None:
-        now = environ.get(FLAGS) or None
-        changed = () if now == (state.flags.ours or None) else _follow_flags(found, state.flags, now or "")
-        edits |= dict.fromkeys(changed, last)
-        if not changed and now == (state.flags.ours or None):
+        now = environ.get(FLAGS, "")
+        if now == (state.flags.ours or ""):
             _put(found, FLAGS, state.flags.was)
+        else:
+            from ..planning.xla_flags.edited import edited
+
+            text, names = edited(state.flags, now)
+            _put(found, FLAGS, text or None)
+            edits |= dict.fromkeys(names, last)
     return Followed(found, state._replace(edits=edits))
 
 
@@ -91,31 +98,24 @@ def before_us(environ: Mapping[str, str]) -> Mapping[str, str]:
     return follow(environ).environ
 
 
-def _follow_flags(found: dict[str, str], flags: FlagsText, now: str) -> Iterable[str]:
-    from ..planning.xla_flags.edited import edited
-
-    text, names = edited(flags, now)
-    _put(found, FLAGS, text or None)
-    return names
-
-
 def marked_environ(
     before: Mapping[str, str],
     changes: Mapping[str, str | None],
     state: State,
     read: Iterable[str] = (),
     asked: Iterable[str] = (),
+    unread: Mapping[str, Texts] = EMPTY,
 ) -> dict[str, str]:
     """The user's environment with ``changes`` made, and the marker that tells of them.
 
     ``read``: the flags of the user's XLA_FLAGS as they were understood. ``asked``: the variables that calls ask for,
-    which are watched whether or not they had to be changed.
+    which are watched whether or not they had to be changed. ``unread``: those that stay as the user changed them, and may be read by a child.
     """
     found = dict(before)
     for name, value in changes.items():
         _put(found, name, value)
     watched = sorted({*changes, *asked} - {FLAGS})
-    variables = {name: (before.get(name), found.get(name)) for name in watched}
+    variables = {**{name: (before.get(name), found.get(name)) for name in watched}, **unread}
     flags = _composed(before.get(FLAGS), found.get(FLAGS), tuple(read))
     state = state._replace(variables=variables, flags=flags if FLAGS in {*changes, *asked} else None)
     changed = any(before.get(name) != found.get(name) for name in changes)

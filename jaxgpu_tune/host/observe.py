@@ -14,7 +14,7 @@ from ..planning.findings.option_needs import TORCH
 from ..planning.settings.from_arguments import VISIBLE
 from ..planning.xla_flags.grammar import BLANKS
 from ..state import Layer, State
-from .apply import changed_options, former_options
+from .apply import changed_behind_import, changed_options, former_options
 from .detect import detect_machine, machine_file
 from .looked_up import named_by_layers
 from .marker import MARKER, follow, state_text
@@ -34,7 +34,8 @@ def observe(
 
     ``visible``: the CUDA_VISIBLE_DEVICES that the call asks for, which holds where none is set already.
     """
-    followed = follow(environ)
+    passed = changed_behind_import(environ) if live else {}
+    followed = follow(environ, passed)
     before, layers = followed.environ, followed.state.layers
     edited = changed_options() if live else {}
     asked = _visible(layers) if visible is None else {VISIBLE: visible}
@@ -52,6 +53,7 @@ def observe(
         named=named_by_layers(layers, described=machine is not None or machine_file(before) is not None),
         edits={**followed.state.edits, **{name.upper(): layers[-1].number for name in edited if layers}},
         notes=followed.findings,
+        unread=passed,
     )
 
 

@@ -43,7 +43,7 @@ def _flags(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for token in read.tokens:
         name = token.name or "(other text)"
-        value = (token.value if token.value is not None else "true") if token.name else token.text
+        value = token.meant if token.name else token.text
         found[name] = f"{found[name]}, then {value}" if name in found else value
     return found
 

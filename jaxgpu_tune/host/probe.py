@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from ..errors import ProbeFailed
 from ..knowledge.families import acts
 from ..model import Finding
+from ..own_files import PACKAGE, own_text
 from ..planning.xla_flags.grammar import scan
 from ..values import Value
 from . import probe_cache as cache
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "probe"]
 
-CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parser_child.py")
+CHILD = os.path.join(PACKAGE, "host", "parser_child.py")
 SECONDS = 60.0
 NO_GPU = {
     "CUDA_VISIBLE_DEVICES": "-1",
@@ -95,7 +96,7 @@ def _started() -> Popen[str]:
 
     try:
         return subprocess.Popen(
-            [sys.executable, "-W", "ignore", CHILD],
+            [sys.executable, "-W", "ignore", "-c", own_text(CHILD)],
             env=child_environ(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from .file_lock import locked
+from .user_cache import user_cache
 
 __all__ = ["Question", "alone", "keep_answer", "kept_answer"]
 
@@ -104,10 +105,8 @@ def _lock_file(question: Question) -> int | None:
 
 def _path(question: Question) -> str | None:
     """Where the answer lies; makes the folder. None where there can be none."""
-    from platformdirs import user_cache_dir
-
-    folder = os.path.join(user_cache_dir("jaxgpu_tune"), "probe")
-    if not os.path.isabs(folder):  # no home
+    folder = user_cache("probe")
+    if folder is None:
         return None
     with suppress(OSError):
         os.makedirs(folder, mode=0o700, exist_ok=True)

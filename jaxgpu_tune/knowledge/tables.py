@@ -6,8 +6,10 @@ import json
 import os
 import sys
 from functools import cache
+from io import StringIO
 
 from ..errors import JaxGpuTuneError
+from ..own_files import PACKAGE, own_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ __all__ = [
     "with_tuples",
 ]
 
-DATA = os.path.join(os.path.dirname(__file__), "data")
+DATA = os.path.join(PACKAGE, "knowledge", "data")
 KINDS: dict[str, SettingKind] = {"flag": "xla_flag", "env": "env", "config": "jax_config"}
 """The key that names a setting in a table, and the kind of setting it means."""
 KEYS = {kind: key for key, kind in KINDS.items()}
@@ -66,28 +68,28 @@ def read_table(name: str) -> dict[str, Any]:
 
     ``tools/compile_tables.py`` makes the one of the other: importing a TOML parser takes longer than a whole plan.
     """
-    with open(os.path.join(DATA, "authored", f"{name}.json"), encoding="utf-8") as file:
-        return Table(f"authored/{name}.json", json.load(file))
+    return Table(f"authored/{name}.json", json.loads(_read(f"authored/{name}.json")))
 
 
 @cache
 def read_generated(name: str) -> dict[str, Any]:
     """One of the tables that ``tools`` read off releases, such as "builds.json"."""
-    with open(os.path.join(DATA, name), encoding="utf-8") as file:
-        return complete(name, json.load(file))
+    return complete(name, json.loads(_read(name)))
 
 
 @cache
 def read_lines(name: str) -> dict[str, str]:
     """A table of which a call needs little, such as "flags.tsv": name -> its JSON, which is left to be read where it is asked for."""
-    with open(os.path.join(DATA, name), encoding="utf-8") as file:
-        return complete(name, dict(line.split("\t") for line in file))
+    return complete(name, dict(line.split("\t") for line in StringIO(_read(name))))
 
 
 def read_measured(name: str) -> tuple[Mapping[str, Any], ...]:
     """The records of what was measured, such as "gains.json", which ``python -m benchmarks.tables`` writes."""
-    with open(os.path.join(DATA, name), encoding="utf-8") as file:
-        return tuple(json.load(file))
+    return tuple(json.loads(_read(name)))
+
+
+def _read(name: str) -> str:
+    return own_text(os.path.join(DATA, name))
 
 
 class Table(dict[str, "Any"]):

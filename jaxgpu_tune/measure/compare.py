@@ -19,7 +19,9 @@ from .doubts import (
     UNSURE,
     moment,
     other_losses,
+    overwritten,
     setting_refused,
+    settings_overwritten,
     unmatched,
     unsure,
     whole_run,
@@ -29,6 +31,7 @@ from .gpu_state import GpuState
 from .protocol import Arm, Listener, Protocol
 from .readings import STEP_CLOCKS, settled, value_of
 from .runs import Asked, Limits, RunOutcome, run_watched
+from .starting import OUTPUT
 from .statistics import Verdict, futile, order, ratios, unclaimed, verdict
 from .watched import DONE, Process, leading
 
@@ -37,16 +40,9 @@ if TYPE_CHECKING:
     from .comparison import Clock
 
 
-__all__ = ["compare_programs"]
+__all__ = ["compare_programs", "kept_in"]
 
-CACHES: dict[str, dict[str, str]] = {
-    "cold": {"JAX_ENABLE_COMPILATION_CACHE": "false"},
-    "warm": {
-        "JAX_ENABLE_COMPILATION_CACHE": "true",
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    },
-}
+COLD = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 FIRST_TIMEOUT, SHORTEST_TIMEOUT, TIMES_OTHERS = 3600.0, 60.0, 5.0
 """Seconds: how long the first run may take if nobody says, and how long others get by what runs took so far."""
 SHORTEST_STALL, STALL_STEPS = 60.0, 50.0
@@ -160,14 +156,18 @@ class _Course:
         outcome = run_watched(
             one.command,
             folder=self._place(one.name),
-            environ={**one.environ, **self._caches()},
+            environ={**one.environ, **(COLD if self.protocol.caches == "cold" else kept_in(self.folder / "cache"))},
             asked=self._asked(),
             limits=self._limits(),
             seen=self._seen,
         )
         if not self.trials:
             self.clock, self.function = settled(outcome, self.protocol)
-            self.findings += [*written_outside(begin, self.folder), *self._unasked(outcome)]
+            self.findings += written_outside(begin, self.folder)
+            if self.clock == "whole" and not self.protocol.whole:  # nobody asked for whole runs
+                self.findings.append(whole_run(outcome))
+        if problem := overwritten(one.environ, one.settings, outcome.processes):
+            self._tell(settings_overwritten(one.name, problem))
         trial = self._told(one.name, number, outcome)
         self.trials.append(trial)
         self.listener.ends(trial)
@@ -179,9 +179,15 @@ class _Course:
         if self._unmatched:
             self._look_for_metric(any(one.state == DONE for one in leading(processes)))
 
+    def _tell(self, finding: Finding) -> None:
+        """At once, the first time: the rest may take hours."""
+        if finding not in self.findings:
+            self.findings.append(finding)
+            self.listener.doubts(finding)
+
     def _look_for_metric(self, measured: bool) -> None:
         """Once the steps are measured, or many lines printed, a pattern that found nothing is told: the run may last for hours yet."""
-        output = self._place(self.arms[0].name) / "output.txt"
+        output = self._place(self.arms[0].name) / OUTPUT
         lines = output.read_text(errors="replace").splitlines() if output.exists() else []
         doubt, enough = unmatched(self._unmatched, lines), measured or len(lines) >= MANY_LINES
         if doubt and enough:
@@ -193,10 +199,6 @@ class _Course:
         """Where the run that is next leaves its files."""
         return self.folder / f"{len(self.trials):03d}-{_plain(name)}"
 
-    def _caches(self) -> dict[str, str]:
-        warm = {"JAX_COMPILATION_CACHE_DIR": str(self.folder.absolute() / "cache")}
-        return {**CACHES[self.protocol.caches], **(warm if self.protocol.caches == "warm" else {})}
-
     def _asked(self) -> Asked:
         whole = self.protocol.whole or self.clock == "whole"
         return Asked(self.protocol.seconds, whole, self.function or None, metric=self.protocol.metric)
@@ -207,7 +209,7 @@ class _Course:
             return Limits(self.protocol.timeout or self.protocol.budget or FIRST_TIMEOUT)
         longest = max(trial.seconds for trial in self.trials)
         timeout = self.protocol.timeout or max(SHORTEST_TIMEOUT, TIMES_OTHERS * longest)
-        steps = 0.0 if self.clock in ("whole", "metric") else self.trials[0].value or 0.0
+        steps = (self.trials[0].value or 0.0) if self.clock in STEP_CLOCKS else 0.0
         return Limits(timeout, max(SHORTEST_STALL, STALL_STEPS * steps) if steps else None)
 
     def _told(self, name: str, number: int, outcome: RunOutcome) -> VariantRun:
@@ -232,19 +234,13 @@ class _Course:
             "" if outcome.ok else outcome.last_words,
         )
 
-    def _pairs(self, arm: int) -> list[tuple[float, float]]:
-        """Values of the reference and of the arm, from the rounds that both finished."""
+    def _ratios(self, arm: int) -> tuple[float, ...]:
+        """How many times as fast as the reference the arm was, from the rounds that both finished."""
         mine = {trial.round: trial.value for trial in self._of(arm) if trial.value is not None}
         theirs = {trial.round: trial.value for trial in self._of(0) if trial.value is not None and trial.round}
-        return [(theirs[number], mine[number]) for number in sorted(set(mine) & set(theirs))]
-
-    def _ratios(self, arm: int) -> tuple[float, ...]:
-        pairs = self._pairs(arm)
-        return ratios(
-            [reference for reference, _ in pairs],
-            [variant for _, variant in pairs],
-            higher_is_better=self.protocol.higher_is_better and self.clock == "metric",
-        )
+        both = sorted(mine.keys() & theirs.keys())
+        higher = self.protocol.higher_is_better and self.clock == "metric"
+        return ratios([theirs[one] for one in both], [mine[one] for one in both], higher_is_better=higher)
 
     def _noise(self) -> float | None:
         values = [trial.value for trial in self._of(0)[:2] if trial.value]
@@ -267,10 +263,6 @@ class _Course:
             one.settings,
         )
 
-    def _unasked(self, outcome: RunOutcome) -> list[Finding]:
-        """That whole runs are compared, where nobody asked for it."""
-        return list(whole_run(outcome)) if self.clock == "whole" and not self.protocol.whole else []
-
     def _loss_difference(self, arm: int) -> float | None:
         """Against the reference's first run; of the reference, of its second run against its first."""
         runs = self._of(arm)[1:2] if arm == 0 else self._of(arm)[:1]
@@ -290,6 +282,16 @@ class _Course:
             if theirs is not None and theirs > max(LOSS_TOLERANCE, 10 * own):
                 found.append(other_losses(self.arms[arm].name, theirs, own))
         return found
+
+
+def kept_in(folder: Path) -> dict[str, str]:
+    """The variables with which all that is compiled is kept in a folder, and taken from it."""
+    return {
+        "JAX_ENABLE_COMPILATION_CACHE": "true",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "JAX_COMPILATION_CACHE_DIR": str(folder.absolute()),
+    }
 
 
 def _plain(name: str) -> str:

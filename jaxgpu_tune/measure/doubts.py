@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from ..model import Finding
-from ..wording import counted
+from ..planning.xla_flags.grammar import FLAGS, scan
+from ..wording import counted, written
 from .endings import numbers_in
+from .observer.facts import TOLD
 from .runs import RunOutcome
+from .watched import Process
 
 __all__ = [
+    "ADD",
     "EMPTY_VARIANT",
     "REFUSED",
     "UNSURE",
     "empty_variant",
     "moment",
     "other_losses",
+    "overwritten",
     "setting_refused",
+    "settings_overwritten",
     "unmatched",
     "unsure",
     "whole_run",
@@ -29,6 +35,7 @@ __all__ = [
 
 REFUSED = "`jaxgpu-tune check` tells what is wrong with XLA_FLAGS, and what to write instead."
 EMPTY_VARIANT = "empty-variant"
+ADD = "In the program, add to what is set: os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --…'; or take that line out."
 UNSURE = 0.02
 """A standard error of a run's own period from which on it is told."""
 
@@ -80,7 +87,35 @@ def _is_newer(path: Path, begin: float, shown: set[tuple[int, int]]) -> bool:
     return told.st_mtime >= begin and (told.st_dev, told.st_ino) not in shown
 
 
-def whole_run(outcome: RunOutcome) -> list[Finding]:
+def overwritten(given: Mapping[str, str], names: Iterable[str], processes: Iterable[Process]) -> str:
+    """That the program sets variables anew before they are read, and what is lost of them, without a full stop; empty where it does not.
+
+    ``given``: the environment that it was started with; ``names``: of the variables in it that matter.
+    """
+    lost: dict[str, str] = {}
+    for process in processes:
+        for name in names if process.compilations else ():
+            lost |= dict.fromkeys(_lost(name, given.get(name), process.settings.get(name)), name)
+    if not lost:
+        return ""
+    return f"the program sets {', '.join(dict.fromkeys(lost.values()))} itself, which drops {', '.join(lost)}"
+
+
+def _lost(name: str, given: str | None, now: str | None) -> Iterable[str]:
+    if given is None or given == now or not name.startswith(TOLD):
+        return ()
+    if name != FLAGS:
+        return (written("env", name, given),)
+    left = {token.name: token.text for token in scan(now or "").tokens}
+    return [token.text for token in scan(given).tokens if left.get(token.name) != token.text]
+
+
+def settings_overwritten(name: str, problem: str) -> Finding:
+    """That a variant does not reach the program."""
+    return Finding("program-overwrites", "warning", f"{name}: {problem}.", ADD)
+
+
+def whole_run(outcome: RunOutcome) -> Finding:
     """No step could be timed."""
     message = (
         f"Times are those of whole runs, with start and compilation: {outcome.silent or 'no step could be timed.'}"
@@ -88,7 +123,7 @@ def whole_run(outcome: RunOutcome) -> list[Finding]:
     hint = (
         "Mark the steps with jaxgpu_tune.step(), or give --metric with a pattern for a number that the program prints."
     )
-    return [Finding("whole-run", "warning", message, hint)]
+    return Finding("whole-run", "warning", message, hint)
 
 
 def unmatched(pattern: str, lines: list[str]) -> Finding | None:

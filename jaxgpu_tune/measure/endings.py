@@ -132,9 +132,12 @@ def _again(one: Process) -> int:
 
 
 def _too_few(one: Process) -> str:
-    calls = counted(one.calls, "call") if one.function else f"at most {counted(one.steps, 'call')}"
-    named = f"{one.function}: " * bool(one.function)
-    return f"JAX compiled something, but no function was called often enough to tell a steady state ({named}{calls})."
+    calls = (
+        f" ({one.function}: {counted(one.calls, 'call')})"
+        if one.function
+        else f" (at most {counted(one.steps, 'call')})" * bool(one.steps)  # before Python 3.12 none are counted
+    )
+    return f"JAX compiled something, but no function was called often enough to tell a steady state{calls}. Let it run longer."
 
 
 def _likely(command: Sequence[str]) -> str:

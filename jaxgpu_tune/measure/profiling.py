@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadSetting
+from ..host.marker import MARKER
 from ..model import Finding
+from ..planning.xla_flags.grammar import FLAGS
+from ..values import EMPTY
+from ..wording import capital
 from .assembly import profile_of
+from .doubts import ADD, overwritten
 from .profile import HostTimes, Profile, Watched
 from .runs import INTERRUPTED, Asked, Limits, RunOutcome, left_behind, run_watched
-from .timeline import timeline_of
+from .timeline import Timeline, timeline_of
 from .trace.reduction import Reduction, dominant_call, reduce_trace
 from .trace.trace_file import read_trace
 from .watched import DONE, Process, leading
@@ -53,11 +58,11 @@ def profile_command(  # noqa: PLR0913 - keyword-only ones
             return left_behind(command, place)
 
     outcome = run("run", environ)
-    plain = profile_outcome(outcome)
+    plain = profile_outcome(outcome, environ)
     if bare is None or outcome.seconds_a_step is None or outcome.exit_code == INTERRUPTED:
         return plain, outcome
     named = run("named", bare)
-    found = profile_outcome(named, unnamed_s=outcome.seconds_a_step)
+    found = profile_outcome(named, bare, unnamed_s=outcome.seconds_a_step)
     first = () if outcome.ok else (f"The first run, with CUDA graphs, did not end well: {outcome.cause}.",)
     advice = plain.advice if plain.gpus else found.advice
     return found._replace(notes=(*first, *found.notes), advice=advice), named
@@ -86,8 +91,10 @@ def without_graphs(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, "XLA_FLAGS": f"{flags} {NO_GRAPHS}".strip()}
 
 
-def profile_outcome(outcome: RunOutcome, *, unnamed_s: float | None = None) -> Profile:
-    """The profile of a run: of its processes those that ran steps."""
+def profile_outcome(
+    outcome: RunOutcome, given: Mapping[str, str] = EMPTY, *, unnamed_s: float | None = None
+) -> Profile:
+    """The profile of a run that was ``given`` an environment: of its processes those that ran steps."""
     stepped = [one for one in outcome.processes if one.clock or one.steps or one.trace]
     found = profile_of([_watched(one) for one in stepped], outcome.command, unnamed_s=unnamed_s)
     cause = outcome.cause.removesuffix(UNHEARD)
@@ -96,12 +103,19 @@ def profile_outcome(outcome: RunOutcome, *, unnamed_s: float | None = None) -> P
         if outcome.exit_code == INTERRUPTED
         else f"The command did not end well: {cause}."
     )
-    told = [outcome.silent, ended if cause else ""]
+    told = [outcome.silent, ended if cause else "", _lost_flags(given, stepped)]
     return found._replace(notes=(*filter(None, told), *found.notes))
 
 
+def _lost_flags(given: Mapping[str, str], processes: Sequence[Process]) -> str:
+    """Unless the program calls configure(), which tells itself what it changes."""
+    plain = [one for one in processes if one.settings.get(MARKER) == given.get(MARKER)]
+    problem = overwritten(given, [FLAGS], plain)
+    return f"{capital(problem)}. {ADD}" if problem else ""
+
+
 def _watched(process: Process) -> Watched:
-    reduction, timeline = None, None
+    reduction, timeline = None, Timeline()
     why = process.why_not_traced or ("" if process.trace else TOO_SHORT)
     if process.trace and Path(process.trace).exists():
         try:
@@ -125,10 +139,10 @@ def _watched(process: Process) -> Watched:
         jax=process.jax or "",
         peak_bytes=process.peak_bytes,
         limit_bytes=device.get("limit_bytes"),
-        xla_flags=process.xla_flags or "",
+        xla_flags=process.settings.get("XLA_FLAGS", ""),
         reduction=reduction,
         why_not_traced=why,
-        **({} if timeline is None else {"timeline": timeline}),
+        timeline=timeline,
     )
 
 

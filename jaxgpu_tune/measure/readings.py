@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["settled", "value_of"]
 
 
-STEP_CLOCKS: dict[str, Clock] = {"marks": "marks", "calls": "calls", "trace": "trace"}
+STEP_CLOCKS = ("marks", "calls", "trace")
+"""By these it is the steps that are timed."""
 
 
 def settled(outcome: RunOutcome, protocol: Protocol) -> tuple[Clock, str]:
@@ -31,7 +32,7 @@ def settled(outcome: RunOutcome, protocol: Protocol) -> tuple[Clock, str]:
         and leader.period.bursts
         and not outcome.silent
     ):
-        return ("marks", "") if leader.clock == "marks" else (STEP_CLOCKS[leader.clock], leader.function)
+        return leader.clock, leader.function
     return ("whole", "") if outcome.ok else ("", "")
 
 

@@ -19,7 +19,7 @@ from ..values import Value
 from ..wording import counted
 from .endings import Status, ending, losses, numbers_in, once_each, silence, without_input
 from .host_clock import with_host_clock
-from .starting import StartedRun, end, filled, leave, start
+from .starting import OBSERVED, OUTPUT, StartedRun, end, filled, leave, start
 from .stopping import AT_ONCE, living
 from .watched import DONE, Process, leading, measured, read_processes
 
@@ -170,15 +170,15 @@ def watch(
     begin = time.monotonic() if begun is None else begun
     why, behind = "interrupted", False
     try:
-        why = _wait(started.child, started.place, asked, limits, seen)
+        why = _wait(started, asked, limits, seen)
         behind = why == "exit" and started.output is not None and bool(living(started.child, started.mark))
     finally:
         if why != "exit" or started.output is not None:
-            known = measured(started.place / "observed") if why == "complete" else ()
+            known = measured(started.observed) if why == "complete" else ()
             end(started, limits.grace if why != "interrupted" else AT_ONCE, known)
         else:
             leave(started)
-    found = _outcome(started.child, started.place, started.command, asked, why, time.monotonic() - begin)
+    found = _outcome(started, asked, why, time.monotonic() - begin)
     return found._replace(silent=LEFT.format(found.seconds)) if behind and found.ok and found.silent else found
 
 
@@ -188,7 +188,7 @@ def left_behind(command: Sequence[str], folder: str | os.PathLike[str]) -> RunOu
     return RunOutcome(
         *("died", "it was interrupted", tuple(command), str(place)),
         exit_code=INTERRUPTED,
-        processes=read_processes(place / "observed"),
+        processes=read_processes(place / OBSERVED),
     )
 
 
@@ -198,16 +198,16 @@ def request(asked: Asked) -> dict[str, Any]:
     return {"seconds": asked.seconds, "function": asked.function, "trace": trace, "program": asked.program}
 
 
-def _wait(child: subprocess.Popen[bytes], place: Path, asked: Asked, limits: Limits, seen: Seen | None) -> str:
+def _wait(started: StartedRun, asked: Asked, limits: Limits, seen: Seen | None) -> str:
     """Why the waiting is over: "exit", "complete", "lost" (a rank died, for which the others would wait for ever), "timeout" or "stall"."""
     begin = moved = time.monotonic()
     last: Any = None
     complete = lost = 0.0
-    while child.poll() is None:
-        processes, now = read_processes(place / "observed"), time.monotonic()
+    while started.child.poll() is None:
+        processes, now = read_processes(started.observed), time.monotonic()
         if seen is not None:
             seen(processes)
-        progress = _progress(processes, place)
+        progress = _progress(processes, started.place)
         moved, last = (now, progress) if progress != last else (moved, last)
         if limits.timeout is not None and now - begin > limits.timeout:
             return "timeout"
@@ -216,21 +216,17 @@ def _wait(child: subprocess.Popen[bytes], place: Path, asked: Asked, limits: Lim
         lost = (lost or now) if _lost(processes) else 0.0
         if lost and now - lost > LEFT_ALONE:
             return "lost"
-        if not asked.whole and _is_complete(processes, place, asked):
+        if not asked.whole and _is_complete(processes, started.place, asked):
             complete = complete or now
             if now - complete > OTHERS or all(one.state == DONE for one in processes if one.steps):
                 return "complete"
-        _sleep(child, LOOK)
+        with suppress(subprocess.TimeoutExpired):
+            started.child.wait(LOOK)
     return "exit"
 
 
-def _sleep(child: subprocess.Popen[bytes], seconds: float) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(seconds)
-
-
 def _progress(processes: tuple[Process, ...], place: Path) -> Any:
-    output = place / "output.txt"
+    output = place / OUTPUT
     written = output.stat().st_size if output.exists() else 0
     return written, tuple((one.steps, len(one.compilations), one.state) for one in processes)
 
@@ -248,7 +244,7 @@ def _is_complete(processes: tuple[Process, ...], place: Path, asked: Asked) -> b
 
 def _words(place: Path, *, last: bool = False) -> str:
     """The captured output from its beginning, or the ``last`` of it."""
-    path = place / "output.txt"
+    path = place / OUTPUT
     if not path.exists():
         return ""
     with path.open("rb") as file:
@@ -256,25 +252,23 @@ def _words(place: Path, *, last: bool = False) -> str:
         return file.read(MOST_OUTPUT).decode(errors="replace")
 
 
-def _outcome(
-    child: subprocess.Popen[bytes], place: Path, words: tuple[str, ...], asked: Asked, why: str, seconds: float
-) -> RunOutcome:
-    processes = tuple(with_host_clock(one, asked.function) for one in read_processes(place / "observed"))
-    text = _words(place)
+def _outcome(started: StartedRun, asked: Asked, why: str, seconds: float) -> RunOutcome:
+    processes = tuple(with_host_clock(one, asked.function) for one in read_processes(started.observed))
+    place, text, code = started.place, _words(started.place), started.child.returncode
     error = next((one.error for one in processes if one.error), None)
-    status, cause = _status(why, child.returncode, _words(place, last=True), error, seconds)
+    status, cause = _status(why, code, _words(place, last=True), error, seconds)
     found, metric = losses(text), numbers_in(asked.metric, text) if asked.metric else ()
     if status == "ok" and _ends_in_nan(metric or found):
         status, cause = "nan", "the last number that it printed is not finite"
     if status == "hang" and asked.metric and len(metric) < ENOUGH_NUMBERS:
         cause += f"; the pattern of the metric was found {counted(len(metric), 'time')} in its output, and {ENOUGH_NUMBERS} are needed"
     done = [one for one in leading(processes) if one.period is not None]
-    output = str(place / "output.txt") if (place / "output.txt").exists() else None
+    output = str(place / OUTPUT) if (place / OUTPUT).exists() else None
     return RunOutcome(
-        *(status, without_input(cause) if output else cause, words, str(place), child.returncode, seconds),
+        *(status, without_input(cause) if output else cause, started.command, str(place), code, seconds),
         complete=bool(done) and all(one.state == DONE for one in done),
         processes=processes,
-        silent=silence(words, processes, failed=status in ("refused", "died")),
+        silent=silence(started.command, processes, failed=status in ("refused", "died")),
         metric=metric,
         losses=once_each(found, processes),
         output=output,

@@ -20,9 +20,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["StartedRun", "discard", "end", "is_held", "leave", "pause", "release", "start", "used_cuda"]
+__all__ = [
+    "OBSERVED",
+    "OUTPUT",
+    "StartedRun",
+    "discard",
+    "end",
+    "is_held",
+    "leave",
+    "pause",
+    "release",
+    "start",
+    "used_cuda",
+]
 
 OBSERVE, RUN_DIR = "JAXGPU_TUNE_OBSERVE", "JAXGPU_TUNE_RUN_DIR"
+OBSERVED, OUTPUT = "observed", "output.txt"
+"""What is in the folder of a run: a folder of reports, and what was printed, where that is captured."""
 TO_END = 5.0
 """Seconds that one has which is not needed any more."""
 PATH = Path(__file__).resolve().parent / "observer" / "path"
@@ -42,9 +56,14 @@ class StartedRun(Value):
     guard: subprocess.Popen[bytes] | None = None
 
     @property
+    def observed(self) -> Path:
+        """The folder in which its processes report."""
+        return self.place / OBSERVED
+
+    @property
     def mark(self) -> dict[str, str]:
         """What each of its processes carries in its environment."""
-        return {OBSERVE: str(self.place / "observed")}
+        return {OBSERVE: str(self.observed)}
 
 
 def start(
@@ -59,11 +78,11 @@ def start(
     """Start it. ``request``: what is asked of the observer; ``hold``: go no further than to the first device. Raises OSError."""
     place = Path(folder).absolute()
     words = filled(command, place)
-    for name in ("observed", "files"):
+    for name in (OBSERVED, "files"):
         (place / name).mkdir(parents=True, exist_ok=True)
     asked = {**request, "hold": os.getpid()} if hold else request
-    (place / "observed" / "request.json").write_text(json.dumps(asked), encoding="utf-8")
-    output = place / "output.txt" if capture else None
+    (place / OBSERVED / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+    output = place / OUTPUT if capture else None
     environ = _environ(environ, place, capture)
     try:
         started = StartedRun(_begun(words, environ, output), place, words, output)
@@ -82,7 +101,7 @@ def filled(command: Sequence[str], place: Path) -> tuple[str, ...]:
 def release(started: StartedRun) -> None:
     """Let it go on."""
     pause(started, False)
-    (started.place / "observed" / GO).touch()
+    (started.observed / GO).touch()
 
 
 def pause(started: StartedRun, stop: bool) -> None:
@@ -93,12 +112,12 @@ def pause(started: StartedRun, stop: bool) -> None:
 
 def is_held(started: StartedRun) -> bool:
     """Whether it has come to its first device and waits."""
-    return any((started.place / "observed").glob(f"{HELD}*"))
+    return any(started.observed.glob(f"{HELD}*"))
 
 
 def used_cuda(started: StartedRun) -> bool:
     """Whether it had a GPU in use before JAX had, so that holding it is no use."""
-    return any(path.read_text() == CUDA for path in (started.place / "observed").glob(f"{HELD}*"))
+    return any(path.read_text() == CUDA for path in started.observed.glob(f"{HELD}*"))
 
 
 def discard(started: StartedRun) -> None:
@@ -124,7 +143,7 @@ def leave(started: StartedRun) -> None:
 def _environ(given: Mapping[str, str], place: Path, capture: bool) -> dict[str, str]:
     rest = [part for part in given.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(PATH)]
     more = {"PYTHONUNBUFFERED": "1"} if capture else {}  # what was printed before the end is there to be read
-    ours = {OBSERVE: str(place / "observed"), RUN_DIR: str(place / "files")}
+    ours = {OBSERVE: str(place / OBSERVED), RUN_DIR: str(place / "files")}
     return {**more, **given, **ours, "PYTHONPATH": os.pathsep.join([str(PATH), *rest])}
 
 

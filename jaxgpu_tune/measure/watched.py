@@ -12,7 +12,7 @@ from .clock import Period
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from typing import Any, Literal
 
 
 __all__ = ["Compilation", "Process", "leading", "measured", "read_processes"]
@@ -37,7 +37,7 @@ class Process(Value):
     ``clock``: "marks" (the program's own ``jaxgpu_tune.step()``), "calls" (of ``function``), "trace" (events on the host, under the tracer: before Python 3.12), or "" where there was nothing to go by.
     ``window_s``: from when to when ``period`` was measured; ``steps``: marks, or calls of the function called most; ``calls``: of ``function``; ``jax_s``: when jax was imported; ``first_step_s``: from the start of the process to the end of its first step;
     ``devices``: dicts with ``id kind platform peak_bytes limit_bytes``; ``trace``: the path of its device trace (an XSpace);
-    ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``program``: a fingerprint of what it calls, compiled, and ``kinds``: of program, where that was asked; ``error``: the Python exception that ended it; ``troubles``: what went wrong in the observer; ``folder``: where it wrote.
+    ``host_trace``: the trace that its clock is read from; ``work``: seconds of compiling by function; ``why_not_traced``: why there is none; ``program``: a fingerprint of what it calls, compiled, and ``kinds``: of program, where that was asked; ``settings``: the variables of JAX, XLA, NCCL and CUDA as it had them when they were read; ``error``: the Python exception that ended it; ``troubles``: what went wrong in the observer; ``folder``: where it wrote.
     """
 
     pid: int
@@ -47,7 +47,7 @@ class Process(Value):
     jax: str | None = None
     rank: int | None = None
     processes: int | None = None
-    clock: str = ""
+    clock: Literal["marks", "calls", "trace", ""] = ""
     function: str = ""
     period: Period | None = None
     window_s: tuple[float, ...] = ()
@@ -62,7 +62,7 @@ class Process(Value):
     host_trace: str | None = None
     work: Mapping[str, float] = EMPTY
     pgle: bool = False
-    xla_flags: str | None = None
+    settings: Mapping[str, str] = EMPTY
     program: str = ""
     kinds: tuple[str, ...] = ()
     error: str | None = None

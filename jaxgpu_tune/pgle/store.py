@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import BadSetting
+from ..host.user_cache import user_cache
 from ..model import Finding
 from .sidecar import Sidecar, differences, read_sidecar, write_sidecar
 
@@ -31,10 +33,11 @@ class Recorded(NamedTuple):
 
 
 def default_root() -> Path:
-    """The user's own folder for it."""
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("jaxgpu_tune")) / "pgle"
+    """The user's own folder for it. Raises BadSetting where there is no home."""
+    folder = user_cache("pgle")
+    if folder is None:
+        raise BadSetting("There is no home folder to keep recordings in. Set HOME, or give --store FOLDER.")
+    return Path(folder)
 
 
 def new_folder(root: Path) -> Path:

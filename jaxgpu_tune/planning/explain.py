@@ -77,12 +77,10 @@ def name_alone(name: str) -> str:
 
 def _argument(name: str) -> str:
     """What the docstring of the arguments says of one, with the lines that are indented further; Python 3.13 takes the indentation of all away."""
+    if name == "preset":
+        return "The name of a preset, several joined by +, or the path of a TOML file."
     told = re.search(rf"(?m)^( +){name}: (.+(?:\n\1 .+)*)", Arguments.__doc__ or "")
-    return (
-        " ".join(told[2].replace("``", "").split())
-        if told
-        else "The name of a preset, several joined by +, or the path of a TOML file."
-    )
+    return " ".join(told[2].replace("``", "").split()) if told else "Descriptions are left out by python -OO."
 
 
 def containing(word: str, target: Target) -> list[str]:

@@ -163,13 +163,7 @@ def variables_asked(layers: Iterable[Layer], environ: Mapping[str, str]) -> froz
 
 
 def _carrier(setting: Setting) -> str:
-    return (
-        "XLA_FLAGS"
-        if setting.kind == "xla_flag"
-        else setting.name.upper()
-        if setting.kind == "jax_config"
-        else setting.name
-    )
+    return {"xla_flag": "XLA_FLAGS", "jax_config": setting.name.upper(), "env": setting.name}[setting.kind]
 
 
 def _named(name: str) -> Setting:

@@ -248,13 +248,9 @@ def _count(name: str, value: Any) -> Iterable[Finding]:
         yield bad(name, value, f"a whole number from 1 to {MOST[name]}")
 
 
-def _either(name: str, value: Any) -> Iterable[Finding]:
-    return booleans(**{name: value})
-
-
 CHECKS: Mapping[str, Callable[[str, Any], Iterable[Finding]]] = {
     **dict.fromkeys(MOST, _count),
-    **dict.fromkeys(("strict", "probe", "unmeasured"), _either),
+    **dict.fromkeys(("strict", "probe", "unmeasured"), lambda name, value: booleans(**{name: value})),
     "platform": lambda *_: (),  # told with the setting that it stands for
     "prefer": lambda name, value: choice(name, value, ("existing", "preset")),
     "late": lambda name, value: choice(name, value, ("raise", "warn", "reexec")),

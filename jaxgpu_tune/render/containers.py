@@ -43,19 +43,14 @@ def _lines(said: Changes) -> str:
     return "\n".join(_not_set(name) if text is None else f"{name}={text}" for name, text in said.items())
 
 
-def _compose(value: str) -> str:
-    """Compose replaces ``$NAME`` and ``${NAME}``; twice the sign stands for one."""
+def _doubled(value: str) -> str:
+    """Compose replaces ``$NAME`` and ``${NAME}``, Kubernetes ``$(NAME)``; twice the sign stands for one."""
     return _yaml(value.replace("$", "$$"))
 
 
 def _compose_lines(said: Changes) -> str:
     lines = [f"  {_not_set(name)}" if text is None else f"  {name}: {text}" for name, text in said.items()]
     return "\n".join(["environment:" if any(said.values()) else "environment: {}", *lines])
-
-
-def _kubernetes(value: str) -> str:
-    """Kubernetes replaces ``$(NAME)``; twice the sign stands for one."""
-    return _yaml(value.replace("$", "$$"))
 
 
 def _kubernetes_lines(said: Changes) -> str:
@@ -97,8 +92,8 @@ def _not_set(name: str) -> str:
 FORMS = {
     "dotenv": (_dotenv, _lines),
     "docker": (_docker, _lines),
-    "compose": (_compose, _compose_lines),
-    "kubernetes": (_kubernetes, _kubernetes_lines),
+    "compose": (_doubled, _compose_lines),
+    "kubernetes": (_doubled, _kubernetes_lines),
     "ray": (_ray, _ray_object),
     "json": (_as_it_is, _json_object),
 }

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from html import escape
 
+from ..own_files import PACKAGE, own_text
 from .html import boxed, folded, table_html
 from .profile import PART_NAMES, collective_rows, head_lines, host_lines, kernel_rows, part_remark, rank_lines
 
@@ -50,9 +51,7 @@ def profile_html(profile: Profile) -> str:
 
 def profile_page(profile: Profile) -> str:
     """A whole HTML page: what ``profile_html`` shows, everything unfolded, and the timeline."""
-    folder = os.path.dirname(__file__)
-    with open(os.path.join(folder, "timeline.html"), encoding="utf-8") as file:
-        template = file.read()
+    template = own_text(os.path.join(PACKAGE, "render", "timeline.html"))
     title = " ".join(profile.command) or profile.function or "profile"
     data = json.dumps(_drawn(profile.timeline), separators=(",", ":")).replace("<", "\\u003c")
     body = profile_html(profile).replace("<details>", "<details open>")

@@ -89,6 +89,20 @@ def test_files_are_checked_with_their_lines(tmp_path: Path) -> None:
     assert call("check", "--file", str(tmp_path / "no.sh")).exit_code == 2
 
 
+def test_in_a_notebook_the_cell_is_named(tmp_path: Path) -> None:
+    """Its lines are nowhere to be seen in Jupyter; the same of migrate, and of the release that a cell installs."""
+    file = tmp_path / "a.ipynb"
+    sources = ["!pip install jax==0.11.2", "x = 1\n%env XLA_FLAGS=--xla_gpu_graph_level=0"]
+    file.write_text(json.dumps({"cells": [{"cell_type": "code", "source": source} for source in sources]}))
+    told = call("check", "--file", str(file)).output
+    assert f"{file}:cell 2:2: --xla_gpu_graph_level=0 is not for" in told
+    assert f"{file}:cell 1:1: jax 0.11.2 is installed" in call("migrate", "--file", str(file)).stderr
+    found = json.loads(call("check", "--jaxlib", "0.11.2", "--json", "--file", str(file)).stdout)
+    assert [(one["cell"], one["line"]) for one in found] == [(2, 2)]
+    ((one,),) = (found["changes"] for found in json.loads(call("migrate", "--json", "--file", str(file)).stdout))
+    assert list(one) == ["line", "cell", "before", "after", "why", "fatal"] and (one["cell"], one["line"]) == (2, 2)
+
+
 @pytest.mark.parametrize("command", ["check", "migrate"])
 def test_a_file_without_its_option_is_told(command: str, tmp_path: Path) -> None:
     file = tmp_path / "train.sh"

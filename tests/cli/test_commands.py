@@ -26,7 +26,6 @@ pytestmark = pytest.mark.usefixtures("machine")
         (("run", "fsdp"), "COMMAND"),
         (("tune",), "COMMAND"),
         (("run", "--", "python"), "Name a preset first: jaxgpu-tune run auto -- python"),
-        (("run", "fsdp", "--", ""), "name of the command is empty"),
         (("env", "--processes-per-gpu", "0"), "processes_per_gpu=0"),
         (("env", "--devices", "0"), "devices=0"),
         (("env", "--layer-bytes", "0"), "layer_bytes=0"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.cli.group import magic
+from tests.child import told
 from tests.cli.typed import call
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -71,3 +72,16 @@ def test_a_word_that_is_missing_is_wrong_use(line: tuple[str, ...]) -> None:
     """Not a traceback, and not another word in its place."""
     told = call(*line)
     assert told.exit_code == 2 and told.stdout == "" and told.stderr
+
+
+def test_commands_work_where_python_leaves_docstrings_out() -> None:
+    """As ``PYTHONOPTIMIZE=2`` has it."""
+    code = """
+from tests.cli.typed import call
+for line in (["--help"], ["pgle", "--help"], ["plan", "--help"], ["plan", "fsdp"], ["explain", "memory_fraction"]):
+    said = call(*line)
+    if said.exit_code:
+        raise SystemExit(f"{line}: {said.output} {said.exception}")
+tell(said.output)
+"""
+    assert "python -OO" in told(code, PYTHONOPTIMIZE="2")

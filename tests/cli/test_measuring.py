@@ -40,6 +40,30 @@ def test_ctrl_c_before_anything_was_measured_claims_and_leaves_nothing(words: tu
     assert "failed" not in ended.stdout and "pgle-" not in ended.stdout and list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "none", "clean"),
+        ("compare", "none", "clean", "--save", "{place}/x"),
+        ("compare", "none", "clean", "--result", "{place}/x"),
+        ("profile", "--html", "{place}/x"),
+        ("tune", "--out", "{place}/x.toml"),
+        ("pgle", "record", "--to", "{place}/x.pbtxt"),
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_cannot_be_written_is_told_before_the_program_runs(
+    words: tuple[str, ...], there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is not there, or is somebody else's, as is the present one, where `compare` leaves a file unasked."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    place = tmp_path if there else tmp_path / "missing"
+    told = call(*(word.format(place=place) for word in words), "--", "touch", str(tmp_path / "ran"))
+    assert told.exit_code == 2 and ("cannot be written" in told.stderr or "folder" in told.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_durations() -> None:
     """With a unit or in seconds; nothing else, and nothing that is not positive."""
     assert [duration(text, "--budget") for text in ("90", "90s", "1.5h")] == [90.0, 90.0, 5400.0]
@@ -65,20 +89,27 @@ def test_regular_expressions() -> None:
 
 def test_how_a_search_judges_the_program(tmp_path: Path) -> None:
     """By the metric where there is one, by the whole run where that is asked for, else by steps."""
-    given = {"seconds": "5", "timeout": "2m", "metric": None, "higher": False, "numbers": None, "whole": False}
+    given = {
+        "seconds": "5",
+        "timeout": "2m",
+        "metric": None,
+        "higher_is_better": False,
+        "numbers": None,
+        "whole": False,
+    }
     how = how_of(("a", "b"), given, tmp_path)
     assert (how.command, how.folder, how.seconds, how.clock) == (("a", "b"), tmp_path, 5.0, "steps")
     assert (how.metric, how.higher_is_better, how.numbers, how.timeout, how.whole) == (None, False, None, 120.0, False)
-    metric = how_of(("a",), {**given, "metric": "x(.*)", "higher": True, "whole": True, "numbers": "y"}, tmp_path)
+    metric = how_of(
+        ("a",), {**given, "metric": "x(.*)", "higher_is_better": True, "whole": True, "numbers": "y"}, tmp_path
+    )
     assert (metric.clock, metric.metric, metric.higher_is_better, metric.numbers) == ("metric", "x(.*)", True, "y")
     assert how_of(("a",), {**given, "whole": True}, tmp_path).clock == "whole"
     for wrong in ({"metric": "("}, {"numbers": "("}, {"seconds": "0"}, {"timeout": "x"}):
         with pytest.raises(BadSetting):
             how_of(("a",), {**given, **wrong}, tmp_path)
-    with pytest.raises(BadSetting, match="name of the command is empty"):
-        how_of(("",), given, tmp_path)
     with pytest.raises(BadSetting, match="needs --metric"):
-        how_of(("a",), {**given, "higher": True}, tmp_path)
+        how_of(("a",), {**given, "higher_is_better": True}, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +143,7 @@ LENGTHS = [
 
 @pytest.mark.usefixtures("this_jaxlib")
 def test_every_length_is_refused_by_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In every command that takes one; what is no regular expression, and a command without a name, too."""
+    """In every command that takes one; what is no regular expression, too."""
     monkeypatch.chdir(tmp_path)
     wrong = [((*words, option, "soon"), f"{option} 'soon' is no duration.") for words, option in LENGTHS]
     wrong += [
@@ -122,8 +153,6 @@ def test_every_length_is_refused_by_its_own_name(tmp_path: Path, monkeypatch: py
     for words, said in wrong:
         done = call(*words, "--", "true")
         assert done.exit_code == 2 and said in done.stderr and not done.stdout, words
-    for name in ("tune", "bisect", "profile"):
-        assert "The name of the command is empty." in call(name, "--", "").stderr
     limits = (("--steps", 3), ("--seconds", 1), ("--timeout", 1))
     for option, least in limits:
         done = call("profile", option, str(least - 1), "--", "no-such-command")

@@ -28,7 +28,7 @@ PLACEHOLDERS = {
 """The words in capitals that stand for what is typed; FILE and FOLDER are the only ones for paths, but for SOURCE, which may be either."""
 CALLED = {
     *("--all everything", "--as kind", "--exit exit_with", "--file files", "--flags text", "--format form"),
-    *("--from-jaxlib old", "--grep pattern", "--higher-is-better higher", "--json as_json", "--kind kinds"),
+    *("--from-jaxlib old", "--grep pattern", "--higher-is-better higher_is_better", "--json as_json", "--kind kinds"),
     *("--one-at-a-time alone", "--python pythons", "--to release", "--to target", "-v verbose"),
 }
 """Options whose value has another name in the code."""

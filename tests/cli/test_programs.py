@@ -48,6 +48,8 @@ def test_without_a_program_nothing_runs(name: str) -> None:
     for line in ([*own], [*own, "--"], [*own, "no-such-command", "x"]):
         told = call(*name.split(), *line)
         assert told.exit_code == 2 and "Write the command to run after two dashes: -- COMMAND..." in told.stderr
+    empty = call(*name.split(), *own, "--", "")
+    assert empty.exit_code == 2 and "The name of the command is empty." in empty.stderr
     assert "No such option" in call(*name.split(), *own, "--no-such", "5", sys.executable).stderr
 
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +57,14 @@ def test_run_without_a_preset_is_told_to_name_one_first() -> None:
     assert told.returncode == 2
     assert "Name a preset first: jaxgpu-tune run auto -- sh 'train script.sh'" in told.stderr
     assert "There is no preset" in program("run", "fsddp", "--", "true").stderr
+
+
+@pytest.mark.usefixtures("this_jaxlib")
+@pytest.mark.parametrize("there", ["= '--xla_a=1'", "= os.environ.get('XLA_FLAGS', '') + ' --xla_a=1'"])
+def test_a_script_that_would_drop_the_flags_is_told_before_it_starts(there: str, tmp_path: Path) -> None:
+    """https://github.com/proteneer/timemachine/pull/770"""
+    script = tmp_path / "train.py"
+    script.write_text(f"import os\nos.environ['XLA_FLAGS'] {there}\n")
+    done = program("run", "fsdp", "--", sys.executable, str(script))
+    told = " ".join(done.stderr.split())
+    assert (f"fsdp: {script}, line 2, sets XLA_FLAGS itself, which drops --xla_gpu" in told) is ("get" not in there)

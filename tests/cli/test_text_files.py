@@ -28,10 +28,10 @@ def test_a_file_is_read_as_it_stands(tmp_path: Path) -> None:
 def test_the_kind_that_is_said_comes_before_the_name() -> None:
     assert set(text_files.KINDS_OF.values()) == set(KINDS) and text_files.AS.choices == tuple(text_files.KINDS_OF)
     for said, kind in text_files.KINDS_OF.items():
-        assert text_files.read_as("x.sh", "t", said, lambda text, kind: f"{text} {kind}") == f"t {kind}"
-    assert text_files.read_as("x.py", "", None, lambda _, kind: kind) == "python"
+        assert text_files.kind_of("x.sh", "t", said) == kind
+    assert text_files.kind_of("x.py", "", None) == "python"
     with pytest.raises(BadSetting, match="its name does not tell") as raised:
-        text_files.read_as("x", "", None, lambda _, kind: kind)
+        text_files.kind_of("x", "", None)
     assert raised.value.findings[0].hint == f"Say it: --as {'|'.join(text_files.KINDS_OF)}."
 
 
@@ -41,7 +41,7 @@ def test_a_file_that_is_not_of_its_kind_is_told(error: Exception) -> None:
         raise error
 
     with pytest.raises(BadSetting, match=r"--file 'x\.py' cannot be read as python: bad\."):
-        text_files.read_as("x.py", "", None, reader)
+        text_files.read_as("x.py", "", "python", reader)
 
 
 def test_a_text_that_is_the_name_of_a_file_is_told(

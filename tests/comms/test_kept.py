@@ -9,6 +9,7 @@ import pytest
 
 from jaxgpu_tune.comms import kept as module
 from jaxgpu_tune.comms.kept import kept
+from tests.homeless import leave_home
 
 
 @pytest.fixture(autouse=True)
@@ -91,11 +92,15 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.Mon
     assert len(list(folder.iterdir())) == 1
 
 
-def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("older", [True, False])
+def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: bool) -> None:
     """Nor read: a library in the present folder may be anybody's. Older releases of platformdirs then give a relative path."""
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
-    monkeypatch.setattr("platformdirs.user_cache_path", Path)
+    if older:
+        monkeypatch.setattr("platformdirs.user_cache_path", Path)
+    else:
+        leave_home(monkeypatch)
     assert [kept("so", "a", lambda made=made: made) for made in (b"first", b"again")] == [b"first", b"again"]
     assert not list(here.iterdir())

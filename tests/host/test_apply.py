@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from jaxgpu_tune.host import apply, import_hook
+from jaxgpu_tune.host.marker import marked_environ
 from jaxgpu_tune.model import Finding, Processes
+from jaxgpu_tune.state import State
 
 
 class Config:
@@ -69,6 +71,17 @@ def test_what_options_were_is_told_as_long_as_they_are_ours(config: Config) -> N
     assert apply.changed_options() == {"jax_debug_nans": "else"}
 
 
+def test_a_variable_that_was_changed_behind_the_import_is_unread_while_its_option_is_ours(config: Config) -> None:
+    """What this library wrote, and what it changed nothing by, are not."""
+    apply._write_options({"jax_enable_x64": True, "jax_debug_nans": False}, "0.11.2")
+    environ = marked_environ({}, {"JAX_ENABLE_X64": "true", "JAX_DEBUG_NANS": "false"}, State())
+    assert apply.changed_behind_import(environ) == {}
+    changed = {**environ, "JAX_ENABLE_X64": "other", "JAX_DEBUG_NANS": "other"}
+    assert apply.changed_behind_import(changed) == {"JAX_ENABLE_X64": (None, "true")}
+    config.update("jax_enable_x64", "else")
+    assert apply.changed_behind_import(changed) == {}
+
+
 def test_what_no_variable_carries_waits_for_the_import_of_jax(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest its import reads from the variables; a later call takes the place of what waits."""
     waiting: list[tuple[str, Any]] = []
@@ -108,21 +121,21 @@ def test_a_notebook_has_a_shell(shell: object, notebook: bool, monkeypatch: pyte
     """IPython may be imported by any library."""
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert apply.in_notebook() is notebook
-    assert ("notebook" in apply._why_not_again()) is notebook
+    assert ("notebook" in apply.why_not_again()) is notebook
 
 
 def test_without_ipython_it_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert not apply.in_notebook()
-    assert apply._why_not_again() == "pytest runs this process"
+    assert apply.why_not_again() == "pytest runs this process"
 
 
 def test_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A child, which inherits the variable, has another number."""
     monkeypatch.setenv(apply.REEXECUTED, str(os.getpid()))
-    assert apply._why_not_again().startswith("it was done once already")
+    assert apply.why_not_again().startswith("it was done once already")
     monkeypatch.setenv(apply.REEXECUTED, str(os.getppid()))
-    assert not apply._why_not_again().startswith("it was done once already")
+    assert not apply.why_not_again().startswith("it was done once already")
 
 
 @pytest.mark.parametrize(("local_rank", "heard"), [(None, ["error", "warning"]), (0, ["error", "warning"]), (1, [])])

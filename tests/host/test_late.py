@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxgpu_tune import Report, plan
-from jaxgpu_tune.host.late import Late, late_finding, too_late, without
+from jaxgpu_tune.host import late as late_module
+from jaxgpu_tune.host.late import Late, late_finding, or_else, too_late, without
 from tests.child import clean_environ
 from tests.fleet import decision, machine
 
@@ -91,3 +92,11 @@ def test_the_plan_without_what_comes_too_late(monkeypatch: pytest.MonkeyPatch) -
     assert "too-late" not in {one.code for one in without(report, late._replace(own=()), "").findings}
     assert "An earlier call" not in late_finding(late._replace(undone=()), "").message
     assert late_finding(late, "", "; or else").hint.endswith("; or else.")
+
+
+@pytest.mark.parametrize(("why_not", "offered"), [("pytest runs this process", False), ("", True)])
+def test_to_start_again_is_offered_where_it_is_not_refused(
+    why_not: str, offered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_module, "why_not_again", lambda: why_not)
+    assert "late='warn'" in or_else() and ("late='reexec'" in or_else()) is offered

@@ -10,6 +10,7 @@ import pytest
 
 from jaxgpu_tune.host import probe_cache as cache
 from jaxgpu_tune.host.file_lock import locked
+from tests.homeless import leave_home
 
 QUESTION = {"flags": ["--xla_gpu_autotune_level=2"]}
 ANSWER = {"jaxlib": {"refused": []}}
@@ -124,3 +125,10 @@ def test_a_pipe_and_a_device_are_no_files(tmp_path: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         assert cache.is_regular(descriptor) is regular
         os.close(descriptor)
+
+
+def test_without_a_home_every_question_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_home(monkeypatch)
+    cache.keep_answer(QUESTION, ANSWER)
+    with cache.alone(QUESTION, 0.0):
+        assert cache.kept_answer(QUESTION) is None

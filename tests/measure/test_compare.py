@@ -247,6 +247,26 @@ def test_the_winner_as_a_preset(compared: Callable[..., Comparison], tmp_path: P
 
 
 @pytest.mark.slow
+def test_what_the_program_drops_of_a_variant_is_told_at_once(compared: Callable[..., Comparison]) -> None:
+    """Else it would be "no difference", after hours. https://github.com/proteneer/timemachine/pull/770"""
+    told: list[str] = []
+
+    class Heeding(Listener):
+        def doubts(self, finding: Finding) -> None:
+            told.append(finding.message)
+            raise KeyboardInterrupt
+
+    flag = "--xla_cpu_enable_fast_math=true"
+    code = "import os\nos.environ['XLA_FLAGS'] = ''\nimport jax\nf = jax.jit(lambda x: x + 1)\nfor i in range(100000): f(i)"
+    environ = clean_environ(JAX_PLATFORMS="cpu")
+    words = (sys.executable, "-c", code)
+    with_flag = Arm("b", {**environ, "XLA_FLAGS": flag}, words, {"XLA_FLAGS": flag})
+    found = compared(Arm("a", environ, words), with_flag, listener=Heeding(), metric=None, seconds=0.3)
+    assert told == [f"b: the program sets XLA_FLAGS itself, which drops {flag}."]
+    assert "program-overwrites" in {finding.code for finding in found.findings}
+
+
+@pytest.mark.slow
 def test_a_real_program_by_its_calls(compared: Callable[..., Comparison]) -> None:
     """Steps, compilation and losses are seen; a flag that jaxlib refuses is told in its own words."""
     words = (sys.executable, str(Path(__file__).parent / "programs" / "plain.py"), "1000000", "1")

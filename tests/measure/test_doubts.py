@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from jaxgpu_tune.measure import doubts
-
-if TYPE_CHECKING:
-    import pytest
+from jaxgpu_tune.measure.watched import Compilation, Process
 
 
 def test_what_a_run_writes_outside_its_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +74,8 @@ def test_the_other_doubts_are_told_with_their_numbers() -> None:
     whole = doubts.whole_run
     from tests.measure.test_readings import outcome
 
-    assert "compilation: no step could be timed." in whole(outcome())[0].message
-    assert "compilation: it is no JAX" in whole(outcome(silent="it is no JAX"))[0].message
+    assert "compilation: no step could be timed." in whole(outcome()).message
+    assert "compilation: it is no JAX" in whole(outcome(silent="it is no JAX")).message
     unsure = doubts.unsure(2, 7)
     assert (unsure.code, unsure.severity) == ("unsteady-steps", "note")
     assert unsure.message.startswith("In 2 of 7 runs") and unsure.message.endswith("uncertain by over 2%.")
@@ -85,3 +84,32 @@ def test_the_other_doubts_are_told_with_their_numbers() -> None:
     losses = doubts.other_losses("mine", 0.125, 0.001)
     assert (losses.code, losses.severity) == ("losses-differ", "warning")
     assert "by up to 12.5%; the reference's own runs by 0.1%" in losses.message
+
+
+COMPILED = (Compilation("f", 1.0, 0.1, cached=False),)
+GIVEN = {"XLA_FLAGS": "--xla_a=1 --xla_b=2", "NCCL_PROTO": "LL", "JAX_ENABLE_PGLE": "1", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (GIVEN, ""),
+        ({**GIVEN, "XLA_FLAGS": "--xla_c=3 --xla_b=2 --xla_a=1"}, ""),
+        ({**GIVEN, "XLA_FLAGS": "--xla_b=2"}, "the program sets XLA_FLAGS itself, which drops --xla_a=1"),
+        (
+            {**GIVEN, "XLA_FLAGS": "--xla_a=1 --xla_b=2 --xla_b=3"},
+            "the program sets XLA_FLAGS itself, which drops --xla_b=2",
+        ),
+        (
+            {"XLA_FLAGS": "", "JAX_ENABLE_PGLE": "0"},
+            "the program sets XLA_FLAGS, NCCL_PROTO itself, which drops --xla_a=1, --xla_b=2, NCCL_PROTO=LL",
+        ),
+    ],
+)
+def test_what_the_program_sets_itself_is_lost_of_a_variant(now: dict[str, str], told: str) -> None:
+    """Flag by flag; what a program adds to what is set does no harm, and what is no variable of JAX is not looked at."""
+    ran = Process(1, "", settings=now, compilations=COMPILED)
+    assert (
+        doubts.overwritten(GIVEN, ["XLA_FLAGS", "NCCL_PROTO", "JAX_NONE", "OMP_NUM_THREADS"], [Process(2, ""), ran])
+        == told
+    )

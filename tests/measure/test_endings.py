@@ -81,6 +81,8 @@ def test_silence_of_processes_that_did_report() -> None:
     }
     for words, process in states.items():
         assert words in silence(["python"], [process])
+    uncounted = Process(1, "", jax="0.4.38", compilations=again[:1])
+    assert "call" not in silence(["python"], [uncounted]).replace("no function was called", ""), "before Python 3.12"
     timed = states["again 19 times"]._replace(period=Period(0.5, 4, 4, 0, 0.0, 0.1, (0.5,)))
     cached = timed._replace(compilations=tuple(one._replace(cached=True) for one in again))
     assert all("again 19 times" in silence(["python"], [one]) for one in (timed, cached))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxgpu_tune.errors import BadSetting
+from jaxgpu_tune.host.marker import MARKER
 from jaxgpu_tune.measure.clock import Period
 from jaxgpu_tune.measure.profiling import NO_GRAPHS, TOO_SHORT, keep, profile_outcome, without_graphs
 from jaxgpu_tune.measure.watched import Compilation, Process
@@ -99,3 +100,13 @@ def test_what_went_wrong_with_the_run_comes_first(tmp_path: Path) -> None:
     first, second, third, *_ = found.notes
     assert (first, second) == ("It was silent.", "The command did not end well: it died.") and "No steady" in third
     assert found.step_ms is None and any(note.startswith("There is no trace: ") for note in found.notes)
+
+
+@pytest.mark.parametrize(("called", "lost"), [({}, True), ({MARKER: "{}"}, False)])
+def test_flags_that_the_program_drops_are_told(called: dict[str, str], lost: bool) -> None:
+    """Unless it calls configure(), which tells itself what it changes."""
+    compiled = (Compilation("f", 1.0, 0.1, cached=False),)
+    ran = Process(1, "", clock="marks", settings={"XLA_FLAGS": "--xla_b=1", **called}, compilations=compiled)
+    notes = profile_outcome(outcome(processes=(ran,)), {"XLA_FLAGS": "--xla_a=1"}).notes
+    said = "The program sets XLA_FLAGS itself, which drops --xla_a=1. In the program, add to what is set: "
+    assert any(note.startswith(said) for note in notes) is lost

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.pgle.store import _likeness, default_root, finish_recording, new_folder, recorded, why_none
+from tests.homeless import leave_home
 from tests.pgle.test_sidecar import COMMAND, NOW
 
 
@@ -69,6 +71,12 @@ def test_which_commands_run_one_program(
 
 def test_the_default_root_is_the_users_cache() -> None:
     assert default_root().parts[-2:] == ("jaxgpu_tune", "pgle")
+
+
+def test_without_a_home_a_folder_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_home(monkeypatch)
+    with pytest.raises(BadSetting, match="give --store FOLDER"):
+        default_root()
 
 
 def test_why_a_recording_does_not_serve(tmp_path: Path) -> None:

@@ -36,13 +36,6 @@ def test_R48_cuda_visible_devices_is_never_written() -> None:
         assert not any(s.name == "CUDA_VISIBLE_DEVICES" for s in preset.settings)
 
 
-def test_R48_a_schedulers_assignment_beats_even_an_argument_and_says_so() -> None:
-    report = plan(
-        "auto", machine=machine(count=1), environ={"CUDA_VISIBLE_DEVICES": "2,3"}, env={"CUDA_VISIBLE_DEVICES": "0"}
-    )
-    assert "CUDA_VISIBLE_DEVICES" not in report.environ and "scheduler-assigned" in codes(report)
-
-
 def test_R48_the_same_assignment_again_is_no_news() -> None:
     """Whoever repeats it."""
     same = {"CUDA_VISIBLE_DEVICES": "2,3"}

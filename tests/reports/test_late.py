@@ -54,15 +54,19 @@ def test_R22_the_hint_offers_only_what_was_not_passed() -> None:
     code = f"""
 import jax, jaxgpu_tune
 jax.devices()
-try:
-    jaxgpu_tune.configure(flags={FLAG})
-except jaxgpu_tune.TooLate as late:
-    raised = str(late)
+@jaxgpu_tune.configured(flags={FLAG})
+def train(): ...
+raised = []
+for call in (lambda: jaxgpu_tune.configure(flags={FLAG}), train):
+    try:
+        call()
+    except jaxgpu_tune.TooLate as late:
+        raised.append(str(late))
 (warned,) = [f for f in jaxgpu_tune.configure(flags={FLAG}, late="warn").findings if f.code == "too-late"]
 tell([raised, warned.hint])
 """
-    raised, hint = told(code)
-    assert "or pass late='warn'" in raised
+    (raised, decorated), hint = told(code)
+    assert raised == decorated and "or pass late='warn' to apply what still can be, or late='reexec' to" in raised
     assert hint == "Call configure() before the first use of a device."
 
 

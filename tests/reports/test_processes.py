@@ -221,7 +221,7 @@ def test_R85_initialize_behind_the_start_is_told_of_a_file() -> None:
     """R26: an array made at the top of a module is a start."""
     text = "import jax, jax.numpy as jnp\nKEY = jnp.zeros(1)\njax.distributed.initialize()\n"
     (fault,) = file_faults(text, "python", checker("0.11.2"), migrator("0.11.2"))
-    assert (fault.line, fault.finding.code) == (3, "too-late")
+    assert (fault.place.line, fault.finding.code) == (3, "too-late")
     assert "(line 2: jnp.zeros()): it raises RuntimeError" in fault.finding.message
 
 

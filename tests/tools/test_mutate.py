@@ -69,6 +69,7 @@ def test_those_known_by_name_fit_the_code() -> None:
     assert len(planted) >= 25
     assert all(one.fault.is_sound(one.path.read_text()) for one in planted)
     assert all((mutate.ROOT / test).exists() for one in planted for test in one.tests)
+    assert all(one["line"] in (mutate.PACKAGE / one["file"]).read_text() for one in mutate.PARTS["equivalent"])
     parts = mutate.PARTS["part"]
     assert all((mutate.ROOT / test).exists() for tests in parts.values() for test in tests)
 

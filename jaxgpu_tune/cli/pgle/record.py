@@ -8,6 +8,7 @@ import tempfile
 from ...errors import BadSetting
 from ...model import Finding
 from ...planning.settings.from_arguments import PGLE_OPTION
+from ..measuring import check_output
 from ..output import FOUND, INTERRUPTED, say, tell
 from ..parameters import COMMAND, JSON, Option
 from .convert import PERCENTILE
@@ -100,6 +101,7 @@ def _to_file(target: str, program: tuple[str, ...], how: dict[str, Any], as_json
     from ...pgle.recording import RECORDING, obstacles, without_gpu
 
     file = checked_target(target)
+    check_output("--to", target)
     plain, base = plan_of(given)
     report, environ = plan_of(given, flags=RECORDING)
     found = (*without_gpu(report.machine), *obstacles(base), *report.findings)

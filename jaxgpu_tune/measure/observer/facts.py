@@ -6,10 +6,21 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["device_facts", "on_gpu", "pgle", "place", "shown_exception", "started_jax"]
+__all__ = ["TOLD", "device_facts", "on_gpu", "pgle", "place", "settings", "shown_exception", "started_jax"]
+
+OPTIONS = "JAX_"
+"""Variables that jax reads when it is imported; XLA, NCCL and CUDA read theirs when the backend starts."""
+OTHERS = ("XLA_", "TF_", "NCCL_", "CUDA_", "JAXGPU_TUNE_STATE")
+TOLD = (OPTIONS, *OTHERS)
+"""How the variables begin that are told; others may be secrets."""
 
 RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 LONGEST = 4000
+
+
+def settings(*, options: bool) -> dict[str, str]:
+    """The variables by which XLA, NCCL and CUDA are set now, or jax's ``options``."""
+    return {name: text for name, text in os.environ.items() if name.startswith(OPTIONS if options else OTHERS)}
 
 
 def place() -> dict[str, Any]:

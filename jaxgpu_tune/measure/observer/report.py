@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,7 @@ def report_of(watch: Watch) -> dict[str, Any]:
         "compiles": [[one.name, one.at - watch.started, one.seconds, one.cached] for one in compiles.all],
         "devices": facts.device_facts(),
         "pgle": facts.pgle(),
-        "xla_flags": os.environ.get("XLA_FLAGS"),
+        "settings": watch.settings,
         "trace": watch.trace,
         "host_trace": watch.host_trace,
         "work": dict(sorted(compiles.work.items(), key=lambda one: -one[1])[:MOST_NAMES]),

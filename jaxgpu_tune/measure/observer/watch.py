@@ -47,6 +47,7 @@ class Watch:
 
     def __init__(self, folder: str, notes: Notes, started: float, words: dict[str, Any]) -> None:
         self.folder, self.notes, self.started, self.words = folder, notes, started, words
+        self.settings = facts.settings(options=True)
         self.request = read_request(folder)
         self.state = "waiting"
         self.calls = Calls()
@@ -75,6 +76,7 @@ class Watch:
     def begin(self) -> None:
         """There is something to look at. Called in the program's own threads, often: must not raise."""
         if self._thread is None:
+            self.settings |= facts.settings(options=False)
             self._thread = threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True)
             self._thread.start()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .contest import Contest
-from .trials import Config, Start, Trial
+from .trials import NOTHING, Start, Trial
 from .worth import CLEARLY, Worth
 
 __all__ = ["Checks", "claims"]
@@ -27,12 +27,12 @@ class Checks(NamedTuple):
     in_a_row: int = 0
     single: bool = False
 
-    def told(self, trial: Trial, first: Config, own_failures: Iterable[str]) -> Checks:
-        """After one run more. ``first``: the program as it is; ``own_failures``: how that fails."""
+    def told(self, trial: Trial, own_failures: Iterable[str]) -> Checks:
+        """After one run more. ``own_failures``: how the program fails as it is."""
         in_a_row = 0 if trial.well else self.in_a_row + 1
         if not trial.well and trial.failure in own_failures and in_a_row < IN_A_ROW:
             return self._replace(in_a_row=in_a_row)
-        single = self.single if self.runs else trial.config == first  # the first run is the reference's
+        single = self.single if self.runs else trial.config == NOTHING  # the first run is the reference's
         return Checks(self.lost, (*self.runs, trial), in_a_row, single)
 
     def anew(self, contests: Iterable[Contest]) -> Checks:
@@ -51,20 +51,19 @@ class Checks(NamedTuple):
 
 
 def claims(starts: Sequence[Start], worth: Worth, single: bool) -> Iterator[Contest]:
-    """The winner against the best of the starts; then that start against the first, which is the program as it is.
+    """The winner against the best of the starts; then that start against the program as it is.
 
-    A winner that is not clearly faster than that start is claimed against the first at once; so is a ``single`` claim. All this follows from
+    A winner that is not clearly faster than that start is claimed against the program as it is at once; so is a ``single`` claim. All this follows from
     the search's own runs only: what a check finds must not choose what it checks.
     """
-    winner, first = worth.winner, starts[0].config
-    sound = set(worth.sound)
+    winner, sound = worth.winner, set(worth.sound)
     known = [one.config for one in starts if one.config in sound and one.config != winner]
-    if winner == first or not known:
+    if winner == NOTHING or not known:
         return
     reference = min(known, key=worth.estimate.mean)
     clearly = not single and worth.estimate.difference(reference, winner)[0] >= CLEARLY
-    if reference == first or first not in known or clearly:
+    if reference == NOTHING or NOTHING not in known or clearly:
         yield Contest(reference, winner)
         winner = reference
-    if winner != first and first in known:
-        yield Contest(first, winner)
+    if winner != NOTHING and NOTHING in known:
+        yield Contest(NOTHING, winner)

@@ -20,7 +20,7 @@ from .claims import Checks, claims
 from .contest import Contest
 from .estimate import Estimate, Observed, estimated
 from .failures import Failures
-from .trials import SAME, Config, Move, Risk, Start, Step, Trial, is_slow, toggled
+from .trials import NOTHING, SAME, Config, Move, Risk, Start, Step, Trial, is_slow, toggled
 from .worth import Worth
 
 __all__ = ["PROOF", "SLOW", "Search"]
@@ -65,7 +65,7 @@ class Search:
         """Take in what came of a run."""
         self.trials = [*self.trials, trial]
         self._closing |= trial.purpose in ("prune", "check")
-        if not trial.well and trial.config == self._first:
+        if not trial.well and trial.config == NOTHING:
             self._failures = self._failures.of_program(trial.failure)
         if trial.purpose == "check":
             self._tell_check(trial)
@@ -79,8 +79,8 @@ class Search:
     def _tell_check(self, trial: Trial) -> None:
         """A run of a claim. Where settings fail in it, they are out, and the search goes on."""
         before = self._checks
-        self._checks = before.told(trial, self._first, self._failures.own)
-        if trial.well or trial.config == self._first or self._checks.runs == before.runs:
+        self._checks = before.told(trial, self._failures.own)
+        if trial.well or trial.config == NOTHING or self._checks.runs == before.runs:
             return
         self._checks = self._checks.anew(self.contests)
         self._failures = self._failures.learnt(trial.config, self.good)
@@ -104,7 +104,7 @@ class Search:
         price = partial(self._price, new, new * slow)
         room = left - self._reserve(price, width) - SPARE
         if start is not None and (room >= price(start.config) or not self._provable(left)):
-            return start if left >= (1 if start.config == self._first else price(start.config)) else None
+            return start if left >= (1 if start.config == NOTHING else price(start.config)) else None
         if not self._closing and room >= new and (config := self._change(room, price, hang)) is not None:
             return Step(config, "toggle", self._programs(config))
         if not self._checks.runs and (config := self._doubtful(left - PROOF - SPARE, price)) is not None:
@@ -127,7 +127,7 @@ class Search:
     @property
     def ms_as_it_is(self) -> float | None:
         """What the program takes without settings of ours, of its first runs the fastest: the very first may have been slow."""
-        told = (one.ms for one in self.trials if one.purpose == "start" and one.config == self._first)
+        told = (one.ms for one in self.trials if one.purpose == "start" and one.config == NOTHING)
         return min((ms for ms in told if ms is not None), default=None)
 
     @property
@@ -161,10 +161,6 @@ class Search:
         return self._checks.contests(self._claims())
 
     @property
-    def _first(self) -> Config:
-        return self.starts[0].config
-
-    @property
     def _tried(self) -> set[Config]:
         return {trial.config for trial in self.trials}
 
@@ -183,7 +179,7 @@ class Search:
         """The starts, and the first twice: so it is known what a run costs that compiles nothing, and how far runs differ."""
         tried = [trial.config for trial in self.trials]
         others = (one.config for one in self.starts if one.config not in tried)
-        config = self._first if tried.count(self._first) < 2 else next(others, None)
+        config = NOTHING if tried.count(NOTHING) < 2 else next(others, None)
         return None if config is None or self._closing else Step(config, "start")
 
     def _price(self, new: float, slow: float, config: Config) -> float:
@@ -205,7 +201,7 @@ class Search:
         safe = [config for config in untried if self.risk(config) == "none"]
         risky = [config for config in untried if self.risk(config) == "dies"] if room >= hang else []
         large = [config for config in risky if (config - worth.best) & self._large]
-        last_chance = large if room < hang + 2 * price(self._first) else []
+        last_chance = large if room < hang + 2 * price(NOTHING) else []
         for some in (last_chance, safe, risky if room >= hang + PROOF else large):
             hopes = [(worth.estimate.improvement(one, worth.best), one) for one in some]
             hope, found = max(hopes, key=lambda one: one[0], default=(0.0, worth.best))

@@ -44,6 +44,7 @@ class Atom(NamedTuple):
 Config = frozenset[Atom]
 """Settings that are in force together."""
 NOTHING: Config = frozenset()
+"""The program as it is: what it has without settings of ours. A search begins there."""
 
 
 class Start(NamedTuple):

@@ -23,12 +23,6 @@ class Occurrence(NamedTuple):
     hidden: float = 0.0
     waiting: float = 0.0
 
-    def grown(self, *, exposed: float, hidden: float, waiting: float) -> Occurrence:
-        """With more time of each kind."""
-        return self._replace(
-            exposed=self.exposed + exposed, hidden=self.hidden + hidden, waiting=self.waiting + waiting
-        )
-
 
 class Collective(NamedTuple):
     """The collectives of one kind, size and source line in a mean step.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..observer.compiled import compiled_name
@@ -120,8 +120,7 @@ def _pace(calls: Sequence[Event]) -> tuple[int, float | None]:
 def _gpu_step(
     trace: Trace, gpu: str, works: Sequence[Work], steps: Steps, late: Mapping[int, float], peers: int
 ) -> GpuStep:
-    start, end = steps.edges[0], steps.edges[-1]
-    number = max(steps.number, 1)
+    start, end, number = steps.edges[0], steps.edges[-1], steps.number
     inside = [work for work in works if start <= work.start < end]
     owned = list(spans(works, start, end))
     parts = _parts(owned, works, host_of(trace, gpu))
@@ -129,17 +128,16 @@ def _gpu_step(
     step_ms = (end - start) * NS / number
     assert abs(sum(parts.values()) - step_ms) < CLOSE * max(1.0, step_ms), "the parts of a step add up to it"
     occurrences = _occurrences(owned, inside, late)
-    per = NS / number
     return GpuStep(
         gpu=gpu,
         device=str(trace.planes.get(gpu, {}).get("gpu_device_name", "")),
         capability=_capability(trace.planes.get(gpu, {})),
-        steps=steps.number if steps.by else 0,
+        steps=number if steps.by else 0,
         by=steps.by,
         module=steps.module,
         step_ms=step_ms,
         parts=parts,
-        **{f"{name}_ms": per * time for name, time in _times(owned, inside, occurrences).items()},
+        **{f"{name}_ms": NS / number * time for name, time in _times(owned, inside, occurrences).items()},
         launches=sum(work.kind != "graph" or work.whole for work in inside) / number,
         looped_launches=sum(bool(work.instruction and work.instruction.open_loop) for work in inside) / number,
         graphs=_graphs(owned, inside, number),
@@ -204,14 +202,15 @@ def _occurrences(owned: Iterable[Span], inside: Iterable[Work], late: Mapping[in
             continue
         one = found.get(id(work)) or Occurrence(work, late.get(id(work), work.start))
         length = span.end - span.start
-        waiting = max(0.0, min(span.end, one.joined) - span.start) if exposed else 0.0
-        found[id(work)] = one.grown(
-            exposed=length if exposed else 0.0, hidden=0.0 if exposed else length, waiting=waiting
-        )
+        if exposed:
+            waiting = max(0.0, min(span.end, one.joined) - span.start)
+            found[id(work)] = one._replace(exposed=one.exposed + length, waiting=one.waiting + waiting)
+        else:
+            found[id(work)] = one._replace(hidden=one.hidden + length)
     return list(found.values())
 
 
-def _time(works: Iterator[Work] | Iterable[Work]) -> float:
+def _time(works: Iterable[Work]) -> float:
     return sum(work.end - work.start for work in works)
 
 

@@ -72,7 +72,7 @@ def dominant_module(works: Iterable[Work]) -> str:
 
 
 def steps_on(works: Sequence[Work], calls: Mapping[str, Sequence[Event]]) -> Steps:
-    """The whole steps of one GPU; where nothing repeats all that ran is one."""
+    """The whole steps of one GPU that ran something; where nothing repeats all of it is one step."""
     module = dominant_module(works)
     starts: dict[str, list[float]] = {}
     for work in works:
@@ -82,8 +82,7 @@ def steps_on(works: Sequence[Work], calls: Mapping[str, Sequence[Event]]) -> Ste
     count = _count(Counter(len(found) for found in starts.values()), calls_of(module, calls))
     anchors = [(_spread(found), found[0], op) for op, found in starts.items() if len(found) in (count, count + 1)]
     if count < 2 or not anchors:
-        edges = (min(w.start for w in works), max(w.end for w in works)) if works else ()
-        return Steps(edges, module, "")
+        return Steps((min(w.start for w in works), max(w.end for w in works)), module, "")
     even = 2 * min(anchors)[0] + EVEN
     _, op = min((first, op) for spread, first, op in anchors if spread <= even)
     return Steps(tuple(starts[op]), module, op)

@@ -93,7 +93,7 @@ def _stat(message: Any, names: Mapping[int, str]) -> tuple[str, Any]:
 def events_of(plane: Plane) -> Iterator[Event]:
     """Every event of a plane, in the order of the file."""
     lines = [{number: value for number, value in pairs(line) if number != EVENTS} for line in plane.lines]
-    names = numbered([_decoded(line.get(LINE_NAME, b"")) for line in lines])
+    names = numbered([line.get(LINE_NAME, b"").decode(errors="replace") for line in lines])
     for name, line, data in zip(names, lines, plane.lines, strict=True):
         zero = signed(line.get(TIMESTAMP_NS, 0))
         for number, value in pairs(data):
@@ -131,7 +131,3 @@ def numbered(names: list[str]) -> list[str]:
 def signed(number: Any) -> int:
     """A varint as the signed 64-bit number that it stands for."""
     return int(number) - (1 << 64) if number >= 1 << 63 else int(number)
-
-
-def _decoded(value: Any) -> str:
-    return str(value.decode(errors="replace"))

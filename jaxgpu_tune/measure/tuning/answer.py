@@ -14,7 +14,7 @@ from ...wording import counted, rough_time, took
 from ..doubts import UNSURE, unsure
 from ..search.contest import Contest
 from ..search.search import Search
-from ..search.trials import SAME, Trial
+from ..search.trials import NOTHING, SAME, Trial
 from ..statistics import PAIRS
 from .costs import costs_of
 from .drive import FAILS
@@ -55,7 +55,7 @@ def answer(search: Search, space: Space, *, interrupted: bool) -> str:
         return "Nothing was measured yet."
     contests = search.contests
     looked = _looked_best(contests[0], space) if contests and contests[0].over else ""
-    if contests and contests[-1].failed == space.starts[0].config:
+    if contests and contests[-1].failed == NOTHING:
         return f"Nothing is proved. {looked} {BY_ITSELF}"
     if contests and contests[-1].over:
         return f"Nothing beats what you have. {looked}"
@@ -114,9 +114,8 @@ def _goes_on(search: Search) -> bool:
 
 def _all_failed(search: Search) -> bool:
     """Whether no other settings have a time, and what they failed of may be the program's own failing."""
-    as_it_is = search.starts[0].config
-    others = [trial for trial in search.trials if trial.config != as_it_is and trial.failure != SAME]
-    failed = any(trial.config == as_it_is and trial.ms is None and trial.failure != DISTURBS for trial in search.trials)
+    others = [trial for trial in search.trials if trial.config != NOTHING and trial.failure != SAME]
+    failed = any(trial.config == NOTHING and trial.ms is None and trial.failure != DISTURBS for trial in search.trials)
     return failed and bool(others) and all(trial.ms is None for trial in others)
 
 
@@ -137,14 +136,13 @@ def best_so_far(search: Search, space: Space) -> dict[str, Any]:
     if not search.good:
         return {"name": "", "gain": 1.0, "settings": []}
     config = next((one.challenger for one in search.contests if not one.over), search.winner)
-    gain = math.exp(search.estimate.difference(space.starts[0].config, config)[0])
+    gain = math.exp(search.estimate.difference(NOTHING, config)[0])
     return {"name": space.name(config), "gain": gain, "settings": config_json(config)}
 
 
 def doubts(search: Search, judged: Mapping[str, Any] = EMPTY) -> Iterator[Finding]:
     """What the runs themselves say against trusting them. ``judged``: by which clock."""
-    own = [trial for trial in search.trials if trial.config == search.starts[0].config]
-    as_it_is = [trial for trial in own if trial.failure != DISTURBS]
+    as_it_is = [trial for trial in search.trials if trial.config == NOTHING and trial.failure != DISTURBS]
     failed = [trial for trial in as_it_is if trial.ms is None]
     if failed:
         yield _fails_at_times(failed, len(as_it_is))

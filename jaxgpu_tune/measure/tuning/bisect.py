@@ -13,12 +13,13 @@ from typing import Any, Literal, NamedTuple
 from ...model import Finding
 from ...values import jsonable
 from ...wording import counted
+from ..doubts import overwritten, settings_overwritten
 from ..runs import Limits, RunOutcome, run_watched
 from ..search.guilty import Guilty, guilty
 from ..search.trials import NOTHING, Atom, Config, Trial
 from ..statistics import Verdict, order, verdict
 from .costs import SLOWEST, hangs_after
-from .how import How, caches, folder_name
+from .how import How, caches, output_of
 from .journal import NAME, Journal, config_json, own_folder, trial_json
 from .readout import detail_of, milliseconds, numbers_shown, untimed
 from .suspects import Suspects
@@ -189,7 +190,12 @@ class _Hunt:
         detail = dict(detail_of(outcome, numbers, outcome.cause or why))
         detail["shows"] = _shows(self.symptom, outcome, numbers, ms, self._fast())
         detail["about"] = about
+        detail["overwritten"] = self._overwritten(config, outcome)
         return Trial(config, "check" if about else "toggle", ms, failure, outcome.seconds, "", detail)
+
+    def _overwritten(self, config: Config, outcome: RunOutcome) -> str:
+        given, before = self.suspects.environ(config), self.suspects.environ(NOTHING)
+        return overwritten(given, [name for name in given if given[name] != before.get(name)], outcome.processes)
 
     def _bisected(self, found: Guilty[Atom]) -> Bisected:
         verdicts = {frozenset(one): self._verdict(frozenset(one)) for one in found.sets}
@@ -200,18 +206,23 @@ class _Hunt:
             "answer": sentence,
             "guilty": [config_json(frozenset(one)) for one in found.sets],
             "confirmed": confirmed,
-            "findings": jsonable((*self.journal.earlier, *(self._without() if found.problem else ()))),
+            "findings": jsonable((*self.journal.earlier, *self._doubts(), *(self._without() if found.problem else ()))),
             "folder": str(self.how.folder),
             "trials": jsonable([trial_json(trial) for trial in self.journal.trials]),
         }
         return Bisected(found.sets, confirmed, tuple(self.journal.trials), sentence, report)
+
+    def _doubts(self) -> Iterator[Finding]:
+        lost = (trial.detail.get("overwritten") for trial in self.journal.trials)
+        if problem := next(filter(None, lost), None):
+            yield settings_overwritten("Some suspects do not reach it", problem)
 
     def _without(self) -> Iterator[Finding]:
         """How the program fails, or hides its times, with none of the suspects."""
         number, trial = next(((n, one) for n, one in enumerate(self.journal.trials, 1) if not one.config), (0, None))
         cause = trial.detail.get("cause") if trial else ""
         if cause:
-            output = self.how.folder / folder_name(number) / "output.txt"
+            output = output_of(self.how.folder, number)
             message = f"Without any of the suspects: {cause.rstrip('.')}. Its output: {os.path.relpath(output)}"
             yield Finding("without-suspects", "note", message)
 

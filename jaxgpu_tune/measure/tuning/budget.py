@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..search.search import PROOF, SLOW, Search
-from ..search.trials import Config, Step, Trial
+from ..search.trials import NOTHING, Config, Step, Trial
 from .costs import RISKY, SLOWEST, Costs, costs_of, hangs_after, warm
 
 __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
@@ -11,7 +11,8 @@ __all__ = ["LONGER", "next_step", "run_limit", "step_after"]
 LONGER = 1.06
 """A run that compiles needs room for so many times its usual time: it varies more than the runs of the proof do."""
 TWICE, LATE = (2.0, 0.0), 0.1
-"""A run may take twice what the longest took, before the proof no more than what is left and this share of the budget. In the proof it may always take either."""
+"""The longest that a run may take whatever the others took. Before the proof: what the budget has beside the proof; or TWICE the longest run, but
+no longer than LATE, a share of the budget, beyond its end. In the proof: the longer of TWICE and LATE."""
 
 
 def next_step(search: Search, left: float, keeps: bool, width: int = 1) -> Step | None:
@@ -45,7 +46,7 @@ def _compiled_for_proof(search: Search) -> list[Config]:
     Before its first run it is both, since other sets may run until then.
     """
     if search.trials[-1].purpose != "check":
-        return [search.starts[0].config, search.winner]
+        return [NOTHING, search.winner]
     recent = list(dict.fromkeys(trial.config for trial in reversed(search.trials)))[:2]
     contest = search.contests[-1]
     return [*{contest.reference, contest.challenger} - {*recent}]

@@ -6,31 +6,27 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ...errors import JaxGpuTuneError
 from ...model import Finding
 from ..doubts import REFUSED
 from ..search.search import Search
-from ..search.trials import Risk, Step, Trial
+from ..search.trials import NOTHING, Risk, Step, Trial
 from .budget import next_step, run_limit, step_after
-from .how import folder_name
+from .how import output_of
 from .journal import Journal
 from .slots import BESIDE, Place, at_once, is_disturbed, judged, steps_together
 from .space import Space
 
-__all__ = ["FAILS", "Runner", "Standing", "drive", "resumed"]
+__all__ = ["FAILS", "Runner", "Tell", "drive", "resumed"]
 
 
-class Standing(NamedTuple):
-    """How a search stands after a trial. Seconds."""
-
-    search: Search
-    trial: Trial
-    number: int
-    left: float
+Tell = Callable[[Search, float], None]
+"""Told after each trial how the search stands, and the seconds that are left."""
 
 
 class Runner(Protocol):
@@ -91,7 +87,7 @@ def drive(
     run: Runner,
     journal: Journal,
     budget: float,
-    tell: Callable[[Standing], None] = lambda _: None,
+    tell: Tell = lambda _search, _left: None,
     timeout: float | None = None,
 ) -> Search:
     """Search until it is over or the budget is spent.
@@ -137,22 +133,19 @@ FAILS = {
 """How a program fails with no setting of ours, and what to do; any other way: run it by itself."""
 
 
+@dataclass
 class _Course:
-    """A search under way."""
+    """A search under way; its fields are the arguments of ``drive``."""
 
-    def __init__(
-        self,
-        space: Space,
-        run: Runner,
-        journal: Journal,
-        budget: float,
-        tell: Callable[[Standing], None],
-        timeout: float | None,
-    ) -> None:
-        self.space, self.run, self.journal = space, run, journal
-        self.budget, self.tell, self.timeout = budget, tell, timeout
-        self.search = resumed(space, run, journal)
-        self.as_it_is = Step(space.starts[0].config, "start")
+    space: Space
+    run: Runner
+    journal: Journal
+    budget: float
+    tell: Tell
+    timeout: float | None
+
+    def __post_init__(self) -> None:
+        self.search = resumed(self.space, self.run, self.journal)
         self.width = 1  # how many runs go side by side
         if is_disturbed(self.search.trials) is False:
             self.width = len(self._places()) or 1
@@ -181,7 +174,7 @@ class _Course:
     def _alone(self, step: Step) -> None:
         trial = self._tried(step)
         if not self.search.trials and not trial.well:
-            raise JaxGpuTuneError.of([_fails(trial, self.journal.path.with_name(folder_name(1)) / "output.txt")])
+            raise JaxGpuTuneError.of([_fails(trial, output_of(self.journal.path.parent, 1))])
         self._keep(trial)
 
     def _tried(self, step: Step) -> Trial:
@@ -198,7 +191,7 @@ class _Course:
             self.search.tell(trial)
         else:
             self.search = _told(self.space, self.run, self.journal)
-        self.tell(Standing(self.search, trial, len(self.search.trials), self.left))
+        self.tell(self.search, self.left)
 
     def _places(self) -> Sequence[Place]:
         """Where several can run now; the program as it is has been tried there first."""
@@ -206,7 +199,7 @@ class _Course:
             return ()
         places = self.run.places(self.search.trials[0])
         if len(places) > 1 and is_disturbed(self.search.trials) is None:
-            trials = self._at_once([self.as_it_is] * len(places), places)
+            trials = self._at_once([Step(NOTHING, "start")] * len(places), places)
             for trial in judged(trials, self.search.ms_as_it_is):
                 self._keep(trial)
         return () if is_disturbed(self.search.trials) else places

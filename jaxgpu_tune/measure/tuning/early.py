@@ -18,14 +18,15 @@ from ..watched import DONE, Process
 __all__ = ["Early"]
 
 STILL, AGAIN = 20.0, 10.0
-"""Seconds without a step after which the one beside it may be why (it was stopped with a lock, say); and after whose end it goes on, if it was."""
+"""Seconds. A run that takes no step for STILL may be held up by the one that waits beside it, which may have a lock, say: that one is ended.
+If the run takes steps again within AGAIN, it was held up."""
 
 BEFORE = ("no jax", "waiting")
 """States of a process that has no steady state yet."""
 
 
 class _Waiting(NamedTuple):
-    """``late``: it was started when the one beside it had begun already, with small steps of its setting up, too."""
+    """``late``: it was started when the run that is measured had begun already, which may have taken small steps of its preparations."""
 
     number: int
     config: Config
@@ -71,7 +72,7 @@ class Early:
         return there.started
 
     def may_be_why(self, number: int) -> bool:
-        """Whether that run may have failed for one beside it: it had one in its time, and none was known to go well like that."""
+        """Whether that run may have failed because another one waited beside it: one did, and no run is known to have gone well like that."""
         return not self._stands and (self._taken == number or self._waiting is not None)
 
     def quiet(self, running: Collection[Process]) -> None:
@@ -88,7 +89,7 @@ class Early:
             self._paused = True
 
     def _free(self, running: Collection[Process], now: float) -> None:
-        """End what waits where the other one stands still; if that goes on then, it stands none beside it."""
+        """Where the run that is measured stands still, end the one that waits. If it goes on then, none is started early any more."""
         progress = [(one.pid, one.steps, len(one.compilations), one.state) for one in running]
         if progress != self._progress:
             self._over |= self._freed > 0 and now - self._freed < AGAIN
@@ -99,7 +100,7 @@ class Early:
             self._freed = time.monotonic()
 
     def learn(self, number: int, outcome: RunOutcome) -> None:
-        """After a run: whether the program is one of a single process, and whether it stands another one beside it."""
+        """After a run: whether the program is one of a single process, and whether it went well with another one waiting beside it."""
         self._fits, self._planned = _is_one_process(outcome.processes), None
         if not self._fits:
             self.drop()

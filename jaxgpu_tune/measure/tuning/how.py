@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ...knowledge.candidates import autotuning
-from ..compare import CACHES
+from ..compare import kept_in
 from ..runs import Asked
 from ..search.trials import Config
+from ..starting import OUTPUT
 
-__all__ = ["Clock", "How", "caches", "folder_name", "shorten"]
+__all__ = ["Clock", "How", "caches", "output_of", "shorten"]
 
 Clock = Literal["steps", "metric", "whole"]
 ENDS = 1_000_000
@@ -45,14 +46,18 @@ class How(NamedTuple):
 
     def run_folder(self, number: int) -> Path:
         """The folder of a run, without what a start that was killed left there."""
-        place = self.folder / folder_name(number)
+        place = _run_folder(self.folder, number)
         shutil.rmtree(place, ignore_errors=True)
         return place
 
 
-def folder_name(number: int) -> str:
-    """Of a run, in the folder of all."""
-    return f"{number:03}"
+def _run_folder(folder: Path, number: int) -> Path:
+    return folder / f"{number:03}"
+
+
+def output_of(folder: Path, number: int) -> Path:
+    """What a run printed. ``folder``: that of all runs."""
+    return _run_folder(folder, number) / OUTPUT
 
 
 def shorten(output: Path) -> None:
@@ -72,4 +77,4 @@ def caches(folder: Path, config: Config) -> dict[str, str]:
     """What is compiled and autotuned is kept for the other runs; what chooses kernels anew is not given the others' choices."""
     anew = any(one.name in autotuning() for one in config)
     own = {"JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none"} if anew else {}
-    return {**CACHES["warm"], "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"), **own}
+    return {**kept_in(folder / "compiled"), **own}

@@ -15,7 +15,7 @@ from ...host.file_lock import locked
 from ...model import Finding
 from ...wording import counted
 from ..search.trials import Atom, Trial
-from .how import folder_name, shorten
+from .how import output_of, shorten
 
 __all__ = ["NAME", "Journal", "config_json", "config_of", "own_folder", "trial_json", "trial_of"]
 
@@ -53,7 +53,7 @@ class Journal:
             file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
             file.flush()
             os.fsync(file.fileno())
-        shorten(self.path.with_name(folder_name(len(self.trials))) / "output.txt")
+        shorten(output_of(self.path.parent, len(self.trials)))
 
     @contextmanager
     def alone(self) -> Iterator[None]:

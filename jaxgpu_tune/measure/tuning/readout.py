@@ -32,7 +32,7 @@ COMPARED = 10
 EMPTY = 2**20
 """Bytes up to which a GPU counts as not used."""
 FEWEST = 2
-"""Of one burst alone nobody knows how far its time is off; without a whole one it is no more than how fast the step was called."""
+"""As many bursts of steps a time needs. One alone does not tell how far it is off; without a whole one it is only known how fast steps were called."""
 HEAD = 1_000_000
 """As many of the first bytes of the output are read for them."""
 

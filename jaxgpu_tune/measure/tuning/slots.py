@@ -33,22 +33,21 @@ __all__ = [
 Place = Callable[[Step, int, "float | None", Event], Trial]
 """Runs a step, with its number and its limit in seconds, beside the other places; ended where the event is set."""
 BESIDE = ("toggle", "prune")
-"""What the search runs side by side."""
+"""The purposes of the steps that may run side by side."""
 DISTURBED, DISTURBS = 1.02, "disturbed"
 """A run beside others may take this many times what it took alone; and how a run that took longer has failed."""
 
 
 class Slot(NamedTuple):
-    """A place for one run: ``gpu`` as CUDA_VISIBLE_DEVICES takes it (None: no GPU is chosen), ``cores`` of the host (empty: any)."""
+    """A place for one run: ``gpu`` as CUDA_VISIBLE_DEVICES takes it, ``cores`` of the host (empty: any)."""
 
-    number: int
-    gpu: str | None
+    gpu: str
     cores: frozenset[int] = frozenset()
 
     @property
     def environ(self) -> dict[str, str]:
         """What its process sees."""
-        return {} if self.gpu is None else {"CUDA_VISIBLE_DEVICES": self.gpu}
+        return {"CUDA_VISIBLE_DEVICES": self.gpu}
 
 
 def slots_of(machine: Machine, first: Trial) -> tuple[Slot, ...]:
@@ -58,7 +57,7 @@ def slots_of(machine: Machine, first: Trial) -> tuple[Slot, ...]:
     if len(gpus) < 2 or not alone:
         return ()
     names = [gpu.uuid or str(gpu.index) for gpu in gpus]
-    return tuple(Slot(n, name, cores) for n, (name, cores) in enumerate(zip(names, _shares(len(gpus)), strict=True)))
+    return tuple(map(Slot, names, _shares(len(gpus))))
 
 
 def judged(trials: Sequence[Trial], alone: float | None) -> list[Trial]:

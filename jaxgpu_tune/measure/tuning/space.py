@@ -136,7 +136,9 @@ def space_of(
         UnknownPreset, BadSetting: A preset cannot be had.
     """
     clean = observation.environ if clean is None else clean
-    planned = [(one, _report(request, observation, one.name, one.settings)) for one in (*more, *candidates())]
+    planned = [
+        (one, make_plan(request, observation, _preset(one.name, one.settings))) for one in (*more, *candidates())
+    ]
     serves: dict[Config, Candidate] = {}
     for one, report in planned:
         serves.setdefault(_config(report), one)
@@ -177,10 +179,6 @@ def _fits(candidate: Candidate | None, kinds: frozenset[str]) -> bool:
 
 def _is_large(candidate: Candidate | None, kinds: frozenset[str]) -> bool:
     return candidate is not None and bool(kinds & set(candidate.large))
-
-
-def _report(request: Request, observation: Observation, name: str, settings: Iterable[Setting]) -> Report:
-    return make_plan(request, observation, _preset(name, settings))
 
 
 def _preset(name: str, settings: Iterable[Setting]) -> Preset:

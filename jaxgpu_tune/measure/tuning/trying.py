@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError
-from functools import partial
+from functools import cache, partial
 from threading import Event
 
 from ...model import Finding
 from ...values import EMPTY
-from ..doubts import moment, written_outside
+from ..doubts import moment, overwritten, settings_overwritten, written_outside
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
-from ..search.trials import SAME, Config, Step, Trial
+from ..search.trials import NOTHING, SAME, Config, Step, Trial
 from ..starting import StartedRun, start
 from ..watched import Process
 from .early import Early
@@ -32,35 +32,26 @@ from .space import Space
 __all__ = ["WRONG", "CommandRuns"]
 
 WRONG = "wrong-numbers"
-OWN = ("", "refused")
-"""What one beside it is never the cause of."""
+OVERWRITTEN = "overwritten"
+OWN = ("", "refused", OVERWRITTEN)
+"""How a run may end for which another one beside it is never to blame."""
 OWN_SPREAD = 10.0
 """Numbers may differ by so many times what two runs of the program as it is differ by."""
 FINITE = 2.0
 """No two finite numbers are further apart, as a share of the larger: the program as it is tells how far its own numbers vary."""
 
 
-class _SameError(Exception):
-    """What was compiled was measured before: it need not run."""
+class _InVain(Exception):
+    """It need not run on: what was compiled was measured before, or the settings do not reach the program."""
 
-    def __init__(self, program: str) -> None:
-        super().__init__(program)
-        self.program = program
+    def __init__(self, failure: str, program: str = "", cause: str = "") -> None:
+        super().__init__(failure)
+        self.failure, self.program, self.cause = failure, program, cause
 
     def trial(self, step: Step) -> Trial:
         """What the search is told."""
-        return Trial(step.config, step.purpose, None, SAME, program=self.program)
-
-
-def _stop_if_known(step: Step, processes: tuple[Process, ...]) -> None:
-    if (program := program_fingerprint(processes)) and program in step.known:
-        raise _SameError(program)
-
-
-def _look_beside(step: Step, stop: Event, processes: tuple[Process, ...]) -> None:
-    if stop.is_set():
-        raise CancelledError
-    _stop_if_known(step, processes)
+        detail = {"cause": self.cause} if self.cause else {}
+        return Trial(step.config, step.purpose, None, self.failure, program=self.program, detail=detail)
 
 
 class CommandRuns:
@@ -73,6 +64,8 @@ class CommandRuns:
         self._busy = self._gpus.busy()
         self._early = Early()
         self._written: list[Finding] = []
+        self._overwritten = ""
+        self._given = cache(space.environ)
 
     def __call__(self, step: Step, number: int, limit: float | None, ahead: Step | None = None) -> Trial:
         """What came of it; ``number``: of the run, which names its folder; ``limit``: seconds after which it hangs; ``ahead``: what comes next, probably."""
@@ -98,8 +91,8 @@ class CommandRuns:
                 outcome = self._run(step, number, limit, look)
                 if not self.trial(step, outcome).failure:
                     self._early.give_up()
-        except _SameError as same:
-            return same.trial(step)
+        except _InVain as stopped:
+            return stopped.trial(step)
         self._early.learn(number, outcome)
         return self.trial(step, outcome)
 
@@ -140,9 +133,9 @@ class CommandRuns:
         """What came of it, beside others that run now; called in a thread of its own."""
         try:
             with on_its_cores(slot):
-                outcome = self._run(step, number, limit, partial(_look_beside, step, stop), slot.environ)
-        except _SameError as same:
-            return same.trial(step)
+                outcome = self._run(step, number, limit, partial(self._look_beside, step, stop), slot.environ)
+        except _InVain as stopped:
+            return stopped.trial(step)
         return self.trial(step, outcome)
 
     def close(self) -> None:
@@ -159,7 +152,8 @@ class CommandRuns:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What made the machine's times less sure (a GPU that was busy before, or slowed down meanwhile), its numbers, and what one run leaves to another."""
-        return (*self._busy, *self._gpus.findings(), *self._numbers_vary(), *self._written)
+        found = [settings_overwritten("Some settings do not reach it", self._overwritten)] if self._overwritten else []
+        return (*self._busy, *self._gpus.findings(), *self._numbers_vary(), *self._written, *found)
 
     def _numbers_vary(self) -> tuple[Finding, ...]:
         if self.tolerance <= self.how.tolerance:
@@ -171,9 +165,29 @@ class CommandRuns:
         return (Finding("numbers-vary", "note", message, "Give the program a fixed seed, or use --numbers."),)
 
     def _look(self, step: Step, processes: tuple[Process, ...]) -> None:
-        _stop_if_known(step, processes)
+        self._stop_in_vain(step, processes)
         self._early.quiet(processes)
         self._gpus.look()
+
+    def _look_beside(self, step: Step, stop: Event, processes: tuple[Process, ...]) -> None:
+        if stop.is_set():
+            raise CancelledError
+        self._stop_in_vain(step, processes)
+
+    def _stop_in_vain(self, step: Step, processes: tuple[Process, ...]) -> None:
+        if cause := self._lost(step.config, processes):
+            raise _InVain(OVERWRITTEN, cause=cause)
+        if (program := program_fingerprint(processes)) and program in step.known:
+            raise _InVain(SAME, program)
+
+    def _lost(self, config: Config, processes: Collection[Process]) -> str:
+        """Which of the settings the program undoes; its own are none of ours."""
+        if not config or not any(one.compilations for one in processes):
+            return ""
+        given, before = self._given(config), self._given(NOTHING)
+        cause = overwritten(given, [name for name in given if given[name] != before.get(name)], processes)
+        self._overwritten = self._overwritten or cause
+        return cause
 
     def trial(self, step: Step, outcome: RunOutcome) -> Trial:
         """The outcome as the search takes it."""
@@ -182,6 +196,8 @@ class CommandRuns:
         failure, cause = ("", "") if outcome.ok else (str(outcome.status), outcome.cause)
         if outcome.ok and ms is None:
             failure, cause = untimed(outcome, self.how)
+        if outcome.ok and (lost := self._lost(step.config, outcome.processes)):
+            ms, failure, cause = None, OVERWRITTEN, lost
         detail = detail_of(outcome, found, cause)
         program = program_fingerprint(outcome.processes)
         return self.judged(Trial(step.config, step.purpose, ms, failure, round(outcome.seconds, 2), program, detail))
@@ -190,7 +206,7 @@ class CommandRuns:
         """The trial, with wrong numbers as a failure: further from the program's own than its own runs are from each other."""
         if trial.ms is None or trial.failure not in ("", WRONG) or not self.references:
             return trial
-        tolerance = FINITE if self._as_it_is(trial) else self.tolerance
+        tolerance = FINITE if trial.config == NOTHING else self.tolerance
         wrong = how_numbers_differ(trial.detail.get("numbers", ()), self.references[0], tolerance)
         return trial._replace(failure=WRONG if wrong else "", detail={**trial.detail, "cause": wrong})
 
@@ -205,11 +221,8 @@ class CommandRuns:
 
     def learn(self, trial: Trial) -> None:
         """The numbers of the program as it is are what the others are held against."""
-        if trial.well and self._as_it_is(trial):
+        if trial.well and trial.config == NOTHING:
             self.references.append(tuple(trial.detail.get("numbers", ())))
-
-    def _as_it_is(self, trial: Trial) -> bool:
-        return trial.config == self.space.starts[0].config
 
     def _environ(self, config: Config) -> dict[str, str]:
         return {**caches(self.how.folder, config), **self.space.environ(config)}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import BadSetting
 from ...host.observe import observe
 from ...knowledge.candidates import Candidate, starts
-from ...model import Finding, Observation
+from ...model import Finding
 from ...planning.request import Request
 from ...render.tuned import tuned_page
-from .drive import Runner, Standing, drive, resumed
+from .drive import Runner, Tell, drive, resumed
 from .how import How
-from .journal import Journal, config_json
+from .journal import NAME, Journal, config_json
 from .space import Space, space_of
 from .trying import CommandRuns
 from .tuned import Tuned, search_preset, tuned
@@ -57,7 +57,7 @@ class Files(NamedTuple):
     @property
     def journal(self) -> Path:
         """Every finished trial."""
-        return self.folder / "journal.jsonl"
+        return self.folder / NAME
 
 
 def files_of(out: str | os.PathLike[str]) -> Files:
@@ -73,11 +73,11 @@ def space_here(
     request: Request, wanted: SearchWanted, environ: Mapping[str, str], clean: Mapping[str, str] | None = None
 ) -> Space:
     """What can be tried in a fresh process of that environment; ``clean``: the same without what is inherited."""
-    observation: Observation = observe(environ, request.machine, live=False, visible=request.visible)
+    observation = observe(environ, request.machine, live=False, visible=request.visible)
     presets = [*wanted.presets, *(() if wanted.only else starts())]
+    space = space_of(request, observation, presets, clean, wanted.candidates, wanted.kinds)
     if not wanted.only:
-        return space_of(request, observation, presets, clean, wanted.candidates, wanted.kinds)
-    space = space_of(request, observation, presets, clean, wanted.candidates)
+        return space
     own = {one.name for one in wanted.candidates} | {one.name for one in space.starts}
     return space._replace(
         moves=tuple(one for one in space.moves if space.name(one.config) in own),
@@ -90,7 +90,7 @@ def tune_command(
     how: How,
     files: Files,
     budget: float,
-    tell: Callable[[Standing], None] = lambda _: None,
+    tell: Tell = lambda _search, _left: None,
 ) -> Tuned:
     """Search with the command in processes of its own. ``budget``: seconds, earlier starts included.
 
@@ -106,7 +106,7 @@ def tune_with(
     files: Files,
     told: Mapping[str, Any],
     limits: tuple[float, float | None],
-    tell: Callable[[Standing], None] = lambda _: None,
+    tell: Tell = lambda _search, _left: None,
 ) -> Tuned:
     """Search by any runner. ``limits``: the budget and the timeout of one run, in seconds."""
     journal = Journal(files.journal, told)
@@ -132,11 +132,12 @@ def how_it_stands(space: Space, how: How, files: Files) -> Tuned:
 def about(space: Space, how: How) -> dict[str, Any]:
     """What tells one search from another: the command, what is tried, how it is judged, on what."""
     machine = space.observation.machine
+    tried = (*(one.config for one in space.starts), *(one.config for one in space.moves))
     judged: Sequence[str] = ("seconds", "clock", "whole", "metric", "higher_is_better", "numbers", "tolerance")
     return {
         "command": list(how.command),
         **{name: getattr(how, name) for name in judged},
-        "tried": [*_texts(one.config for one in space.starts), *_texts(one.config for one in space.moves)],
+        "tried": list(map(config_json, tried)),
         "jaxlib": machine.jaxlib,
         "gpus_seen": [gpu.name for gpu in machine.gpus or ()],
     }
@@ -155,7 +156,3 @@ def _whole(path: Path, text: str) -> None:
     partial = path.with_name(path.name + ".part")
     partial.write_text(text, encoding="utf-8")
     os.replace(partial, path)
-
-
-def _texts(configs: Iterable[Any]) -> list[Any]:
-    return [config_json(config) for config in configs]

@@ -16,7 +16,6 @@ from ..search.search import Search
 from ..search.trials import NOTHING, SAME, Config, Move, Trial
 from ..statistics import Verdict
 from .answer import answer, best_so_far, doubts, verdict_of, won
-from .drive import Standing
 from .journal import config_json, trial_json
 from .space import CLEAN, LeftOut, Space
 
@@ -149,14 +148,14 @@ def _history(search: Search, space: Space) -> dict[str, Any]:
     }
 
 
-def how_it_goes(standing: Standing, space: Space, judged: Mapping[str, Any] = EMPTY) -> str:
-    """One line after a run: what it was, its time, what is left, and the best so far, which a later run may take back. ``judged``: by which clock."""
+def how_it_goes(search: Search, space: Space, left: float, judged: Mapping[str, Any] = EMPTY) -> str:
+    """One line after a run: what it was, its time, the seconds ``left``, and the best so far, which a later run may take back. ``judged``: by which clock."""
     from ...render.tuned import trial_line
 
-    search, trial = standing.search, standing.trial
+    trial = search.trials[-1]
     told = {**trial_json(trial), "name": space.name(trial.config)}
-    best = "" if search.best == space.starts[0].config or trial.purpose == "check" else space.name(search.best)
-    return trial_line(told, standing.number, search.ms_as_it_is, standing.left, best, judged)
+    best = "" if search.best == NOTHING or trial.purpose == "check" else space.name(search.best)
+    return trial_line(told, len(search.trials), search.ms_as_it_is, left, best, judged)
 
 
 def _did(search: Search, space: Space) -> Iterable[Did]:

@@ -11,7 +11,7 @@ from ...knowledge.compared import severity_of
 from ...knowledge.families import launchers
 from ...model import Finding, SettingKind
 from ...values import Value
-from .mapped import Span
+from .mapped import Span, line_start
 
 __all__ = ["Given", "rank_spans", "set_by_rank"]
 
@@ -77,7 +77,7 @@ def _ranks() -> frozenset[str]:
 
 
 def _is_comment(text: str, at: int) -> bool:
-    return text[text.rfind("\n", 0, at) + 1 : at].lstrip().startswith("#")
+    return text[line_start(text, at) : at].lstrip().startswith("#")
 
 
 def _in_python(text: str) -> Iterator[Span]:

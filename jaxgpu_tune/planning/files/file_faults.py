@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from ...knowledge.hazards import hazards
 from ...model import Finding, Migration, Severity
@@ -13,10 +14,11 @@ from ..xla_flags.grammar import FLAGS, Token
 from .by_rank import Given, rank_spans, set_by_rank
 from .compiled_with import compiled_with
 from .exported import is_kept_back
-from .file_kinds import sites_of
+from .file_kinds import place_of, sites_of
 from .late_settings import late_settings
-from .mapped import HOLE, Site, in_file, joined_text, line_of
+from .mapped import HOLE, Place, Site, in_file, joined_text
 from .notebook_cells import notebook_python
+from .python_nodes import line_begins
 from .rewrite import Change, rewrite, tokens_of
 from .scheduled import instead_of_assigned
 from .variables_set import SetHere, variables_set
@@ -36,7 +38,7 @@ OF_FLAGS = frozenset({"ends-the-process"})
 class LineFault(Value):
     """A finding about what stands in a line of a file."""
 
-    line: int
+    place: Place
     finding: Finding
 
 
@@ -47,18 +49,22 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     """
     judge = _Judge(check)
     sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
-    found = [LineFault(line_of(text, at), finding) for at, finding in judge.all_of(sites, variables)]
-    found += [*_in_vain(text, sites, variables), *_late(text, kind)]
-    found += _kept_back(text, sites, variables) if kind == "shell" else ()
-    found += judge.compiled(*_python(text, kind), _Around(sites, variables))
-    found += _apart(text, kind, sites, variables)
-    found += [LineFault(line_of(text, at), finding) for at, finding in instead_of_assigned(text, kind, variables)]
-    told: dict[int, list[str]] = {}
+    at_places = chain(
+        judge.all_of(sites, variables),
+        _in_vain(sites, variables),
+        _late(text, kind),
+        _kept_back(text, sites, variables) if kind == "shell" else (),
+        judge.compiled(*_python(text, kind), _Around(sites, variables)),
+        _apart(text, kind, sites, variables),
+        instead_of_assigned(text, kind, variables),
+    )
+    found = [LineFault(place_of(text, kind, at), finding) for at, finding in at_places]
+    told: dict[Place, list[str]] = {}
     for fault in found:
-        told.setdefault(fault.line, []).append(fault.finding.message)
+        told.setdefault(fault.place, []).append(fault.finding.message)
     left = (one for one in rewrite(text, kind, migrate).left if not _is_told(one, told))
     found += map(_left, left)
-    return tuple(sorted(dict.fromkeys(found), key=lambda fault: fault.line))
+    return tuple(sorted(dict.fromkeys(found), key=lambda fault: fault.place.order))
 
 
 class _Judge:
@@ -81,7 +87,7 @@ class _Judge:
             told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
         yield from ((at, finding) for finding, at in told.items())
 
-    def compiled(self, source: str, lines: Sequence[int], around: _Around) -> Iterator[LineFault]:
+    def compiled(self, source: str, begins: Sequence[int], around: _Around) -> Iterator[tuple[int, Finding]]:
         """The hazards of what one function is compiled with beside what the file sets, at the last of its options."""
         codes = {hazard.code for hazard in hazards()}
         for options in compiled_with(source):
@@ -91,7 +97,7 @@ class _Judge:
                 flags = " ".join([*around.flags.values(), *(one.flag for one in known if one.is_flag)])
                 found = self._of({**around.whole, **levels, **({FLAGS: flags} if flags else {})})
                 new = (one for one in found if one.code in codes and one not in self._of(around.whole))
-                yield from (LineFault(lines[known[-1].line - 1], finding) for finding in new)
+                yield from ((begins[known[-1].line - 1], finding) for finding in new)
 
     def _flags(self, site: Site) -> Iterator[tuple[int, Finding]]:
         """Flag by flag, with the place of each; then what only the whole value shows, where all of it is known."""
@@ -174,42 +180,42 @@ def _known_flags(site: Site) -> Iterable[Token]:
     return (token for token in tokens_of(whole) if token.text.startswith("-") and HOLE not in token.text)
 
 
-def _in_vain(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[LineFault]:
+def _in_vain(sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
     """What is set for a shell that ends before any program could see it."""
     for at, name, instead in (*((s.at, FLAGS, s.lost) for s in sites), *((v.at, v.name, v.lost) for v in variables)):
         if instead:
             message = f"{name} is set in a shell that ends right after it: no program sees it."
-            yield LineFault(line_of(text, at), Finding("set-in-vain", "error", message, instead))
+            yield at, Finding("set-in-vain", "error", message, instead)
 
 
-def _kept_back(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[LineFault]:
+def _kept_back(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
     """What a script does not export."""
     for at, name in (*((site.at, FLAGS) for site in sites), *((one.at, one.name) for one in variables)):
         if is_kept_back(text, at, name):
             message = f"{name} is assigned without export: programs see it only if it was exported before this script."
-            yield LineFault(line_of(text, at), Finding("not-exported", "warning", message, f"Write export {name}=…"))
+            yield at, Finding("not-exported", "warning", message, f"Write export {name}=…")
 
 
-def _apart(text: str, kind: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[LineFault]:
+def _apart(text: str, kind: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
     """What is set for some processes of a job alone."""
     flags = ((site.at, token) for site in sites for token in _known_flags(site))
     given = [Given(at, token.text[2:].partition("=")[0], token.text) for at, token in flags]
     given += [Given(one.at, one.name, one.name) for one in variables]
-    yield from (LineFault(line_of(text, at), finding) for at, finding in set_by_rank(given, rank_spans(text, kind)))
+    yield from set_by_rank(given, rank_spans(text, kind))
 
 
 def _python(text: str, kind: str) -> tuple[str, Sequence[int]]:
-    """The program that a file holds, and for each of its lines the line of the file."""
+    """The program that a file holds, and where in the file each of its lines begins."""
     if kind == "notebook":
         return notebook_python(text)
-    return (text, range(1, text.count("\n") + 2)) if kind == "python" else ("", ())
+    return (text, line_begins(text)) if kind == "python" else ("", ())
 
 
-def _late(text: str, kind: str) -> Iterator[LineFault]:
+def _late(text: str, kind: str) -> Iterator[tuple[int, Finding]]:
     """What Python sets after JAX has read it."""
-    source, lines = _python(text, kind)
+    source, begins = _python(text, kind)
     for late in late_settings(source):
-        yield LineFault(lines[late.line - 1], late.finding(lambda line: lines[line - 1]))
+        yield begins[late.line - 1], late.finding(lambda line: str(place_of(text, kind, begins[line - 1])))
 
 
 def _unreadable(one: SetHere) -> Finding:
@@ -218,8 +224,8 @@ def _unreadable(one: SetHere) -> Finding:
 
 def _left(change: Change) -> LineFault:
     severity: Severity = "error" if change.fatal else "warning"
-    return LineFault(change.line, Finding("flag-in-file", severity, f"{change.before}: {change.why.rstrip('.')}."))
+    return LineFault(change.place, Finding("flag-in-file", severity, f"{change.before}: {change.why.rstrip('.')}."))
 
 
-def _is_told(change: Change, told: Mapping[int, list[str]]) -> bool:
-    return any(change.before.partition("=")[0] in said for said in told.get(change.line, ()))
+def _is_told(change: Change, told: Mapping[Place, list[str]]) -> bool:
+    return any(change.before.partition("=")[0] in said for said in told.get(change.place, ()))

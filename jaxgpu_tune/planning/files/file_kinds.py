@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ..xla_flags.grammar import FLAGS
-from .assigned import json_sites, text_sites
+from .json_toml import json_sites, text_sites
 from .make import makefile_sites
-from .mapped import Site
-from .notebook_cells import code_spans, notebook_sites
+from .mapped import Place, Site, line_of
+from .notebook_cells import cell_place, code_spans, notebook_sites
 from .python import python_sites
 from .shell import dockerfile_sites, dotenv_sites, flag_sites, shell_sites
 from .yaml import yaml_sites
 
-__all__ = ["KINDS", "file_kind", "parts_that_run", "sites_of"]
+__all__ = ["KINDS", "file_kind", "parts_that_run", "place_of", "sites_of"]
 
 Find = Callable[[str, str], Iterator[Site]]
 _FINDERS: dict[str, Find] = {
@@ -78,6 +78,11 @@ def sites_of(text: str, kind: str, name: str = FLAGS) -> Iterator[Site]:
 def parts_that_run(text: str, kind: str) -> tuple[tuple[int, int], ...]:
     """From where to where a file of that kind holds what runs: of a notebook its cells of code, of any other all of it."""
     return code_spans(text) if kind == "notebook" else ((0, len(text)),)
+
+
+def place_of(text: str, kind: str, at: int) -> Place:
+    """Where that character of a file of that kind stands, for people."""
+    return cell_place(text, at) if kind == "notebook" else Place(line_of(text, at))
 
 
 def _through_names(text: str, find: Find, sites: Iterable[Site]) -> Iterator[Site]:

@@ -64,9 +64,9 @@ class SetLate(Value):
     way: str = ""
     by: str = ""
 
-    def finding(self, line_in_file: Callable[[int], int] = int) -> Finding:
-        """What is said of it."""
-        where = f"line {line_in_file(self.cause.line)}"
+    def finding(self, place: Callable[[int], str] = "line {}".format) -> Finding:
+        """What is said of it. ``place``: how a line of the program is called."""
+        where = place(self.cause.line)
         if self.way:
             message = f"{self.name} is set here, behind configure() ({where}). This {_ADDS[self.way]}."
             hint = "Pass flags={…} to configure() instead, or set it above configure(), which keeps what is there."

@@ -16,6 +16,7 @@ __all__ = [
     "Edit",
     "Encoder",
     "Mapped",
+    "Place",
     "Placed",
     "Site",
     "Span",
@@ -87,7 +88,7 @@ class Mapped(Value):
 
 
 class Site(Value):
-    """One place where flags are set: the pieces that make up its value, in order, and the line where it begins.
+    """One place where a variable is set: where it begins (``at``, in characters), and the pieces that make up its value, in order.
 
     ``unsure``: why nothing there can be rewritten; ``names``: variables that are put into it; ``lost``: what to write
     instead, where what is set ends with its line before any program could see it.
@@ -103,6 +104,25 @@ class Site(Value):
         """The same, where the file's characters are those of ``outer.text``."""
         at = outer.spans[min(self.at, len(outer.spans) - 1)][0]
         return self._replace(at=at, pieces=tuple(piece.within(outer) for piece in self.pieces))
+
+
+class Place(Value):
+    """Where something stands in a file, for people: its line; of a notebook the cell, and the line in it. Both count from 1, cells of code alone."""
+
+    line: int
+    cell: int | None = None
+
+    def __str__(self) -> str:
+        return f"line {self.line}" if self.cell is None else f"cell {self.cell}, line {self.line}"
+
+    def of(self, name: str) -> str:
+        """The same, behind the name of the file."""
+        return f"{name}:{self.line}" if self.cell is None else f"{name}:cell {self.cell}:{self.line}"
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """What stands further down is more."""
+        return self.cell or 0, self.line
 
 
 class Spans:

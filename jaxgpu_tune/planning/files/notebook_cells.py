@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
-from .mapped import Mapped, Site, as_it_stands, as_json, json_characters, line_of
+from .mapped import Mapped, Place, Site, as_it_stands, as_json, json_characters, line_of
 from .python import python_sites
+from .python_nodes import line_begins
 from .shell import command_sites
 
-__all__ = ["code_spans", "notebook_python", "notebook_sites"]
+__all__ = ["cell_place", "code_spans", "notebook_python", "notebook_sites"]
 
 PROSE = ("markdown", "raw", "heading")
 """Cells that do not run."""
@@ -46,16 +48,24 @@ def code_spans(text: str) -> tuple[tuple[int, int], ...]:
     return tuple((cell.start, cell.end) for cell in _code(text))
 
 
+def cell_place(text: str, at: int) -> Place:
+    """In its cell of code; of what is in none, in the file. Raises as above."""
+    for number, cell in enumerate(_code(text), 1):
+        if cell.start <= at < cell.end:
+            before = bisect_left(cell.said.spans, (at, at))
+            return Place(cell.said.text.count("\n", 0, before) + 1, number)
+    return Place(line_of(text, at))
+
+
 def notebook_python(text: str) -> tuple[str, tuple[int, ...]]:
-    """The cells of Python one after the other as one program, and for each of its lines the line of the file. Raises as above."""
-    sources, lines = ["import os, jaxgpu_tune"], [1]
+    """The cells of Python one after the other as one program, and where in the file each of its lines begins. Raises as above."""
+    sources, begins = ["import os, jaxgpu_tune"], [0]
     for cell in _code(text):
         source = _MAGIC.sub(_as_python, cell.said.text)
         if source.strip() and not _SHELL_CELL.match(cell.said.text.lstrip()) and _is_python(source):
-            starts = (0, *(found.end() for found in re.finditer("\n", cell.said.text)))
             sources.append(source)
-            lines += [line_of(text, cell.said.spans[min(at, len(cell.said.spans) - 1)][0]) for at in starts]
-    return "\n".join(sources), tuple(lines)
+            begins += [cell.said.spans[min(at, len(cell.said.spans) - 1)][0] for at in line_begins(cell.said.text)]
+    return "\n".join(sources), tuple(begins)
 
 
 def _as_python(line: re.Match[str]) -> str:

@@ -16,9 +16,9 @@ PIN = re.compile(r"(?<![\w./-])(jaxlib|jax)(?:\[[\w, -]*\])?\s?={1,3}\s?(\d+\.\d
 
 
 class Pin(Value):
-    """A release that a line of a file installs. ``package``: jax or jaxlib."""
+    """A release that a file installs, and where it says so. ``package``: jax or jaxlib."""
 
-    line: int
+    at: int
     package: str
     version: str
 
@@ -38,9 +38,9 @@ class Pin(Value):
 def pin_in(text: str) -> Pin | None:
     """The jaxlib, else the jax, that a file installs; None where it names none, or several."""
     pins = [
-        Pin(number, found[1], found[2])
-        for number, line in enumerate(text.splitlines(), 1)
-        for found in PIN.finditer(COMMENT.split(line, maxsplit=1)[0])
+        Pin(line.start() + found.start(), found[1], found[2])
+        for line in re.finditer(".+", text)
+        for found in PIN.finditer(COMMENT.split(line[0], maxsplit=1)[0])
     ]
     chosen = [pin for pin in pins if pin.package == "jaxlib"] or pins
     return chosen[0] if len({pin.version for pin in chosen}) == 1 else None

@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from itertools import accumulate
 
 from ..xla_flags.grammar import FLAGS
 from .literals import literals
 from .mapped import Mapped, Site, as_it_stands
+from .python_nodes import line_begins
 from .shell import command_sites
 
 __all__ = ["python_sites"]
 
 TRIMS = ("strip", "lstrip", "rstrip", "replace")
 """Methods after which flags are still the flags that they were."""
-_LINE_STARTS = r"(?<=\n)|(?<=\r)(?!\n)"
-"""As Python counts lines, to which a lone carriage return is an end too."""
 SHELLS = frozenset({"system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"})
 """The calls that hand a text to a shell; others do with ``shell=True``."""
 READERS = frozenset({"get", "getenv", "pop"})
@@ -41,8 +39,7 @@ class _Finder:
         self._tree = ast.parse(text)
         for node in ast.walk(self._tree):
             _put_behind_what_is_there(node)
-        self._lines = re.split(_LINE_STARTS, text)
-        self._starts = list(accumulate(map(len, self._lines), initial=0))
+        self._begins = line_begins(text)
 
     def sites(self) -> Iterator[Site]:
         pending = [value for node in ast.walk(self._tree) for value in _values(node, self._name)]
@@ -127,7 +124,8 @@ class _Finder:
 
     def _at(self, line: int, column: int) -> int:
         """ast counts bytes."""
-        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
+        begin = self._begins[line - 1]
+        return begin + len(self._text[begin : begin + column].encode()[:column].decode())
 
 
 def _runs_shell(call: ast.Call) -> bool:

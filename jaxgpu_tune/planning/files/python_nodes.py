@@ -1,11 +1,12 @@
-"""The nodes of a Python program: what they name, in which order they run, and what they leave of what was there."""
+"""The lines and nodes of a Python program: what they name, in which order they run, and what they leave of what was there."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-__all__ = ["imported_names", "way_over", "what_runs"]
+__all__ = ["imported_names", "line_begins", "way_over", "what_runs"]
 
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
@@ -19,6 +20,11 @@ def imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield (one.asname, one.name) if one.asname else (one.name.split(".")[0], one.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+def line_begins(text: str) -> tuple[int, ...]:
+    """Where each line begins, as Python counts them: a lone carriage return is an end too."""
+    return (0, *(found.end() for found in re.finditer(r"\r\n?|\n", text)))
 
 
 def what_runs(node: ast.AST) -> Iterator[ast.AST]:

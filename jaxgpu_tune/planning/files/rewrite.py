@@ -13,8 +13,8 @@ from ...wording import nearest
 from ..findings.conditional import would_be
 from ..xla_flags.grammar import BLANKS, Token, scan_file_text
 from .compiled_with import compiled_with
-from .file_kinds import parts_that_run, sites_of
-from .mapped import HOLE, Edit, Mapped, Site, Span, Spans, in_file, joined_text, line_of, line_start
+from .file_kinds import parts_that_run, place_of, sites_of
+from .mapped import HOLE, Edit, Mapped, Place, Site, Span, Spans, in_file, joined_text, line_start
 
 __all__ = ["Change", "Rewritten", "rewrite", "tokens_of"]
 
@@ -39,12 +39,12 @@ OTHERS = "LIBTPU_INIT_ARGS"
 
 
 class Change(Value):
-    """What became of one flag in one line; ``after`` None: it is left, and ``why`` says for what reason.
+    """What became of one flag at one place; ``after`` None: it is left, and ``why`` says for what reason.
 
     ``fatal``: the release has no such flag, so what is left would end the process.
     """
 
-    line: int
+    place: Place
     before: str
     after: str | None
     why: str
@@ -67,7 +67,7 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
     if text.startswith(BYTE_ORDER_MARK):
         found = rewrite(text.removeprefix(BYTE_ORDER_MARK), kind, migrate)
         return found._replace(text=f"{BYTE_ORDER_MARK}{found.text}")
-    work = _Work(text, migrate)
+    work = _Work(text, kind, migrate)
     sites = list(sites_of(text, kind))
     for site in sites:
         work.site(site)
@@ -76,13 +76,13 @@ def rewrite(text: str, kind: str, migrate: Callable[[str], Migration]) -> Rewrit
     if kind == "python":
         work.compile_options()
     work.elsewhere(parts_that_run(text, kind))
-    changes, left = (tuple(sorted(found, key=lambda change: change.line)) for found in (work.changes, work.left))
+    changes, left = (tuple(sorted(found, key=lambda change: change.place.order)) for found in (work.changes, work.left))
     return Rewritten(work.edited(), changes, left)
 
 
 class _Work:
-    def __init__(self, text: str, migrate: Callable[[str], Migration]) -> None:
-        self._text, self._migrate = text, migrate
+    def __init__(self, text: str, kind: str, migrate: Callable[[str], Migration]) -> None:
+        self._text, self._kind, self._migrate = text, kind, migrate
         self._edits: dict[tuple[int, int], Edit] = {}
         self._seen: set[tuple[int, int]] = set()
         self._parts_at: dict[int, int] = {}
@@ -134,7 +134,7 @@ class _Work:
             if new != one.flag and not self._exists(f"--{one.name}"):
                 why = why.removeprefix(f"--{one.name} would be left out by configure(): ")
                 said = f"in compiler_options; {why.removesuffix(ENDS)}" + (f" (as a flag: {new})" if new else "")
-                self.left.append(Change(one.line, one.name, None, said, fatal=True))
+                self.left.append(Change(Place(one.line), one.name, None, said, fatal=True))
 
     def elsewhere(self, parts: Iterable[tuple[int, int]]) -> None:
         """Flags that would change but stand where nothing is known to read them: named, not touched."""
@@ -159,7 +159,7 @@ class _Work:
         """The lines of which nothing is left but quotes or a continuation, as whole edits."""
         lines: dict[int, list[Edit]] = {}
         for edit in self._edits.values():
-            lines.setdefault(self._text.rfind("\n", 0, edit.start) + 1, []).append(edit)
+            lines.setdefault(line_start(self._text, edit.start), []).append(edit)
         for start, edits in lines.items():
             end = self._text.find("\n", start) + 1
             rest, at = "", start
@@ -170,8 +170,7 @@ class _Work:
                 yield Edit(start, end, "")
 
     def _leave_place(self, site: Site) -> None:
-        end = self._text.find("\n", site.at)
-        line = self._text[site.at : end if end >= 0 else None]
+        line = self._text[site.at :].partition("\n")[0]
         flags = _LOOKS_LIKE_FLAGS.findall(line)
         if any(self._new(flag)[0] != flag for flag in flags):
             self._seen.add((site.at, site.at + len(line)))
@@ -198,7 +197,7 @@ class _Work:
             return
         edit = Edit(start, end, said) if said else self._without(places, start, end)
         self._edits[start, end], self._parts_at[edit.start] = edit, parts
-        self.changes.append(Change(line_of(self._text, start), token.text, new, why))
+        self.changes.append(Change(place_of(self._text, self._kind, start), token.text, new, why))
 
     def _without(self, places: list[tuple[Mapped, int]], start: int, end: int) -> Edit:
         """A flag that goes takes a blank along: the one behind it, else the one before it."""
@@ -224,7 +223,7 @@ class _Work:
     def _leave(self, at: int, what: str, why: str) -> None:
         names = re.findall(r"--xla_\w+", what)
         fatal = any(self._new(f"{name}=")[0] != f"{name}=" and not self._exists(name) for name in names)
-        self.left.append(Change(line_of(self._text, at), what, None, why, fatal))
+        self.left.append(Change(place_of(self._text, self._kind, at), what, None, why, fatal))
 
     def _new(self, flag: str) -> tuple[str, str, bool]:
         """The flag as the release wants it (itself where nothing is known against it), why, and whether that is sure."""

@@ -130,7 +130,7 @@ def _bare(text: str, start: int, column: int) -> Mapped:
     """To the end of the line, or of the deeper lines that follow; ``, `` and brackets end it only in flow style."""
     last = re.compile(rf"\n(?![ ]{{{column + 1},}}(?!- )[^ #\n])|\Z|[ \t]#").search(text, start)
     end = last.start() if last else len(text)
-    flow = re.search(r"[}\],]", text[start:end]) if "{" in text[text.rfind("\n", 0, start) + 1 : start] else None
+    flow = re.search(r"[}\],]", text[start:end]) if "{" in text[line_start(text, start) : start] else None
     body = text[start : start + flow.start()] if flow else text[start:end]
     return as_it_stands(body.rstrip(), start, _bare_text)
 

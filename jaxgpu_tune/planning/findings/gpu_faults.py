@@ -18,7 +18,7 @@ CPU_SAYS = {"jax_platforms": "", "jax_platform_name": ", and starts them all the
 
 
 def check_surroundings(found: Settled, observation: Observation, request: Request) -> Iterator[Finding]:
-    """Findings about the GPUs and the process that the pool is for."""
+    """Findings about the GPUs, of which there are some, and the process that the pool is for."""
     inherited = [name for name in found.options if name in CPU_SAYS and name in found.inherited]
     yield from (_on_cpu(name) for name in inherited if found.options[name] == "cpu")
     if found.options.get("jax_platforms") == "cpu":
@@ -26,8 +26,7 @@ def check_surroundings(found: Settled, observation: Observation, request: Reques
     machine = observation.machine
     pool = pool_in(found.variables, machine.jaxlib)
     yield from check_gpus(pool, machine, request.processes_per_gpu or 1)
-    if machine.gpus:
-        yield from _neighbours(pool, observation)
+    yield from _neighbours(pool, observation)
 
 
 def _on_cpu(option: str) -> Finding:

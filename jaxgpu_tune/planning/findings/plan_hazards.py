@@ -21,8 +21,6 @@ __all__ = ["hazard_findings", "withheld"]
 
 def hazard_findings(found: Settled, facts: Facts) -> Iterator[Finding]:
     """A finding for each known hazard whose settings are in force and whose conditions hold."""
-    if found.is_empty:
-        return
     kinds: tuple[tuple[SettingKind, Mapping[str, Any]], ...] = (
         ("xla_flag", found.flags),
         ("env", found.variables),

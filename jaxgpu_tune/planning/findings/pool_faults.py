@@ -99,11 +99,11 @@ def _high_fraction(pool: Pool, machine: Machine, facts: Facts) -> Iterator[Findi
 def _idle(pool: Pool, machine: Machine) -> Iterator[Finding]:
     """Which of the three is in force."""
     others = [f"{name}={pool.stated[name]}" for name in (PREALLOCATE, *FRACTION_NAMES) if name in pool.stated]
-    shown = f"{ALLOCATOR}={pool.stated.get(ALLOCATOR)}"
+    shown, one = f"{ALLOCATOR}={pool.stated.get(ALLOCATOR)}", "s" * (len(others) == 1)
     if pool.per_array and others:
-        message = f"{shown} alone is in force: each array is asked of the driver, so there is no pool, and {' and '.join(others)} {_mean(others)} nothing."
+        message = f"{shown} alone is in force: each array is asked of the driver, so there is no pool, and {' and '.join(others)} mean{one} nothing."
     elif pool.allocator == "platform" and not pool.per_array:
-        heeded = f", for which {' and '.join(others)} {_count(others)}" if others else ", and fills it as by default"
+        heeded = f", for which {' and '.join(others)} count{one}" if others else ", and fills it as by default"
         message = f"{shown} is not in force: jaxlib {machine.jaxlib} makes a pool all the same{heeded}."
     else:
         return
@@ -171,11 +171,3 @@ def _number(text: str) -> float:
     """0 for what is no number that could be meant."""
     number = number_of(text) or 0.0
     return number if 0 < number < MOST else 0.0
-
-
-def _mean(names: list[str]) -> str:
-    return "mean" if len(names) > 1 else "means"
-
-
-def _count(names: list[str]) -> str:
-    return "count" if len(names) > 1 else "counts"

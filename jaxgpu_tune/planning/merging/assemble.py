@@ -12,7 +12,16 @@ from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from ..xla_flags.grammar import FLAGS, quote
 from .merge import KINDS
 
-__all__ = ["by_variable", "carried", "environ_changes", "flags_text", "option_values", "ordered"]
+__all__ = [
+    "by_variable",
+    "carried",
+    "environ_changes",
+    "flags_text",
+    "left_alone",
+    "option_values",
+    "options_behind",
+    "ordered",
+]
 
 ALONE = "option-without-variable"
 NOT_CARRIED = "no variable carries it into a process that imports jax later"
@@ -83,11 +92,23 @@ def by_variable(values: Mapping[str, Any], jax: str | None) -> frozenset[str]:
     return frozenset(read.difference(GUARD_OPTIONS).union(GUARD_OPTIONS if _umbrella(values) else ()))
 
 
+def options_behind(variable: str) -> tuple[str, ...]:
+    """The options that jax sets by a variable: one, or the three transfer guards by their umbrella."""
+    name = variable.lower()
+    return GUARD_OPTIONS if name == GUARD_UMBRELLA else (name,)
+
+
+def left_alone(unread: Iterable[str], decisions: Iterable[Decision]) -> frozenset[str]:
+    """Those of the variables that nobody writes: only a call that asks for the option itself does so."""
+    asked = {d.name for d in decisions if d.kind == "jax_config" and d.origin == "argument"}
+    return frozenset(name for name in unread if asked.isdisjoint(options_behind(name)))
+
+
 def carried(wishes: tuple[Wish, ...], jax: str | None, live: bool) -> Outcome:
     """The wishes that can take effect: an option that no variable carries reaches only this process (``live``)."""
-    ours = {w.name: w.value for w in wishes if w.kind == "jax_config" and w.origin != "existing"}
-    alone = ours.keys() - by_variable(ours, jax)
-    lost = [w for w in wishes if w.kind == "jax_config" and w.origin != "existing" and w.name in alone and not live]
+    ours = [w for w in wishes if w.kind == "jax_config" and w.origin != "existing"]
+    alone = {w.name for w in ours} - by_variable({w.name: w.value for w in ours}, jax)
+    lost = [] if live else [w for w in ours if w.name in alone]
     told = [Finding(ALONE, "warning", f"{w.name} is not set: {NOT_CARRIED}.", _elsewhere(w)) for w in lost]
     if live and alone:
         message = f"{', '.join(sorted(alone))}: set in this process alone; no variable carries this to its children."

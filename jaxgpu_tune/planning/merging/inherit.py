@@ -72,8 +72,7 @@ def _meant(name: str) -> str:
 
 
 def _inherited(flag: Token) -> Wish:
-    value = "true" if flag.value is None else flag.value
-    return Wish("xla_flag", str(flag.name), value, "existing", "set already", "XLA_FLAGS", flag.text)
+    return Wish("xla_flag", str(flag.name), flag.meant, "existing", "set already", "XLA_FLAGS", flag.text)
 
 
 def _taken_out(observation: Observation, flags: Repaired) -> Iterator[Wish]:

@@ -1,8 +1,7 @@
 """Who wins: wishes about the same field of XLA's options meet, one decision comes of each.
 
 Precedence (highest first): argument, what earlier calls asked for, what is set already, preset; ``prefer="preset"``
-swaps the last two.
-Lists whose own rule is to add up are joined, inherited members first; all else is won by one side, the loser named.
+swaps the last two. Lists whose own rule is to add up are joined, inherited members first; all else is won by one side, the loser named.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _groups(wishes: Iterable[Wish], fields: Callable[[Wish], frozenset[str]]) ->
 
 
 def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Outcome:
-    group = _without_taken(group)
+    group = _without_taken(_emptied(group) if _adds_up(group, target) else group)
     winner = _winner(group, rank)
     group = [wish for wish in group if wish is winner or wish.value is not None or wish.origin != "existing"]
     told = _assigned(group, winner, target) if winner.name == VISIBLE else ()
@@ -82,6 +81,11 @@ def _resolve(group: list[Wish], target: Target, rank: dict[str, int]) -> Outcome
     return won._replace(findings=(*told, *won.findings))
 
 
+def _emptied(group: list[Wish]) -> list[Wish]:
+    """An empty list among others would add nothing to them: who asks for it has none of them."""
+    return [wish._replace(value=None) if wish.value == "" and wish.origin != "existing" else wish for wish in group]
+
+
 def _winner(group: list[Wish], rank: dict[str, int]) -> Wish:
     """The last of the highest rank; which GPUs are this process's own is decided where it is set."""
     own = [wish for wish in group if wish.name == VISIBLE and wish.origin == "existing"]
@@ -96,7 +100,7 @@ def _assigned(group: list[Wish], winner: Wish, target: Target) -> tuple[Finding,
 
 
 def _without_taken(group: list[Wish]) -> list[Wish]:
-    """What the user has taken out stays out of presets alone: anything else that is set or asked for counts."""
+    """No preset sets again what the user has taken out. If anything else sets it or asks for it, it does not count that it was taken out."""
     rest = [wish for wish in group if wish.value is not None or wish.origin != "existing"]
     return rest if any(not wish.is_offered for wish in rest) else group
 
@@ -119,7 +123,7 @@ def _specific_guards(wishes: tuple[Wish, ...]) -> Iterator[Wish]:
 
 
 def _one_list(group: list[Wish], target: Target) -> list[Wish]:
-    """``+X`` and ``-X`` with what they leave of the list that the same side, or what is set already, holds before them.
+    """Values that change a list, ``+X`` and ``-X``, become the whole list: what the same side or what is set already holds before them, changed.
 
     Several old flags that one side set may each have become a member of one list: they are one wish.
     """
@@ -216,8 +220,8 @@ def _kept(wish: Wish, group: list[Wish], target: Target, *, in_steps: bool) -> D
 
 
 def _set(group: list[Wish], winner: Wish, target: Target) -> Outcome:
-    built_on = {winner.name} if winner.given is not None else set()
-    beside = [w for w in group if w is not winner and not (w.origin in GIVEN and w.name in built_on)]
+    built_on = () if winner.given is None else ("request", "existing") if winner.value else ("request",)
+    beside = [w for w in group if w is not winner and not (w.origin in built_on and w.name == winner.name)]
     others = [w for w in beside if not equal(w, winner, target)]
     beaten = {w.name: w for w in group if w.name != winner.name}
     told, gone = tuple(overruled(others, winner)), _unset(winner, beaten)

@@ -112,9 +112,7 @@ def flag_settings(flags: Mapping[str, Any] | None, problems: list[Finding]) -> I
         if not is_text(text or ""):
             problems.append(bad(f"flags[{key!r}]", value, TEXT))
             continue
-        name = key.strip()
-        name = name.removeprefix("--")
-        yield _asked("xla_flag", name, text, "flags")
+        yield _asked("xla_flag", key.strip().removeprefix("--"), text, "flags")
 
 
 def env_settings(env: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
@@ -154,8 +152,7 @@ def _flags_of(text: str, problems: list[Finding]) -> Iterable[Setting]:
         problems.append(bad("env['XLA_FLAGS']", text, "flags of the form --name=value, separated by blanks"))
         return
     for token in read.tokens:
-        value = token.meant
-        yield _asked("xla_flag", token.name or "", value, "env")
+        yield _asked("xla_flag", token.name or "", token.meant, "env")
 
 
 def config_settings(options: Mapping[str, Any] | None, problems: list[Finding]) -> Iterable[Setting]:
@@ -168,8 +165,7 @@ def config_settings(options: Mapping[str, Any] | None, problems: list[Finding]) 
 def memory_settings(preallocate: Any, allocator: Any, problems: list[Finding]) -> Iterable[Setting]:
     problems += booleans(preallocate=preallocate)
     if isinstance(preallocate, bool):
-        text = setting_text(preallocate)
-        yield _asked("env", "XLA_PYTHON_CLIENT_PREALLOCATE", text, "preallocate")
+        yield _asked("env", "XLA_PYTHON_CLIENT_PREALLOCATE", setting_text(preallocate), "preallocate")
     if allocator is not None and not isinstance(allocator, str):
         problems.append(bad("allocator", allocator, "the name of an allocator"))
     elif allocator is not None:
@@ -199,8 +195,7 @@ def cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
 def graph_settings(graphs: Any, problems: list[Finding]) -> Iterable[Setting]:
     problems += booleans(cuda_graphs=graphs)
     if isinstance(graphs, bool):
-        text = BUILD_DEFAULT if graphs else ""
-        yield _asked("xla_flag", CUDA_GRAPHS_FLAG, text, "cuda_graphs")
+        yield _asked("xla_flag", CUDA_GRAPHS_FLAG, BUILD_DEFAULT if graphs else "", "cuda_graphs")
 
 
 def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kind] = EMPTY) -> Iterable[Setting]:
@@ -218,9 +213,9 @@ def pgle_settings(pgle: Any, problems: list[Finding], profiles: Mapping[str, Kin
         path = os.fspath(pgle)
         if not _can_be_profile(path, profiles.get(path)):
             wanted = f"'auto', 'expect', an existing {' or '.join(PROFILE_ENDINGS)} file, or a directory of them"
-            problems.append(bad("pgle", os.fspath(pgle), f"{wanted} (XLA ignores every other path in silence)"))
+            problems.append(bad("pgle", path, f"{wanted} (XLA ignores every other path in silence)"))
             return
-        yield _asked("xla_flag", PROFILE_FLAG, os.fspath(pgle), "pgle")
+        yield _asked("xla_flag", PROFILE_FLAG, path, "pgle")
 
 
 def _can_be_profile(path: str, found: Kind | None) -> bool:

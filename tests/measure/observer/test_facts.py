@@ -8,7 +8,7 @@ import jax
 import pytest
 from jax._src import distributed
 
-from jaxgpu_tune.measure.observer.facts import RANKS, device_facts, on_gpu, pgle, place, shown_exception
+from jaxgpu_tune.measure.observer.facts import RANKS, device_facts, on_gpu, pgle, place, settings, shown_exception
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,12 @@ def test_the_exception_that_python_has_shown(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys, "last_value", ValueError("no room" + "!" * 9999), raising=False)
     text = shown_exception()
     assert text is not None and text.startswith("ValueError: no room!") and len(text) == 4000
+
+
+def test_settings_are_told_and_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """jax's options apart: they are read earlier."""
+    for name in ("XLA_FLAGS", "NCCL_PROTO", "JAX_LOG_COMPILES", "MY_TOKEN"):
+        monkeypatch.setenv(name, "x")
+    options, others = settings(options=True), settings(options=False)
+    assert options["JAX_LOG_COMPILES"] == others["XLA_FLAGS"] == others["NCCL_PROTO"] == "x"
+    assert not options.keys() & others.keys() and "MY_TOKEN" not in {**options, **others}

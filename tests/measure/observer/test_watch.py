@@ -120,6 +120,21 @@ def test_a_program_without_a_step_ends_without_a_period(tmp_path: Path) -> None:
     assert (told["state"], told["period"], told["steps"], told["error"]) == ("ended", None, 0, None)
 
 
+def test_settings_count_when_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """jax's options at its import, all others when something is first compiled; later changes do nothing."""
+    names = ("JAX_LOG_COMPILES", "XLA_FLAGS")
+    for name in names:
+        monkeypatch.setenv(name, "early")
+    found = Watch(str(tmp_path), Notes(str(tmp_path)), perf_counter(), {})
+    for text in ("later", "too late"):
+        for name in names:
+            monkeypatch.setenv(name, text)
+        found.begin()
+    found.finish()
+    told = json.loads((tmp_path / "report.json").read_text())["settings"]
+    assert [told[name] for name in names] == ["early", "later"]
+
+
 def test_a_forked_child_begins_anew_with_a_report_of_its_own(tmp_path: Path) -> None:
     now = perf_counter()
     found = watch(tmp_path, now)

@@ -61,11 +61,11 @@ def test_what_fails_as_the_program_does_counts_from_the_third_in_a_row_on(wells:
     checks, row = Checks(), 0
     for well in wells:
         before = checks
-        checks = checks.told(Trial(NOTHING, "check", 5.0) if well else DIED, NOTHING, OWN)
+        checks = checks.told(Trial(NOTHING, "check", 5.0) if well else DIED, OWN)
         row = 0 if well else row + 1
         assert checks.in_a_row == row
         assert len(checks.runs) - len(before.runs) == (well or row >= IN_A_ROW)
-    other = checks.told(Trial(A, "check", None, "hang"), NOTHING, OWN)
+    other = checks.told(Trial(A, "check", None, "hang"), OWN)
     assert other.runs[-1].failure == "hang", "no failure of the program's own"
 
 
@@ -74,7 +74,7 @@ def test_the_first_run_tells_what_the_claim_is_held_against(first: Config, singl
     """So a claim is the same for a later start, whatever that has time for."""
     checks = Checks(single=not single)
     for config in (first, B, B, first):
-        checks = checks.told(Trial(config, "check", 5.0), NOTHING, ())
+        checks = checks.told(Trial(config, "check", 5.0), ())
         assert checks.single is single
 
 

@@ -17,7 +17,7 @@ from tests.measure.atoms import atom
 from tests.measure.tuning.test_space import space
 
 PARTS = tuple(atom(f"{name}=1", "env") for name in ("GOOD", "BAD"))
-GIVEN = {"seconds": "1", "timeout": None, "metric": None, "higher": False, "numbers": None, "whole": False}
+GIVEN = {"seconds": "1", "timeout": None, "metric": None, "higher_is_better": False, "numbers": None, "whole": False}
 
 
 def bisected(folder: Path, script: str, symptom: Symptom = Symptom(), **more: object) -> Bisected:  # noqa: B008 - a frozen value

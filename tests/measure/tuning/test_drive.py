@@ -282,7 +282,7 @@ def test_the_driver_says_how_it_stands_after_each_run(tmp_path: Path) -> None:
     seen: list[tuple[int, float]] = []
     drive(
         *(space(), Solver(0.001), Journal(tmp_path / "j", ABOUT), 1.0),
-        lambda standing: seen.append((standing.number, standing.left)),
+        lambda search, left: seen.append((len(search.trials), left)),
     )
     assert [number for number, _ in seen] == list(range(1, len(seen) + 1))
     assert [left for _, left in seen] == sorted((left for _, left in seen), reverse=True)

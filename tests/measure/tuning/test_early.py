@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -99,7 +100,9 @@ def test_who_stands_still_beside_a_stopped_one_is_freed_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, goes_on: bool
 ) -> None:
     """What was stopped may hold a lock. If the other one goes on then, none is started beside it again; else it was its own step."""
-    monkeypatch.setattr(early_module, "STILL", 0.2)
+    clock = SimpleNamespace(**vars(time), now=0.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(early_module, "time", clock)
     begun: list[StartedRun] = []
 
     def begin(_config: Config, number: int, hold: bool) -> StartedRun:
@@ -112,8 +115,8 @@ def test_who_stands_still_beside_a_stopped_one_is_freed_of_it(
     for steps in (3, 4, 4):
         early.quiet((running._replace(steps=steps),))
         assert begun[0].child.poll() is None
-        time.sleep(0.15)
-    time.sleep(0.1)
+        clock.now += early_module.STILL - 1
+    clock.now += 2
     early.quiet((running._replace(steps=4),))
     assert begun[0].child.poll() is not None
     if goes_on:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaxgpu_tune.measure.compare import CACHES
+from jaxgpu_tune.measure.compare import kept_in
 from jaxgpu_tune.measure.tuning.how import ENDS, How, caches, shorten
 from tests.measure.atoms import atom
 
@@ -21,8 +21,11 @@ def test_by_default_a_step_of_the_program_is_timed_and_what_is_compiled_is_kept(
     how = How(("python", "train.py"), tmp_path)
     assert (how.clock, how.metric, how.whole, how.early) == ("steps", None, False, True)
     kept = caches(how.folder, frozenset())
-    assert kept["JAX_COMPILATION_CACHE_DIR"].startswith(str(tmp_path))
-    assert kept.items() >= CACHES["warm"].items()
+    assert kept == kept_in(tmp_path / "compiled") and kept["JAX_COMPILATION_CACHE_DIR"].startswith(str(tmp_path))
+    assert [kept[f"JAX_PERSISTENT_CACHE_MIN_{name}"] for name in ("COMPILE_TIME_SECS", "ENTRY_SIZE_BYTES")] == [
+        "0",
+        "-1",
+    ]
 
 
 def test_of_a_long_output_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.search.trials import Trial
-from jaxgpu_tune.measure.tuning.how import ENDS, folder_name
+from jaxgpu_tune.measure.tuning.how import ENDS, output_of
 from jaxgpu_tune.measure.tuning.journal import NAME, Journal, own_folder, trial_json, trial_of
 from tests.measure.atoms import atom
 
@@ -37,7 +37,7 @@ def test_a_trial_is_read_as_it_was_written(trial: Trial) -> None:
 def test_of_what_a_kept_run_printed_the_beginning_and_the_end_are_left(tmp_path: Path) -> None:
     journal = Journal(tmp_path / NAME, ABOUT)
     for number, trial in enumerate((ONE, TWO), start=1):
-        output = tmp_path / folder_name(number) / "output.txt"
+        output = output_of(tmp_path, number)
         output.parent.mkdir()
         output.write_bytes(b"a" * 3 * ENDS)
         journal.add(trial)

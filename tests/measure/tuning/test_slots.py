@@ -66,7 +66,7 @@ def test_runs_at_once_are_told_in_their_order_and_share_their_seconds() -> None:
 def test_what_interrupts_runs_at_once_ends_them_all(tmp_path: Path) -> None:
     """Ctrl-C reaches this thread only; each command has a session of its own, and would go on for its minute."""
     run = CommandRuns(space_here(gpus=0, environ={"PATH": os.environ["PATH"]}), How(("sleep", "60"), tmp_path))
-    beside = partial(run._beside, Slot(0, None), Step(NOTHING, "start"), 1, None)
+    beside = partial(run._beside, Slot("0"), Step(NOTHING, "start"), 1, None)
     ended = []
 
     def interrupted(_stop: Event) -> Trial:
@@ -101,7 +101,7 @@ def test_what_runs_together_differs_and_is_for_one_purpose(following: str, toget
 def test_what_a_slot_starts_keeps_to_its_cores() -> None:
     before = os.sched_getaffinity(0)
     one = frozenset([min(before)])
-    with on_its_cores(Slot(0, None, one)):
+    with on_its_cores(Slot("0", one)):
         seen = subprocess.run(
             [sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"],
             capture_output=True,
@@ -214,7 +214,7 @@ def test_what_was_started_ahead_is_ended_before_others_take_its_folders() -> Non
 def test_real_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two places without GPUs: the programs run at the same time, each in its own folder."""
     program = (sys.executable, str(ROOT / "tests" / "measure" / "programs" / "tunable.py"), "100000")
-    monkeypatch.setattr(trying, "slots_of", lambda _machine, _first: (Slot(0, None), Slot(1, None)))
+    monkeypatch.setattr(trying, "slots_of", lambda _machine, _first: (Slot("0"), Slot("1")))
     run = CommandRuns(space_here(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), How(program, tmp_path, 0.3))
     first = run(Step(NOTHING, "start"), 1, 60.0)
     places = run.places(first)

@@ -51,6 +51,20 @@ def test_a_program_whose_own_numbers_vary_is_not_blamed_on_a_setting(tmp_path: P
         assert ["differ by up to 2.0% from run to run" in finding.message for finding in run.findings] == [True]
 
 
+@pytest.mark.slow
+def test_settings_that_the_program_drops_are_not_measured(tmp_path: Path) -> None:
+    """It is stopped once it has compiled something, and the search is told why; without settings of ours there is nothing to drop."""
+    code = f"import os, sys\nos.environ['XLA_FLAGS'] = '--xla_cpu_enable_fast_math=false'\nsys.argv[1:] = ['100000']\nexec(open({PROGRAM[1]!r}).read())"
+    how = How((sys.executable, "-c", code), tmp_path / "runs", seconds=0.3)
+    run = CommandRuns(space(gpus=0, environ=dict(clean_environ(JAX_PLATFORMS="cpu"))), how)
+    flags = frozenset([atom("xla_cpu_enable_fast_math=true")])
+    plain, dropped = (run(Step(config, "toggle"), number, None) for number, config in enumerate((NOTHING, flags), 1))
+    run.close()
+    cause = "the program sets XLA_FLAGS itself, which drops --xla_cpu_enable_fast_math=true"
+    assert plain.well and (dropped.failure, dropped.detail["cause"]) == ("overwritten", cause)
+    assert "program-overwrites" in {finding.code for finding in run.findings}
+
+
 LOCKED = """
 import atexit, os, signal, sys, time
 lock, runs = (os.path.join(sys.argv[1], name) for name in ("lock", "runs.txt"))

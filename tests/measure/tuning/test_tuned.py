@@ -14,7 +14,6 @@ from jaxgpu_tune.measure.search.contest import Contest
 from jaxgpu_tune.measure.search.search import Search
 from jaxgpu_tune.measure.search.trials import NOTHING, Config, Start, Trial
 from jaxgpu_tune.measure.statistics import PAIRS
-from jaxgpu_tune.measure.tuning.drive import Standing
 from jaxgpu_tune.measure.tuning.tuned import Tuned, how_it_goes, search_preset, tuned
 from jaxgpu_tune.model import Finding
 from tests.measure.tuning.test_drive import space
@@ -112,7 +111,7 @@ def test_the_evidence_tells_what_was_judged_by(judged: dict[str, object], words:
     """Tokens a second had been told as milliseconds a step."""
     answer = tuned(told(FAST, *checked(1.2)), space(), "tuned.toml", {"command": ["a"], **judged})
     assert words in search_preset(answer.report)
-    line = how_it_goes(Standing(told(FAST), FAST, 2, 100.0), space(), judged)
+    line = how_it_goes(told(FAST), space(), 100.0, judged)
     assert ("125 " if "higher_is_better" in judged else "8 ms ") in line and "1.250  one change" in line
 
 
@@ -135,19 +134,19 @@ def test_a_preset_that_there_was_no_room_for_is_told_once() -> None:
 
 def test_a_line_after_each_run_names_it_and_the_best_so_far() -> None:
     """While the proof runs no best is told: it is what the proof is about."""
-    line = how_it_goes(Standing(told(FAST), FAST, 2, 100.0), space())
+    line = how_it_goes(told(FAST), space(), 100.0)
     assert (
         "8 ms" in line and "1.250  one change      loops-in-graphs  (1:40 left; best so far: loops-in-graphs)" in line
     )
     check = checked(1.2)[1]
-    proof = how_it_goes(Standing(told(FAST, check), check, 3, 100.0), space())
+    proof = how_it_goes(told(FAST, check), space(), 100.0)
     assert proof.count("loops-in-graphs") == 1
 
 
 def test_a_speed_is_told_against_the_faster_of_the_first_runs() -> None:
     """The very first run may have been slow: it read files for the first time, or chose kernels."""
     again = Trial(NOTHING, "start", 5.0)
-    line = how_it_goes(Standing(told(again, FAST), FAST, 3, 100.0), space())
+    line = how_it_goes(told(again, FAST), space(), 100.0)
     assert " 0.625  one change" in line and found(again, FAST).report["ms_as_it_is"] == 5.0
 
 

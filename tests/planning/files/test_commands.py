@@ -34,7 +34,7 @@ OTHERS = ("echo {}", "python -c {}", "grep {} file", "x={}", "awk {} file")
 def found(text: str, kind: str = "shell") -> list[tuple[int, str]]:
     """(line, code) of each fault, for jaxlib 0.11.2."""
     reader = partial(file_faults, check=checker("0.11.2"), migrate=migrator("0.11.2"))
-    return [(one.line, one.finding.code) for one in reader(text, kind)]
+    return [(one.place.line, one.finding.code) for one in reader(text, kind)]
 
 
 @pytest.mark.parametrize("runner", RUNNERS)

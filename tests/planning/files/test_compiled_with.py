@@ -56,9 +56,9 @@ def test_hazards_of_what_a_function_is_compiled_with(program: str, line: int, mo
     monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(MACHINES / "h200x2_captured.json"))
     code = "concurrent-double-buffering-hangs"
     notebook = json.dumps({"cells": [{"cell_type": "code", "source": program}], "nbformat": 4})
-    for text, kind, at in ((program, "python", line), (notebook, "notebook", 1)):
+    for text, kind, at in ((program, "python", line), (notebook, "notebook", line)):
         told = [one for one in file_faults(text, kind, checker(), migrator()) if one.finding.code == code]
-        assert [one.line for one in told] == [at]
+        assert [one.place.line for one in told] == [at]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ Check = Callable[[Mapping[str, str]], tuple[Finding, ...]]
 def found(text: str, kind: str = "shell") -> list[tuple[int, str, str]]:
     """(line, severity, code) of each fault, for jaxlib 0.11.2."""
     reader = partial(file_faults, check=checker(NEW), migrate=migrator(NEW))
-    return [(one.line, one.finding.severity, one.finding.code) for one in reader(dedent(text), kind)]
+    return [(one.place.line, one.finding.severity, one.finding.code) for one in reader(dedent(text), kind)]
 
 
 SHELL = """\
@@ -44,6 +44,11 @@ def test_each_flag_has_its_line() -> None:
 
 def test_a_good_file_has_none() -> None:
     assert found("export XLA_FLAGS='--xla_gpu_autotune_level=2 --xla_dump_to=/tmp/x'\n") == []
+
+
+def test_a_lone_carriage_return_ends_a_line_of_python() -> None:
+    text = "import os, jax\rjax.devices()\ros.environ['XLA_FLAGS'] = '--xla_dump_to=x'\r"
+    assert found(text, "python") == [(1, "error", "too-late")]
 
 
 def test_what_only_the_whole_value_shows_is_told_once() -> None:
@@ -263,7 +268,7 @@ def test_unified_memory_makes_room_for_a_fraction_above_1_wherever_it_stands(kin
 def test_options_of_a_program_are_judged_as_their_variables_are(line: str, severity: str, code: str, says: str) -> None:
     """R14, R82: and nothing is claimed of configure(), which mends no line of a program."""
     (fault,) = file_faults(f"import jax\n{line}\n", "python", checker(NEW), migrator(NEW))
-    assert (fault.line, fault.finding.severity, fault.finding.code) == (2, severity, code)
+    assert (fault.place.line, fault.finding.severity, fault.finding.code) == (2, severity, code)
     assert says in fault.finding.message and "configure()" not in fault.finding.message
 
 

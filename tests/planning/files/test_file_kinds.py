@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from jaxgpu_tune.planning.files.file_kinds import KINDS, file_kind, sites_of
+from jaxgpu_tune.planning.files.file_kinds import KINDS, file_kind, place_of, sites_of
 
 
 @pytest.mark.parametrize(
@@ -53,3 +55,17 @@ def test_every_kind_is_read_for_any_variable(kind: str) -> None:
     """And finds none in a file that sets none."""
     nothing = {"notebook": '{"cells": []}', "text": "x"}.get(kind, "")
     assert list(sites_of(nothing, kind, "NCCL_ALGO")) == []
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_place_in_a_notebook_is_a_cell_of_code_and_a_line_in_it(whole: bool, indent: int | None) -> None:
+    """However it is written; what is in none is a line of the file, as in files of other kinds."""
+    cells = [("code", 'x\n"é\n'), ("markdown", "# T"), ("code", ""), ("code", "\n\nhere")]
+    sources = [(kind, source if whole else source.splitlines(True)) for kind, source in cells]
+    notebook = {"cells": [{"cell_type": kind, "source": source} for kind, source in sources]}
+    text = json.dumps(notebook, indent=indent)
+    assert str(place_of(text, "notebook", text.index("here"))) == "cell 3, line 3"
+    assert place_of(text, "notebook", text.index("\\u00e9")).of("a.ipynb") == "a.ipynb:cell 1:2"
+    assert place_of(text, "notebook", text.index("# T")) == place_of(text, "json", text.index("# T"))
+    assert place_of("a\nb", "python", 2).of("a.py") == "a.py:2"

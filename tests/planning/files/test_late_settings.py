@@ -7,7 +7,9 @@ from textwrap import dedent
 
 import pytest
 
+from jaxgpu_tune.flag_texts import checker, migrator
 from jaxgpu_tune.knowledge.real_names import calls
+from jaxgpu_tune.planning.files.file_faults import file_faults
 from jaxgpu_tune.planning.files.late_settings import late_settings
 from tests.child import told
 from tests.planning.files.test_commands import found, notebook
@@ -175,12 +177,15 @@ def test_what_takes_out_what_configure_has_set_is_told(text: str, way: str | Non
     assert late_settings(f"{head}{text}\njaxgpu_tune.configure('fsdp')\n") == ()
 
 
-def test_cells_run_one_after_the_other_and_have_the_lines_of_the_file() -> None:
+def test_cells_run_one_after_the_other_and_each_has_its_own_lines() -> None:
+    """However the notebook is written; prose is no cell of code."""
     cells = [["import jax\n", "!ls\n", "jax.devices()"], ["x = (\n"], ["%%bash\n", "ls"], ["%env XLA_FLAGS=--xla_dump_to=x\n", "%jaxgpu_tune fsdp"]]  # fmt: skip
-    text = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}, indent=1)
-    lines = text.split("\n")
-    magics = [number for number, line in enumerate(lines, 1) if "%env" in line or "%jaxgpu" in line]
-    assert found(text, "notebook") == [(magics[0], "too-late"), (magics[1], "too-late")]
+    prose = {"cell_type": "markdown", "source": ["# To start\n", "x"]}
+    for indent in (None, 1):
+        text = json.dumps({"cells": [prose, *({"cell_type": "code", "source": cell} for cell in cells)]}, indent=indent)
+        faults = file_faults(text, "notebook", checker("0.11.2"), migrator("0.11.2"))
+        assert [(str(one.place), one.finding.code) for one in faults] == [("cell 4, line 1", "too-late"), ("cell 4, line 2", "too-late")]  # fmt: skip
+        assert all("(cell 1, line 3: jax.devices())" in one.finding.message for one in faults)
     assert found(notebook("import jax", "%env XLA_FLAGS=--xla_dump_to=x", "jax.devices()"), "notebook") == []
 
 

@@ -40,7 +40,7 @@ def test_nothing_with_a_comma_is_written_into_a_list_that_is_cut_there() -> None
     off = rewrite(text.format(0), "shell", migrator("0.11.2"))
     assert off.text == "sbatch --export=ALL,XLA_FLAGS=--xla_gpu_enable_command_buffer= x\n"
     level = rewrite(text.format(2), "shell", migrator("0.11.2"))
-    assert level.text == text.format(2) and [one.line for one in level.left] == [1]
+    assert level.text == text.format(2) and [one.place.line for one in level.left] == [1]
 
 
 @pytest.mark.parametrize("prefix", ["APPTAINERENV_", "SINGULARITYENV_"])

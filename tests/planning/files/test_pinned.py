@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jaxgpu_tune.planning.files.mapped import line_of
 from jaxgpu_tune.planning.files.pinned import pin_in
 
 
@@ -25,4 +26,4 @@ from jaxgpu_tune.planning.files.pinned import pin_in
 )
 def test_only_what_leaves_no_choice_counts(text: str, found: tuple[int, str, str] | None) -> None:
     pin = pin_in(text)
-    assert (pin and (pin.line, pin.package, pin.jaxlib)) == found
+    assert (pin and (line_of(text, pin.at), pin.package, pin.jaxlib)) == found

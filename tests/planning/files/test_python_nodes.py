@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from jaxgpu_tune.planning.files.python_nodes import imported_names, way_over, what_runs
+from jaxgpu_tune.planning.files.python_nodes import imported_names, line_begins, way_over, what_runs
 
 
 def test_names_are_told_in_full() -> None:
     tree = ast.parse("import os.path, jax.numpy as jnp\ndef f():\n    from jax import random as r\nfrom . import x\n")
     assert dict(imported_names(tree)) == {"os": "os", "jnp": "jax.numpy", "r": "jax.random"}
+
+
+def test_lines_begin_where_python_counts_them() -> None:
+    text = "é = 1\r\nb = 2\rc = (\n)\n\nd = 4\x0c"
+    begins = line_begins(text)
+    assert [text[begins[node.lineno - 1]] for node in ast.parse(text).body] == ["é", "b", "c", "d"]
+    assert line_begins("") == (0,)
 
 
 def test_what_is_inside_comes_first_and_what_runs_later_not_at_all() -> None:

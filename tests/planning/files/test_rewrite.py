@@ -55,7 +55,7 @@ def test_what_is_old_is_rewritten_or_named(name: str) -> None:
     kind = file_kind(name, text)
     assert kind is not None
     found = rewrite(text, kind, migrate)
-    told = {change.line for change in found.left}
+    told = {change.place.line for change in found.left}
     for number, line in enumerate(found.text.split("\n"), 1):
         if "graph_level" in line and not line.lstrip().startswith("#"):
             assert number in told, line
@@ -80,7 +80,7 @@ def test_what_cannot_be_sure_is_left_and_named(kind: str, text: str, why: str) -
     found = rewrite(text, kind, migrate)
     assert found.text == text and found.changes == ()
     (left,) = found.left
-    assert why in left.why and text.split("\n")[left.line - 1].count("xla_gpu")
+    assert why in left.why and text.split("\n")[left.place.line - 1].count("xla_gpu")
 
 
 GRAPHS = "--xla_gpu_graph_level=0"
@@ -218,7 +218,7 @@ def test_a_line_of_which_nothing_is_left_goes(kind: str, text: str, new: str) ->
 def test_what_would_end_the_process_is_named_as_fatal(kind: str, text: str, line: int, why: str) -> None:
     """With its line; the file is left as it is."""
     found = rewrite(text, kind, migrate)
-    assert found.text == text and [(c.line, c.fatal) for c in found.left] == [(line, True)]
+    assert found.text == text and [(c.place.line, c.fatal) for c in found.left] == [(line, True)]
     assert why in found.left[0].why
 
 

@@ -78,6 +78,27 @@ def test_changes_to_a_list_that_are_set_already_stay_as_they_are_written(changes
     assert bool(notes) is (len(changes) > 1) and {one.severity for one in notes} <= {"note"}
 
 
+@pytest.mark.parametrize(
+    ("asked", "left", "told"),
+    [("-FUSION", "CUBLAS", []), ("-FUSION,-CUBLAS", "", ["overruled"]), ("", "", ["overruled"])],
+)
+def test_a_list_of_which_nothing_is_left_is_lost_however_it_is_emptied(asked: str, left: str, told: list[str]) -> None:
+    """Member by member as well as at once; one of which something is left is changed, as the decision says."""
+    environ = {"XLA_FLAGS": f"--{GRAPHS}=FUSION,CUBLAS"}
+    report = plan("single_gpu", machine=machine(count=1), environ=environ, flags={GRAPHS: asked})
+    assert report.xla_flags == f"--{GRAPHS}={left}" and f"{GRAPHS}=FUSION,CUBLAS" in decision(report, GRAPHS).reason
+    assert [one.code for one in report.findings if one.code == "overruled"] == told
+
+
+@pytest.mark.parametrize("inherited", ["a,b", ""])
+def test_who_asks_for_an_empty_list_that_adds_up_has_none(inherited: str) -> None:
+    """An empty member more would empty nothing."""
+    environ = {"XLA_FLAGS": f"--xla_disable_hlo_passes={inherited}"} if inherited else {}
+    report = plan("single_gpu", machine=machine(count=1), environ=environ, flags={"xla_disable_hlo_passes": ""})
+    found = decision(report, "xla_disable_hlo_passes")
+    assert (report.xla_flags, found.value, found.status) == ("", None, "removed") and inherited in found.reason
+
+
 def meant(text: str) -> set[str]:
     """The members that the flags of a text leave, one after the other."""
     found = SPEC.effective

@@ -1,0 +1,32 @@
+"""Where a Python program gives a variable another text, whatever was in it."""
+
+from __future__ import annotations
+
+import ast
+
+from ..xla_flags.grammar import FLAGS
+from .python_nodes import way_over
+
+__all__ = ["replaced_at"]
+
+
+def replaced_at(source: str, name: str = FLAGS) -> int | None:
+    """The line that does so each time the program starts: outside all functions and conditions. None: no line does, or it is no Python."""
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    lines = (
+        one.lineno
+        for one in statements
+        if isinstance(one, ast.Assign)
+        and way_over(one.value)
+        and any(_is_variable(target, name) for target in one.targets)
+    )
+    return next(lines, None)
+
+
+def _is_variable(target: ast.expr, name: str) -> bool:
+    if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
+        return False
+    return target.slice.value == name and ast.unparse(target.value).rpartition(".")[2] == "environ"
