@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .planning.release.reading import Reading
 
 
-__all__ = ["checked", "checker", "migrator"]
+__all__ = ["checked", "checker", "migrator", "with_outcome"]
 
 FATAL_TO_XLA = frozenset({"unknown-flag", "flag-translated"})
 MENDER = "configure()"
@@ -49,12 +49,12 @@ def checker(jaxlib: str | None = None) -> Callable[[Mapping[str, str]], tuple[Fi
 
     def check(environ: Mapping[str, str]) -> tuple[Finding, ...]:
         report, read = _judged(texts("environ", environ), jaxlib, machine)
-        return tuple(_with_outcome(finding, read.ends) for finding in report.findings)
+        return tuple(with_outcome(finding, read.ends) for finding in report.findings)
 
     return check
 
 
-def _with_outcome(finding: Finding, ends: str) -> Finding:
+def with_outcome(finding: Finding, ends: str) -> Finding:
     """What XLA does as it stands, where only what to write instead is said (https://github.com/jax-ml/jax/issues/25430)."""
     flag = finding.message.partition(" ")[0]
     if finding.code != "flag-translated" or not flag.startswith("--") or flag not in ends.split():

@@ -24,6 +24,7 @@ from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, is_off, raise_problems
 from .planning.select import advised
 from .planning.settings.from_arguments import CACHE_OPTION, DATA_DIR
+from .planning.xla_flags.grammar import FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _found(draft: Draft, sight: Sight) -> Iterable[Finding]:
     yield from _unread(observation, draft.decisions)
     yield from of_settings(found, facts, request, observation, draft.target)
     yield from of_surroundings(found, observation, request) if sight.looks_around else ()
-    yield from shared_flags(observation, draft.flags)
+    yield from shared_flags(observation, draft.flags if sight.looks_around else observation.environ.get(FLAGS, ""))
     yield from advised(draft.preset, facts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "rough_time",
     "setting_text",
     "size_text",
+    "told_once",
     "took",
     "typed_name",
     "written",
@@ -30,6 +32,8 @@ __all__ = [
 
 MIB, GIB = 1 << 20, 1 << 30
 SEVERITIES = ("error", "warning", "note")
+PLACE = re.compile(r".+:\d+:")
+"""A file and its line, as a finding about it begins."""
 
 
 def bad_argument(message: str, hint: str = "") -> BadSetting:
@@ -40,6 +44,43 @@ def bad_argument(message: str, hint: str = "") -> BadSetting:
 def by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Errors first, then warnings and notes; each kind in its own order."""
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """For people, errors first: what holds for several things alike is told of the first, which names the others."""
+    others: dict[Finding, list[str]] = {}
+    for finding in by_severity(findings):
+        for first, names in others.items():
+            if name := _same_of(first, finding):
+                names.append(name)
+                break
+        else:
+            others[finding] = []
+    return [_with_others(finding, names) for finding, names in others.items()]
+
+
+def _same_of(first: Finding, second: Finding) -> str:
+    """Of what the second says the same: one word differs, and the place in a file; empty where it says something else."""
+    if (first.code, first.severity) != (second.code, second.severity):
+        return ""
+    words, others = first.message.split(" "), second.message.split(" ")
+    differing = [n for n, (word, other) in enumerate(zip(words, others, strict=False)) if word != other]
+    things = differing[1:] if differing[:1] == [0] and PLACE.fullmatch(words[0]) else differing
+    hint = first.hint
+    for n in things:
+        hint = hint.replace(words[n].rstrip(".:,"), others[n].rstrip(".:,"))
+    if len(words) != len(others) or not differing or len(things) > 1 or hint != second.hint:
+        return ""
+    named = [n - 1 for n in things if n and others[n].isdigit()]  # GPU 1
+    return " ".join(others[n] for n in sorted({*differing, *named})).rstrip(".:,")
+
+
+def _with_others(finding: Finding, names: list[str]) -> Finding:
+    if not names:
+        return finding
+    *most, last = dict.fromkeys(names)
+    listed = f"{', '.join(most)} and {last}" if most else last
+    return finding._replace(message=f"{finding.message} The same holds for {listed}.")
 
 
 def capital(text: str) -> str:

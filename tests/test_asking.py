@@ -52,7 +52,7 @@ def test_all_problems_of_a_call_come_at_once() -> None:
             devices=0,
         )
     told = [finding.message for finding in caught.value.findings]
-    for part in ("fsdpp", "XLA_CLIENT_MEM_FRACTION", "autotune_lvel", "disalow", "presett", "platfrom", "devices"):
+    for part in ("fsdpp", "memory_fraction", "autotune_lvel", "disalow", "presett", "platfrom", "devices"):
         assert sum(f"'{part}" in line or part in line.split(":")[0] for line in told) >= 1, part
     assert len(told) == 7
 

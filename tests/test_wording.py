@@ -21,6 +21,7 @@ from jaxgpu_tune.wording import (
     rough_time,
     setting_text,
     size_text,
+    told_once,
     took,
     written,
 )
@@ -33,6 +34,33 @@ def test_the_worst_comes_first_and_equals_keep_their_order(severities: list[str]
     order = ["error", "warning", "note"]
     keys = [(order.index(one.severity), int(one.code[1:])) for one in found]
     assert keys == sorted(keys) and len(found) == len(findings)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "others"),
+    [
+        ("--a is old. / Take --a out.", "--b is old. / Take --b out.", "--b"),
+        ("x.sh:1: A=1 is bad. / Write A.", "x.sh:7: A=1 is bad. / Write A.", "x.sh:7"),
+        ("x.sh:1: --a is old. / Take --a out.", "y.sh:1: --b is old. / Take --b out.", "y.sh:1: --b"),
+        ("GPU 0 (A100) is busy.", "GPU 1 (A100) is busy.", "GPU 1"),
+        ("It has: --a.", "It has: --b.", "--b"),
+        ("--a becomes --c.", "--b becomes --d.", ""),
+        ("--a is old. / Take --a out.", "--b is old. / Write --c.", ""),
+        ("--a is old.", "--b is not old.", ""),
+        ("--a is old.", "--a is old.", ""),
+    ],
+)
+def test_what_holds_for_several_things_is_told_once(first: str, second: str, others: str) -> None:
+    one, other = (Finding("code", "warning", *text.split(" / ")) for text in (first, second))
+    found = told_once([one, other])
+    assert found[0].message == one.message + (f" The same holds for {others}." if others else "")
+    assert found[0].hint == one.hint and len(found) == (1 if others or one == other else 2)
+    assert len(told_once([one, other._replace(severity="error")])) == 2
+
+
+def test_all_the_others_are_named() -> None:
+    many = [Finding("code", "note", f"{name} is old.") for name in "abcc"]
+    assert [one.message for one in told_once(many)] == ["a is old. The same holds for b and c."]
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,14 @@ def command(preset: str, start: bool, seconds: int, as_json: bool) -> int:
     tokens and the name of the home folder are masked.
     """
     from ..api import plan
-    from ..flag_texts import checked
+    from ..flag_texts import checked, with_outcome
 
     if seconds < 1:
         raise bad_argument(f"--seconds {seconds} is not valid; allowed: whole numbers of at least 1.")
     report = plan(preset)
     trial = _trial(seconds) if start else None
-    mended, _ = checked()
+    mended, read = checked()
+    mended = mended._replace(findings=tuple(with_outcome(one, read.ends) for one in mended.findings))
     findings = _findings(report, mended, trial)
     given = mended.inputs["environ"]
     changed = sorted(name for name, value in mended.environ.items() if value != given.get(name))

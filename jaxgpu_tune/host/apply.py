@@ -14,6 +14,7 @@ from ..planning.merging.assemble import by_variable, options_behind
 from ..planning.release.target import option_of
 from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from ..state import State, Texts
+from ..wording import told_once
 from .marker import read_state, touched
 from .phase import MISSING, live_options, process_value
 
@@ -279,6 +280,6 @@ def announce(findings: Iterable[Finding], processes: Processes) -> None:
         return
     from logging import ERROR, WARNING, getLogger
 
-    for finding in fresh:
+    for finding in told_once(fresh):
         level = ERROR if finding.severity == "error" else WARNING
         getLogger("jaxgpu_tune").log(level, "jaxgpu_tune: %s", f"{finding.message} {finding.hint}".rstrip())

@@ -32,7 +32,7 @@ def asked_fraction(request: Request, observation: Observation, facts: Facts) -> 
         whole = known.most("integrated" if _integrated(observation) else "processes")
         value, source = _floor(whole / share), "argument processes_per_gpu"
         reason = f"{share} processes share {whole:.0%} of each GPU's total memory"
-    return Stated((Setting("env", name, value, reason, source),))
+    return Stated((Setting("env", name, value, reason, source, argument=source.removeprefix("argument ")),))
 
 
 def stated_fraction(preset: Preset, request: Request, observation: Observation, facts: Facts) -> Stated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from ..wording import by_severity, counted, size_text
+from ..wording import counted, size_text, told_once
 from .html import boxed, finding_html, table_html
 from .table import hanging, table
 from .text import findings_lines, terminal_width
@@ -51,7 +51,7 @@ def comparison_text(found: Comparison, width: int | None = None) -> str:
         *hanging(_title(found), columns),
         *table([_reordered(row) for row in rows], columns, "  "),
         *(line for text in _notes(found) for line in hanging(text, columns)),
-        *findings_lines(by_severity(found.findings), columns),
+        *findings_lines(found.findings, columns),
     ]
     words = found.reference.trials[-1].last_words if found.reference.trials else ""
     lines += ["Its last words:", *(f"  {line}" for line in words.splitlines())] if words else []
@@ -63,7 +63,7 @@ def comparison_html(found: Comparison) -> str:
     rows = (tuple(map(escape, _reordered(_cells(found, variant)))) for variant in found.variants)
     parts = [
         f"<strong>{escape(_title(found))}</strong>",
-        *map(finding_html, by_severity(found.findings)),
+        *map(finding_html, told_once(found.findings)),
         table_html(_reordered(HEAD), rows),
         *(f"<p>{escape(text)}</p>" for text in _notes(found)),
         f"<code>{escape(found.command)}</code>" if found.command else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import Finding
-from ..wording import counted
+from ..wording import counted, told_once
 from .table import hanging
 from .text import findings_lines, terminal_width
 
@@ -45,7 +45,7 @@ def _mended(names: list[str]) -> str:
 
 
 def _errors(findings: list[Finding]) -> int:
-    return sum(finding.severity == "error" for finding in findings)
+    return sum(finding.severity == "error" for finding in told_once(findings))
 
 
 def _verdict(findings: list[Finding]) -> str:

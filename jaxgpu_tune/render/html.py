@@ -7,7 +7,7 @@ from html import escape
 
 from ..model import Decision, Finding, Gpu, Machine, Preset, Report
 from ..planning.base.secrets import without_secrets
-from ..wording import by_severity, size_text
+from ..wording import size_text, told_once
 from .parts import (
     became,
     by_owner,
@@ -53,7 +53,7 @@ line-height:inherit;border:none;border-bottom:1px solid color-mix(in srgb,curren
 def render_html(report: Report) -> str:
     """The report as one ``<div>`` with its own style; only the colours of severities are fixed, the rest is inherited."""
     report = without_secrets(report)
-    findings, would = by_severity(report.findings), off(report)
+    findings, would = told_once(report.findings), off(report)
     parts = [
         f"<strong>{escape(headline(report))}</strong> {escape(worth(report))}",
         *map(finding_html, (f for f in findings if f.severity != "note")),

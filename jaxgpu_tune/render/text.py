@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..model import Decision, Finding, Report
 from ..planning.base.secrets import without_secrets
-from ..wording import by_severity, counted
+from ..wording import counted, told_once
 from .parts import became, by_owner, change, decisions_in_force, grouped, label, machine_line
 from .table import hanging, table, wrapped
 from .verdict import headline, off, worth
@@ -73,8 +73,8 @@ def _change_lines(report: Report, width: int) -> list[str]:
 
 def _brief_findings(findings: Iterable[Finding], width: int, room: int) -> list[str]:
     """Errors and warnings in full where there is room, else a line each, else counted; notes are counted."""
-    told = [finding for finding in by_severity(findings) if finding.severity != "note"]
-    notes = len(list(findings)) - len(told)
+    told = [finding for finding in told_once(findings) if finding.severity != "note"]
+    notes = sum(finding.severity == "note" for finding in findings)
     lines = findings_lines(told, width)
     if len(lines) + bool(notes) > room:
         kept = told[: max(3, room - 2)]
@@ -96,7 +96,7 @@ def findings_text(findings: Iterable[Finding], width: int | None = None) -> str:
 
 def findings_lines(findings: Iterable[Finding], width: int) -> list[str]:
     """As ``findings_text``, in lines."""
-    return [line for finding in by_severity(findings) for line in _finding(finding, width)]
+    return [line for finding in told_once(findings) for line in _finding(finding, width)]
 
 
 def _finding(finding: Finding, width: int) -> list[str]:

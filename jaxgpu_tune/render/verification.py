@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from ..wording import by_severity
+from ..wording import told_once
 from .html import boxed, code_html, finding_html, table_html, value_html
 from .parts import label
 from .table import hanging, wrapped
@@ -38,7 +38,7 @@ def render_verification_html(verification: Verification) -> str:
     )
     parts = [
         f"<strong>{escape(_title(verification))}</strong>",
-        *map(finding_html, by_severity(verification.findings)),
+        *map(finding_html, told_once(verification.findings)),
         table_html(("setting", "value", "status", "why"), rows),
     ]
     return boxed(*parts)

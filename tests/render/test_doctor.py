@@ -23,7 +23,7 @@ NAMES = st.lists(st.sampled_from(["A", "B"]), unique=True)
 @given(FINDINGS, START, NAMES, NAMES, NAMES)
 def test_the_screen(severities: list[str], start: Any, mended: list[str], environ: list[str], sets: list[str]) -> None:
     """One error is one reason; what is empty is said, or left out."""
-    findings = [{"code": "c", "severity": it, "message": "Wrong.", "hint": ""} for it in severities]
+    findings = [{"code": f"c{n}", "severity": it, "message": "Wrong."} for n, it in enumerate(severities)]
     told = {"findings": findings, "facts": ["one GPU"], "software": ["jax 1"], "start": start, "mended": mended}
     told |= {"environ": dict.fromkeys(environ, "1"), "preset": "auto", "sets": sets, "presets": ["fsdp", "debug"]}
     lines = doctor_text(told, 100).splitlines()

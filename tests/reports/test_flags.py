@@ -13,6 +13,7 @@ from tests.child import told
 from tests.cli.typed import call
 from tests.fleet import codes, decision, machine
 
+MACHINES = Path(__file__).resolve().parent.parent / "machines"
 COMMAND_BUFFER = "xla_gpu_enable_command_buffer"
 
 
@@ -141,6 +142,18 @@ def test_R11_another_xla_of_the_environment_reads_the_same_flags() -> None:
     assert options == {"xla_gpu_enable_triton_gemm": False}
 
 
+def test_R11_a_check_tells_it_of_the_flags_as_they_stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program was TensorFlow's, without any JAX: https://github.com/google-research/proteinfer/issues/87"""
+    file = tmp_path / "machine.json"
+    file.write_text('{"gpus": [], "libraries": {"tensorflow": "2.4.0"}}')
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
+    told = " ".join(call("check").stdout.split())
+    assert "tensorflow 2.4.0 is installed" in told and "env -u XLA_FLAGS python" in told
+    monkeypatch.delenv("XLA_FLAGS")
+    assert "tensorflow" not in call("check").stdout
+
+
 def test_R11_tensorflow_that_is_imported_here_is_a_warning() -> None:
     code = """
 import sys, types
@@ -227,3 +240,23 @@ def test_R15_a_value_that_is_misspelt_is_told_with_the_one_that_was_meant(flag: 
     """Such lines are copied for years: https://github.com/NVIDIA/JAX-Toolbox/pull/1469"""
     (found,) = [f for f in inherited(f"--{flag}").findings if f.code == "bad-flag-value"]
     assert f"Did you mean {meant}?" in found.message
+
+
+ASYNC = [f"--xla_gpu_enable_async_{name}=true" for name in ("all_gather", "reduce_scatter", "all_reduce")]
+
+
+def test_R02_what_holds_for_several_flags_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every config held three of them: https://github.com/AI-Hypercomputer/maxtext/pull/645"""
+    report = inherited(" ".join(ASYNC))
+    assert len(report.findings) == 3  # for programs one each
+    same = f"The same holds for {ASYNC[1]} and {ASYNC[2]}."
+    assert [" ".join(str(report).split()).count(text) for text in ("removed because", same)] == [1, 1]
+    assert report._repr_html_().count("removed because this") == 1 + 3  # with the reasons, which are folded
+    monkeypatch.setenv("XLA_FLAGS", " ".join(ASYNC))
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(MACHINES / "h100x1.json"))
+    told = " ".join(call("doctor").stdout.split())
+    assert "for 1 reason." in told and told.count("As it stands, XLA ends the process on it.") == 1
+    file = tmp_path / "a3.sh"
+    file.write_text(f"export XLA_FLAGS='{ASYNC[0]}\n  {ASYNC[1]} {ASYNC[2]}'\n")
+    told = " ".join(call("check", "--file", str(file), "--jaxlib", "0.4.28").stdout.split())
+    assert told.count("removed because") == 1 and f"{file}:2: {ASYNC[1]} and {file}:2: {ASYNC[2]}." in told

@@ -124,14 +124,31 @@ def test_R19_R20_a_file_that_takes_out_what_configure_has_set_is_told(
     assert done.exit_code == severity and "set-beside-configure" in done.stdout, (report, done.stdout)
 
 
-def test_R24_a_library_that_sets_the_count_of_devices_too_late_is_told(tmp_path: Path) -> None:
-    from tests.cli.typed import call
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("import numpyro", "numpyro.set_host_device_count"),
+        ("from numpyro.util import set_host_device_count", "set_host_device_count"),
+        ("from numpyro import set_host_device_count as more", "more"),
+        ("import chex", "chex.set_n_cpu_devices"),
+    ],
+)
+def test_R24_a_library_that_sets_the_count_of_devices_too_late_is_told(line: str, call: str, tmp_path: Path) -> None:
+    """By the call: who wrote it may not know of XLA_FLAGS: https://github.com/pyro-ppl/numpyro/issues/2096"""
+    from tests.cli import typed
 
-    (tmp_path / "a.py").write_text(
-        "import numpyro\nimport jax.numpy as jnp\njnp.ones(1)\nnumpyro.set_host_device_count(4)\n"
-    )
-    done = call("check", "--file", str(tmp_path / "a.py"))
-    assert done.exit_code == 1 and "XLA_FLAGS is set after JAX has started" in " ".join(done.stdout.split())
+    (tmp_path / "a.py").write_text(f"{line}\nimport jax.numpy as jnp\njnp.ones(1)\n{call}(4)\n")
+    done = typed.call("check", "--file", str(tmp_path / "a.py"))
+    told = f"a.py:4: {call}() sets XLA_FLAGS after JAX has started (line 3: jnp.ones()), which does not read it again."
+    assert done.exit_code == 1 and f"{told} Call it above that line." in " ".join(done.stdout.split())
+
+
+def test_R24_what_takes_the_flags_place_is_explained() -> None:
+    """As numpyro's answer was: https://github.com/pyro-ppl/numpyro/issues/2096"""
+    import jaxgpu_tune
+
+    told = str(jaxgpu_tune.explain("jax_num_cpu_devices"))
+    assert "xla_force_host_platform_device_count" in told and "RuntimeError" in told
 
 
 def test_R28_a_decorated_function_that_is_called_too_late_is_told(tmp_path: Path) -> None:

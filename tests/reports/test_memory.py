@@ -57,7 +57,8 @@ def memory_of(report: jaxgpu_tune.Report) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"), [("100", "0.75"), ("10", "0.1"), ("75%", "0.75"), ("1.5", "0.75"), ("90", "0.9")]
+    ("given", "meant"),
+    [("100", "0.75"), ("10", "0.1"), ("75%", "0.75"), ("0,75", "0.75"), ("1.5", "0.75"), ("90", "0.9")],
 )
 def test_R31_R32_a_percentage_is_refused_with_the_ratio_that_was_meant(given: str, meant: str) -> None:
     """As an argument it raises; inherited it is taken out."""
@@ -69,9 +70,14 @@ def test_R31_R32_a_percentage_is_refused_with_the_ratio_that_was_meant(given: st
 
 @pytest.mark.parametrize(("given", "meant"), [("75%", "0.75"), ("0.5", "0.5"), (90, "0.9"), (100, "0.75")])
 def test_R31_R32_the_argument_names_the_ratio_too(given: Any, meant: str) -> None:
-    """Text is no number, however plain; 90 is no ratio."""
-    with pytest.raises(BadSetting, match=f"Did you mean {meant}\\?"):
+    """Text is no number, however plain; 90 is no ratio. Named is what was given: https://github.com/jax-ml/jax/issues/17426"""
+    with pytest.raises(BadSetting, match=f"^memory_fraction={given!r} .*Did you mean {meant}\\?"):
         planned(card(), memory_fraction=given)
+
+
+def test_R40_a_wrong_allocator_is_told_by_the_argument() -> None:
+    with pytest.raises(BadSetting, match=r"^allocator='cuda_asinc' is no allocator"):
+        planned(card(), allocator="cuda_asinc")
 
 
 @pytest.mark.parametrize(("share", "warns"), [(0.75, False), (0.95, False), (0.96, True), (1.0, True)])

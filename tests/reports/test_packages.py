@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from jaxgpu_tune import plan
 from jaxgpu_tune.host.surroundings import surroundings
 from jaxgpu_tune.knowledge.tables import read_table
 from jaxgpu_tune.planning.findings.diagnose import diagnose
+from tests.cli.typed import call
 from tests.fleet import codes, decision, machine
 
 
@@ -58,6 +60,21 @@ def test_R57_what_does_not_fit_is_told_once_with_one_line_that_mends_all(
     told = found(jax=jax, jaxlib=jaxlib, plugins=there)
     told.pop("no-cuda-plugin", None)
     assert told.keys() == {code} and told[code].hint.endswith(line)
+
+
+def test_R57_what_is_installed_is_no_fault_of_a_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither of the flags that are set, nor of a line in a file: https://github.com/jax-ml/jax/issues/24901"""
+    file, script = tmp_path / "machine.json", tmp_path / "job.sh"
+    file.write_text(json.dumps(machine(jaxlib="0.4.31", plugins=plugins(12, "0.4.35")).to_dict()))
+    script.write_text("export XLA_FLAGS=--xla_gpu_autotune_level=2\n")
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", str(file))
+    for command in (
+        ["check", "--file", str(script)],
+        ["check", "--", "--xla_dump_to=a"],
+        ["migrate", "--", "--xla_dump_to=a"],
+    ):
+        assert call(*command).exit_code == 0
+    assert "version-skew" in call("doctor").stdout
 
 
 def test_R58_a_fourth_number_counts_and_a_post_release_does_not() -> None:

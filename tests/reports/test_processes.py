@@ -250,6 +250,17 @@ def test_R86_tasks_that_share_a_gpu_are_told_to_share_its_memory() -> None:
     assert "gpu-shared" not in codes(planned(slurm(1, 4, SLURM_GPUS_ON_NODE="4"), 4))
 
 
+@pytest.mark.parametrize(("environ", "told"), [({}, True), ({"CUDA_VISIBLE_DEVICES": "0"}, False)])
+@pytest.mark.parametrize("launcher", ["openmpi", "pmi", "torchrun", "kubernetes", "slurm"])
+def test_R86_mpirun_on_one_gpu_is_told_too(launcher: str, environ: dict[str, str], told: bool) -> None:
+    """It hides no GPU from its processes; a variable does: https://github.com/jax-ml/jax/issues/10021"""
+    layout = {"rank": 1, "local_rank": 1, "count": 4, "local_count": 4, "launcher": launcher}
+    here = machine(count=1, processes=layout)
+    found = codes(jaxgpu_tune.plan("auto", machine=here, environ=environ))
+    assert ("gpu-shared" in found) is (told and launcher not in ("kubernetes", "slurm"))
+    assert "gpu-shared" not in codes(jaxgpu_tune.plan("auto", machine=machine(count=4, processes=layout), environ={}))
+
+
 def test_R86_an_unknown_mode_is_unknown() -> None:
     """As in WSL, whose driver may not tell it."""
     (gpu,) = find_gpus({}, FakeNvml(Card("GPU-1", compute_mode=None))).gpus or ()

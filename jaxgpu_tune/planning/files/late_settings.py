@@ -54,7 +54,7 @@ class Jax(Value):
 class SetLate(Value):
     """One setting that does not count as it stands. ``name``: of the variable or option, or one of ``RAISES``. ``children``: the program may start others, which see it.
 
-    ``way``: "over" if all of XLA_FLAGS is assigned behind configure(), "unless" if that is done only where nothing has set it; empty: it is late.
+    ``by``: the call that sets XLA_FLAGS, where the program does not name it. ``way``: "over" if all of XLA_FLAGS is assigned behind configure(), "unless" if that is done only where nothing has set it; empty: it is late.
     """
 
     line: int
@@ -62,6 +62,7 @@ class SetLate(Value):
     cause: Happened
     children: bool = False
     way: str = ""
+    by: str = ""
 
     def finding(self, place: Callable[[int], str] = "line {}".format) -> Finding:
         """What is said of it. ``place``: how a line of the program is called."""
@@ -73,12 +74,13 @@ class SetLate(Value):
         if self.name in RAISES:
             message = f"{self.name} is called after JAX has started ({where}: {self.cause.what}): {RAISES[self.name]}."
             return Finding("too-late", "error", message, "Call it before the first use of a device.")
+        subject, verb = (f"{self.by} sets {self.name}", "Call") if self.by else (f"{self.name} is set", "Set")
         if self.cause.what.startswith(("import ", "from ")):
             message = f"{self.name} is set after `{self.cause.what}` ({where}), which has read it"
             hint = f"Set it above that line, or write jax.config.update({self.name.lower()!r}, …)."
         else:
-            message = f"{self.name} is set after JAX has started ({where}: {self.cause.what}), and is not read again"
-            hint = "Set it above that line."
+            message = f"{subject} after JAX has started ({where}: {self.cause.what}), which does not read it again"
+            hint = f"{verb} it above that line."
         if self.children:
             return Finding("too-late", "warning", f"{message}; only processes that are started later see it.", hint)
         return Finding("too-late", "error", f"{message}.", hint)
@@ -180,7 +182,7 @@ class _Reader:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 jax = _importing(node, jax)
             for name, way in self._sets(node):
-                self._judge(getattr(node, "lineno", 0), name, jax, way)
+                self._judge(getattr(node, "lineno", 0), name, jax, way, self._by(node))
             what = self._starts(node)
             if what and jax.started is None:
                 jax = jax._replace(started=Happened(getattr(node, "lineno", 0), what))
@@ -233,12 +235,17 @@ class _Reader:
         elif called == "os.environ.setdefault" and node.args:
             yield _text(node.args[0]), "unless"
 
-    def _judge(self, line: int, name: str, jax: Jax, way: str = "") -> None:
+    def _by(self, node: ast.AST) -> str:
+        """The call that sets XLA_FLAGS for the program; empty for other nodes."""
+        named = self._dotted(node.func) in self._flagging if isinstance(node, ast.Call) else False
+        return f"{ast.unparse(node).partition('(')[0]}()" if named else ""
+
+    def _judge(self, line: int, name: str, jax: Jax, way: str = "", by: str = "") -> None:
         if name == CONFIGURED and jax.configured is not None:
             return  # it has configured in time before
         cause = jax.imported if _is_read_at_import(name) else jax.started if _is_read_at_start(name) else None
         if cause is not None:
-            self._late[line, name] = SetLate(line, name, cause, self._children and name.isupper())
+            self._late[line, name] = SetLate(line, name, cause, self._children and name.isupper(), by=by)
         elif way and name == FLAGS and jax.configured is not None:
             self._late[line, name] = SetLate(line, name, jax.configured, way=way)
 

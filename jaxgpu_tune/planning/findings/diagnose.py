@@ -23,10 +23,10 @@ GRAVE = frozenset(
     {
         "cuda-library-too-new",
         "no-jaxlib",
-        "version-skew",
         "jit-disabled",
         "launch-blocking",
         "platform-allocator",
+        "gpu-exclusive",
         "gpu-prohibited",
         "platform-repaired",
     }

@@ -9,6 +9,7 @@ from ...knowledge.versions import matches
 from ...model import Finding, Machine, Observation, Processes, Severity
 from ...wording import count_of
 from ..request import Request
+from ..settings.from_arguments import VISIBLE
 
 __all__ = ["check_layout"]
 
@@ -20,6 +21,8 @@ SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", 
 OPEN_MPI, OPEN_MPI_RANK = "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_LOCAL_RANK"
 """Open MPI up to 4, which tells its own address; jax knows newer ones from 0.11.2 on, through mpi4py."""
 OPEN_MPI_5_SINCE = "0.11.2"
+SHARING = ("openmpi", "pmi", "torchrun")
+"""Launchers that hide no GPU from a process by themselves."""
 ONE_USER = ("exclusive_process", "exclusive_thread")
 
 
@@ -86,9 +89,11 @@ def _taken(environ: Mapping[str, str], jax: str | None) -> int | None:
 
 
 def _per_gpu(machine: Machine, environ: Mapping[str, str], request: Request) -> int:
-    """How many processes use each GPU, as said or as SLURM tells: all tasks see all GPUs of the node, and are more."""
+    """How many processes use each GPU, as said, or where all of a host see all of its GPUs, and are more."""
     visible, tasks = len(machine.gpus or ()), machine.processes.local_count or 1
-    shared = visible and environ.get("SLURM_GPUS_ON_NODE") == str(visible) and "SLURM_GPUS_PER_TASK" not in environ
+    whole = environ.get("SLURM_GPUS_ON_NODE") == str(visible)
+    whole |= machine.processes.launcher in SHARING and VISIBLE not in environ
+    shared = visible and whole and "SLURM_GPUS_PER_TASK" not in environ
     return request.processes_per_gpu or (-(-tasks // visible) if shared else 1)
 
 
@@ -111,7 +116,7 @@ def _one_user(machine: Machine, per_gpu: int) -> Iterator[Finding]:
             message = f"{name} is in compute mode prohibited: no process can use it."
             yield Finding("gpu-prohibited", "error", message, "An administrator changes it: nvidia-smi -c DEFAULT.")
         elif gpu.compute_mode in ONE_USER and per_gpu > 1:
-            message = f"{name} is in compute mode {gpu.compute_mode}, and {per_gpu} processes are to use it: only the first will."
+            message = f"{name} is in compute mode {gpu.compute_mode}, and {per_gpu} processes are to use it: the first has it alone, and JAX in the others runs on the CPU or does not start."
             hint = "Start one process for each GPU, run NVIDIA's MPS, or have it changed: nvidia-smi -c DEFAULT."
             yield Finding("gpu-exclusive", "warning", message, hint)
 

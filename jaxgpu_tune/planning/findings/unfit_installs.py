@@ -39,6 +39,7 @@ def misfits(machine: Machine, *, for_cpu: bool = False) -> Iterator[Finding]:
     if machine.jaxlib is None or plugins is None or "+cuda" in machine.jaxlib:
         return
     yield from _rocm(plugins)
+    yield from _skew(machine)
     if for_cpu:
         return
     versions = cudas(machine)
@@ -78,6 +79,21 @@ def _jax(machine: Machine) -> Iterator[Finding]:
     elif release:
         message = f"jaxlib {machine.jaxlib} is newer than jax {machine.jax}, which refuses to be imported."
         yield Finding("jaxlib-too-new", "error", message, hint)
+
+
+def _skew(machine: Machine) -> Iterator[Finding]:
+    """A segmentation fault at the first array, on the CPU too; nothing where jax refuses to be imported at all."""
+    halves = {cuda: (machine.plugins or {}).get(f"jax-cuda{cuda}-pjrt") for cuda in cudas(machine)}
+    jaxlib = (machine.jaxlib or "").partition("+")[0]
+    others = {cuda: version for cuda, version in halves.items() if version and version.partition("+")[0] != jaxlib}
+    if not others or known.whole_of(machine.jax, jaxlib):
+        return
+    named = ", ".join(f"jax-cuda{cuda}-pjrt {version}" for cuda, version in others.items())
+    hint = f"Install matching versions: {known.installs_all(max(others), jaxlib)}"
+    if jaxlib in halves.values():
+        hint = f"Another plugin matches, so take this one away: {'; '.join(map(known.without_plugin, others))}"
+    message = f"The CUDA plugin ({named}) does not match jaxlib {machine.jaxlib}: the process can end at the first array, or JAX runs on the CPU. Both read XLA_FLAGS, so only flags that both accept are set."
+    yield Finding("version-skew", "error", message, hint)
 
 
 def _rocm(plugins: Mapping[str, str]) -> Iterator[Finding]:
@@ -129,7 +145,7 @@ def _with_one_plugin(finding: Finding, cuda: int, needless: int | None) -> Findi
 def _unused(machine: Machine) -> Iterator[Finding]:
     """jaxlib leaves a plugin of another version aside with no more than a Python warning (jaxlib/plugin_support.py).
 
-    Where its other half is of that version too, the skew of both is told with the flags.
+    Where its other half is of that version too, the skew is told of both.
     """
     plugins = machine.plugins or {}
     for name in (f"jax-cuda{cuda}-plugin" for cuda in cudas(machine)):
@@ -246,5 +262,5 @@ def shared_flags(observation: Observation, flags: str) -> Iterator[Finding]:
     for name in sorted({*installed, *observation.modules} & set(OTHER_XLA.values())) if flags else ():
         here = "is imported here" if name in observation.modules else "is installed"
         message = f"{installed.get(name, name)} {here}: it has an XLA of its own, which reads the same XLA_FLAGS and ends the process on a flag that it lacks."
-        hint = "Pass compiler_options() to jax.jit instead where both run in one process; restore() before starting children of the other."
+        hint = "Where both run in one process, pass compiler_options() to jax.jit instead. Start programs of the other without the variable: after restore(), or by env -u XLA_FLAGS python …"
         yield Finding("xla-flags-shared", "warning" if name in observation.modules else "note", message, hint)

@@ -146,7 +146,8 @@ def _variable(wish: Wish, target: Target) -> Outcome:
         wrong = Finding("bad-variable", "warning", f"{checked.problem} It is left out.", hint)
         return wish.left_out("dropped", checked.problem, *told, wrong)
     if checked.problem:
-        raised = Problem(Finding("bad-variable", "error", checked.problem, checked.hint), BadSetting)
+        problem = checked.problem.replace(wish.name, wish.argument, 1) if wish.is_derived else checked.problem
+        raised = Problem(Finding("bad-variable", "error", problem, checked.hint), BadSetting)
         return Outcome(findings=told, problems=(raised,))
     if checked.note:
         told = (*told, _noted(wish, checked))

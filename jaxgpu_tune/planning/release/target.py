@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...knowledge import flags as known
 from ...knowledge.flag_spec import ENDS_PROCESS, FlagSpec
-from ...knowledge.installs import installs_all, least_jaxlib, whole_of, without_plugin
+from ...knowledge.installs import least_jaxlib
 from ...knowledge.versions import Resolved
 from ...model import Finding, Machine
 from ...values import Value
@@ -140,7 +140,7 @@ def target_of(
         releases=releases,
         jax_release=machine.jax or machine.jaxlib,
         jaxlib=machine.jaxlib,
-        findings=findings + _skew(builds, machine.jax),
+        findings=findings,
         refused=refused,
         accepted=accepted,
         unified_memory=unified_memory,
@@ -174,18 +174,3 @@ def _guess(name: str, version: str, found: Resolved) -> Finding:
         hint = f"Releases of jax and jaxlib do not all share their numbers: jax {version} runs with jaxlib {found.neighbours[0]}. Name that one."
     message = f"{name} {version} is in no table; only what {near} {accept} is set."
     return Finding("unknown-build", "warning", message, hint)
-
-
-def _skew(builds: dict[str, str], jax: str | None) -> tuple[Finding, ...]:
-    """A segmentation fault at the first array, or a GPU that is left unused; nothing where jax refuses to be imported at all."""
-    jaxlib = builds["jaxlib"].partition("+")[0]
-    others = {name: version for name, version in builds.items() if version.partition("+")[0] != jaxlib}
-    if not others or whole_of(jax, jaxlib):
-        return ()
-    named = ", ".join(f"{name} {version}" for name, version in others.items())
-    cudas = [int(name.split("-")[1].removeprefix("cuda")) for name in others]
-    hint = f"Install matching versions: {installs_all(cudas[-1], jaxlib)}"
-    if len(others) < len(builds) - 1:
-        hint = "Another plugin matches, so take this one away: " + "; ".join(map(without_plugin, cudas))
-    message = f"The CUDA plugin ({named}) does not match jaxlib {builds['jaxlib']}: the process can end at the first array, or JAX runs on the CPU. Both read XLA_FLAGS, so only flags that both accept are set."
-    return (Finding("version-skew", "error", message, hint),)

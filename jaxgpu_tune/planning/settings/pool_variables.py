@@ -85,7 +85,7 @@ def _check_fraction(name: str, value: str, unified: bool) -> Checked:
 def meant_fraction(value: str) -> str:
     """The sentence that names the ratio that a text was probably meant to be: 90 is a percentage, 3.2 is for unified memory."""
     try:
-        number = float(value.strip().rstrip("%"))
+        number = float(value.strip().rstrip("%").replace(",", "."))
     except ValueError:
         return ANY_FRACTION
     percent = 0 < number < 100 and (number >= 10 or value.strip().endswith("%"))

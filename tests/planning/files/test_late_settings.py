@@ -199,5 +199,5 @@ def test_the_start_is_named_with_its_line() -> None:
         """
     (one,) = late_settings(dedent(source))
     assert one.finding().message == (
-        "XLA_FLAGS is set after JAX has started (line 4: count(), which calls jax.device_count()), and is not read again."
+        "XLA_FLAGS is set after JAX has started (line 4: count(), which calls jax.device_count()), which does not read it again."
     )

@@ -107,8 +107,7 @@ def test_a_build_that_is_in_no_table_is_both_its_neighbours() -> None:
     assert len(between.releases) == 2 and all(" and ".join(between.releases) in one.message for one in between.findings)
     here = machine(plugins={"jax-cuda13-plugin": "0.11.1", "jax-cuda13-pjrt": "0.11.1"})
     skewed = target_of(here)
-    assert skewed.releases == ("0.11.2", "0.11.1") and [one.code for one in skewed.findings] == ["version-skew"]
-    assert skewed.findings[0].hint.endswith("'jax[cuda13]==0.11.2'")
+    assert skewed.releases == ("0.11.2", "0.11.1") and skewed.findings == ()
     assert target_of(machine(jaxlib="0.11.2")).findings == ()
     nothing = target_of(jaxgpu_tune.Machine.from_dict({"gpus": []}))
     assert nothing.releases == () and [one.code for one in nothing.findings] == ["no-jaxlib"]

@@ -29,7 +29,7 @@ def test_r31_r32_a_fraction_that_is_none_is_taken_out_and_the_meant_value_named(
 
 @pytest.mark.parametrize("given", [100, 10, 1.5, 0, -1, float("nan")])
 def test_r31_as_an_argument_it_raises(given: float) -> None:
-    with pytest.raises(BadSetting, match="FRACTION"):
+    with pytest.raises(BadSetting, match="memory_fraction="):
         plan("auto", machine=machine(), environ={}, memory_fraction=given)
 
 
