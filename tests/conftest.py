@@ -32,8 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") == "load":
         config.option.dist = "worksteal"  # whole modules stay on a worker, until another has nothing left
     settings.register_profile(
-        "ours", max_examples=50, deadline=None
-    )  # how long an example takes depends on what else runs
+        "ours",
+        max_examples=50,
+        deadline=None,  # how long an example takes depends on what else runs
+        derandomize=config.getoption("--hypothesis-seed") is None,  # a commit is green or it is not
+    )
     settings.load_profile("ours")
     for name in (KEPT, COMPILED):
         if not hasattr(config, "workerinput") and name not in os.environ:
