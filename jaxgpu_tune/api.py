@@ -94,7 +94,8 @@ def plan(
     """The same decisions as ``configure()`` for a fresh process, applying nothing.
 
     Args:
-        preset, **arguments: As for ``configure()``.
+        preset: As for ``configure()``.
+        **arguments: As for ``configure()``.
         environ: The environment of that process, instead of the one here.
         jaxlib: Plan for this release instead of the installed one, such as ``"0.5.1"``.
 
@@ -119,7 +120,8 @@ def environ(
     """The complete environment of a fresh process: for subprocess, srun, or a Ray runtime_env.
 
     Args:
-        preset, **arguments: As for ``configure()``.
+        preset: As for ``configure()``.
+        **arguments: As for ``configure()``.
         base: The environment to start from; by default ``os.environ``.
         jaxlib: For this release instead of the installed one.
 
@@ -231,7 +233,8 @@ def compiler_options(
     the CPU here: it may compile for absent GPUs. As there is no report, warnings and errors go to the logger.
 
     Args:
-        preset, **arguments: As for ``configure()``.
+        preset: As for ``configure()``.
+        **arguments: As for ``configure()``.
         jaxlib: For this release instead of the installed one.
 
     Returns:

@@ -36,7 +36,8 @@ def configured(preset: Any = "auto", **arguments: Unpack[Arguments]) -> Any:
     The decorator stands above or below ``@staticmethod`` and ``@classmethod``; ``@configured`` alone means the preset "auto".
 
     Args:
-        preset, **arguments: As for ``configure()``.
+        preset: As for ``configure()``.
+        **arguments: As for ``configure()``.
 
     Returns:
         The decorator; the decorated function where ``@configured`` stands without parentheses.
