@@ -194,8 +194,7 @@ class _Hunt:
         return Trial(config, "check" if about else "toggle", ms, failure, outcome.seconds, "", detail)
 
     def _overwritten(self, config: Config, outcome: RunOutcome) -> str:
-        given, before = self.suspects.environ(config), self.suspects.environ(NOTHING)
-        return overwritten(given, [name for name in given if given[name] != before.get(name)], outcome.processes)
+        return overwritten(self.suspects.environ(config), self.suspects.environ(NOTHING), outcome.processes)
 
     def _bisected(self, found: Guilty[Atom]) -> Bisected:
         verdicts = {frozenset(one): self._verdict(frozenset(one)) for one in found.sets}

@@ -175,19 +175,20 @@ class CommandRuns:
         self._stop_in_vain(step, processes)
 
     def _stop_in_vain(self, step: Step, processes: tuple[Process, ...]) -> None:
-        if cause := self._lost(step.config, processes):
+        all_told = all(one.compilations for one in processes)
+        if all_told and (cause := self._lost(step.config, processes)):
             raise _InVain(OVERWRITTEN, cause=cause)
         if (program := program_fingerprint(processes)) and program in step.known:
             raise _InVain(SAME, program)
 
     def _lost(self, config: Config, processes: Collection[Process]) -> str:
-        """Which of the settings the program undoes; its own are none of ours."""
-        if not config or not any(one.compilations for one in processes):
+        """Which of the settings the program undoes in all its processes; its own are none of ours."""
+        compiled = [one for one in processes if one.compilations]
+        if not config or not compiled:
             return ""
-        given, before = self._given(config), self._given(NOTHING)
-        cause = overwritten(given, [name for name in given if given[name] != before.get(name)], processes)
-        self._overwritten = self._overwritten or cause
-        return cause
+        lost = partial(overwritten, self._given(config), self._given(NOTHING))
+        self._overwritten = self._overwritten or lost(compiled)
+        return lost(compiled) if all(lost([one]) for one in compiled) else ""
 
     def trial(self, step: Step, outcome: RunOutcome) -> Trial:
         """The outcome as the search takes it."""
