@@ -73,7 +73,8 @@ class Bisected(NamedTuple):
     report: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return "\n".join([self.sentence, *(f"{one['severity']}: {one['message']}" for one in self.report["findings"])])
+        told = (f"{one['severity']}: {one['message']} {one['hint']}".rstrip() for one in self.report["findings"])
+        return "\n".join([self.sentence, *told])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -214,7 +215,7 @@ class _Hunt:
     def _doubts(self) -> Iterator[Finding]:
         lost = (trial.detail.get("overwritten") for trial in self.journal.trials)
         if problem := next(filter(None, lost), None):
-            yield settings_overwritten("Some suspects do not reach it", problem)
+            yield settings_overwritten("Suspects are lost", problem)
 
     def _without(self) -> Iterator[Finding]:
         """How the program fails, or hides its times, with none of the suspects."""

@@ -12,7 +12,7 @@ from ...values import EMPTY
 from ..doubts import moment, overwritten, settings_overwritten, written_outside
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
-from ..search.trials import NOTHING, SAME, Config, Step, Trial
+from ..search.trials import NOTHING, OVERWRITTEN, SAME, Config, Step, Trial
 from ..starting import StartedRun, start
 from ..watched import Process
 from .early import Early
@@ -32,7 +32,6 @@ from .space import Space
 __all__ = ["WRONG", "CommandRuns"]
 
 WRONG = "wrong-numbers"
-OVERWRITTEN = "overwritten"
 OWN = ("", "refused", OVERWRITTEN)
 """How a run may end for which another one beside it is never to blame."""
 OWN_SPREAD = 10.0
@@ -152,7 +151,7 @@ class CommandRuns:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What made the machine's times less sure (a GPU that was busy before, or slowed down meanwhile), its numbers, and what one run leaves to another."""
-        found = [settings_overwritten("Some settings do not reach it", self._overwritten)] if self._overwritten else []
+        found = [settings_overwritten("Settings are lost", self._overwritten)] if self._overwritten else []
         return (*self._busy, *self._gpus.findings(), *self._numbers_vary(), *self._written, *found)
 
     def _numbers_vary(self) -> tuple[Finding, ...]:
