@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 
 from ..host.marker import MARKER
 from ..model import Finding
+from ..planning.settings.from_arguments import VISIBLE
 from ..planning.xla_flags.grammar import FLAGS, Scan, scan
 from ..wording import counted, written
 from .endings import numbers_in
@@ -39,6 +40,8 @@ REFUSED = "`jaxgpu-tune check` tells what is wrong with XLA_FLAGS, and what to w
 EMPTY_VARIANT = "empty-variant"
 ADD = "In the program, add to XLA_FLAGS: os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --…'; set other variables by os.environ.setdefault(…). Or take that line out."
 AT = (*AT_IMPORT, *AT_START, *AT_COMPUTATION)
+ITS_OWN = (MARKER, VISIBLE)
+"""What each process of a job may have of its own."""
 UNSURE = 0.02
 """A standard error of a run's own period from which on it is told."""
 
@@ -110,7 +113,7 @@ def _lost(given: Mapping[str, str], before: Mapping[str, str], now: Mapping[str,
         old, text = given[name], now.get(name, "")
         if name == FLAGS:
             yield from ((flag, name) for flag in lost_flags(old, text, before.get(name, "")))
-        elif name.startswith(AT) and name != MARKER and old not in (before.get(name), text):
+        elif name.startswith(AT) and name not in ITS_OWN and old not in (before.get(name), text):
             yield written("env", name, old), name
 
 

@@ -98,6 +98,7 @@ GIVEN = {
     "NCCL_PROTO": "LL",
     "OMP_NUM_THREADS": "1",
     MARKER: "{}",
+    "CUDA_VISIBLE_DEVICES": "0,1",
 }
 
 

@@ -195,7 +195,9 @@ class _Hunt:
         return Trial(config, "check" if about else "toggle", ms, failure, outcome.seconds, "", detail)
 
     def _overwritten(self, config: Config, outcome: RunOutcome) -> str:
-        return overwritten(self.suspects.environ(config), self.suspects.environ(NOTHING), outcome.processes)
+        """Against none of the suspects; without any, what takes them back (as after an upgrade) is held against all."""
+        others = NOTHING if config else frozenset(self.suspects.parts)
+        return overwritten(self.suspects.environ(config), self.suspects.environ(others), outcome.processes)
 
     def _bisected(self, found: Guilty[Atom]) -> Bisected:
         verdicts = {frozenset(one): self._verdict(frozenset(one)) for one in found.sets}
