@@ -27,7 +27,7 @@ def replaced_in(source: str) -> Replaced | None:
     try:
         late = {one.line for one in late_settings(source) if one.name == FLAGS and not one.way}
         statements = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last ones of what is nested deeply
         return None
     assigned = (one for one in statements if isinstance(one, ast.Assign) and any(map(_is_variable, one.targets)))
     read = [(one.lineno, one.value) for one in assigned if one.lineno not in late]

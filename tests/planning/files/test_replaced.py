@@ -35,3 +35,4 @@ def test_what_keeps_what_was_there_does_not_replace_it(line: str, replaces: str 
 def test_what_is_no_python_is_not_judged() -> None:
     assert replaced_in("export XLA_FLAGS='--xla_a=1'") is None
     assert replaced_in("a = '\0'") is None
+    assert replaced_in("-" * 100_000 + "1") is None
