@@ -32,7 +32,7 @@ __all__ = [
 
 MIB, GIB = 1 << 20, 1 << 30
 SEVERITIES = ("error", "warning", "note")
-PLACE = re.compile(r".+:\d+:")
+PLACE = re.compile(r"[^:]+:(\d+| cell \d+, line \d+): ")
 """A file and its line, as a finding about it begins."""
 
 
@@ -63,16 +63,22 @@ def _same_of(first: Finding, second: Finding) -> str:
     """Of what the second says the same: one word differs, and the place in a file; empty where it says something else."""
     if (first.code, first.severity) != (second.code, second.severity):
         return ""
-    words, others = first.message.split(" "), second.message.split(" ")
-    differing = [n for n, (word, other) in enumerate(zip(words, others, strict=False)) if word != other]
-    things = differing[1:] if differing[:1] == [0] and PLACE.fullmatch(words[0]) else differing
+    (at, *words), (other_at, *others) = _place_and_words(first.message), _place_and_words(second.message)
+    things = [n for n, (word, other) in enumerate(zip(words, others, strict=False)) if word != other]
     hint = first.hint
     for n in things:
         hint = hint.replace(words[n].rstrip(".:,"), others[n].rstrip(".:,"))
-    if len(words) != len(others) or not differing or len(things) > 1 or hint != second.hint:
+    if len(words) != len(others) or len(things) > 1 or hint != second.hint:
         return ""
     named = [n - 1 for n in things if n and others[n].isdigit()]  # GPU 1
-    return " ".join(others[n] for n in sorted({*differing, *named})).rstrip(".:,")
+    place = "" if at == other_at else other_at
+    return (place + " ".join(others[n] for n in (*named, *things))).rstrip(".:, ")
+
+
+def _place_and_words(message: str) -> list[str]:
+    found = PLACE.match(message)
+    end = found.end() if found else 0
+    return [message[:end], *message[end:].split(" ")]
 
 
 def _with_others(finding: Finding, names: list[str]) -> Finding:

@@ -42,6 +42,12 @@ def test_the_worst_comes_first_and_equals_keep_their_order(severities: list[str]
         ("--a is old. / Take --a out.", "--b is old. / Take --b out.", "--b"),
         ("x.sh:1: A=1 is bad. / Write A.", "x.sh:7: A=1 is bad. / Write A.", "x.sh:7"),
         ("x.sh:1: --a is old. / Take --a out.", "y.sh:1: --b is old. / Take --b out.", "y.sh:1: --b"),
+        ("my x.sh:1: A=1 is bad.", "my x.sh:7: A=1 is bad.", "my x.sh:7"),
+        (
+            "a.ipynb: cell 1, line 2: --a is old.",
+            "a.ipynb: cell 2, line 1: --b is old.",
+            "a.ipynb: cell 2, line 1: --b",
+        ),
         ("GPU 0 (A100) is busy.", "GPU 1 (A100) is busy.", "GPU 1"),
         ("It has: --a.", "It has: --b.", "--b"),
         ("--a becomes --c.", "--b becomes --d.", ""),

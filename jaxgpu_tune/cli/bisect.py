@@ -82,7 +82,8 @@ def command(program: tuple[str, ...], as_json: bool, **given: Any) -> int:
 
 def _line(suspects: Suspects, how: How, trial: Trial, said: str) -> None:
     what = trial.failure or ("" if trial.ms is None else took(trial.ms, how._asdict()))
-    say(f"{said:>16}  {what:>14}  {len(trial.config)} of them: {suspects.said(sorted(trial.config))}", sys.stderr)
+    which = f"{len(trial.config)} of them: {suspects.said(sorted(trial.config))}" if trial.config else "none of them"
+    say(f"{said:>16}  {what:>14}  {which}", sys.stderr)
     sys.stderr.flush()
 
 

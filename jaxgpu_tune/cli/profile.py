@@ -7,7 +7,7 @@ import os
 import sys
 
 from ..wording import bad_argument
-from .measuring import check_output, end_as_by_ctrl_c
+from .measuring import SECONDS, TIMEOUT, all_of, check_output, duration, end_as_by_ctrl_c, limit
 from .output import FOUND, print_json, say, show
 from .parameters import COMMAND, JSON, Option
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
 NOT_FOUND = 127
+FEWEST_STEPS = 3
 PARAMETERS = (
     Option("names", "--names", "switch", "Run once more without CUDA graphs, and tell what they run."),
     Option("html", "--html", "text", "Write a page with a timeline.", "FILE"),
@@ -32,8 +33,8 @@ PARAMETERS = (
     Option("stop", "--stop", "switch", "End the command once its steps are traced, instead of letting it finish."),
     Option("function", "--function", "text", "The jitted function that is the step.", "NAME"),
     Option("steps", "--steps", "number", "Steps to trace.", "N", default=6),
-    Option("seconds", "--seconds", "number", "Of steady state to measure before.", "N", default=3),
-    Option("timeout", "--timeout", "number", "End the command after so long.", "SECONDS"),
+    SECONDS,
+    TIMEOUT,
     JSON,
     COMMAND,
 )
@@ -67,11 +68,10 @@ def command(
     from ..measure.profiling import keep as keep_all
     from ..measure.profiling import profile_command
 
-    _check(html, asked)
+    wanted, _ = all_of(lambda: _asked(asked), lambda: check_output("--html", html))
     end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="jaxgpu_tune-") as scratch, _apart(as_json):
         folder = keep or scratch
-        wanted = _asked(asked)
         profile, outcome = profile_command(program, folder, names=names, **wanted)
         if outcome.exit_code is None:
             say(f"jaxgpu-tune: {outcome.cause}", sys.stderr)
@@ -93,22 +93,24 @@ def _tell_traced() -> None:
     )
 
 
-def _check(html: str | None, asked: dict[str, Any]) -> None:
-    """Before the program runs: raises BadSetting for what cannot be meant."""
-    for name, least in (("steps", 3), ("seconds", 1), ("timeout", 1)):
-        value = asked[name]
-        if isinstance(value, int) and value < least:
-            raise bad_argument(f"--{name} {value} is not valid; allowed: whole numbers of at least {least}.")
-    check_output("--html", html)
-
-
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """Raises BadSetting for what cannot be meant."""
     from ..measure.runs import Asked, Limits
 
-    trace = {"steps": given["steps"]}
-    asked = Asked(seconds=float(given["seconds"]), whole=not given["stop"], function=given["function"], trace=trace)
+    seconds, timeout, steps = all_of(
+        lambda: duration(given["seconds"], "--seconds"),
+        lambda: limit(given["timeout"], "--timeout"),
+        lambda: _steps(given["steps"]),
+    )
+    asked = Asked(seconds=seconds, whole=not given["stop"], function=given["function"], trace={"steps": steps})
     told = {} if given["stop"] else {"traced": _tell_traced}
-    return {"asked": asked, "limits": Limits(timeout=given["timeout"]), **told}
+    return {"asked": asked, "limits": Limits(timeout=timeout), **told}
+
+
+def _steps(number: int) -> int:
+    if number < FEWEST_STEPS:
+        raise bad_argument(f"--steps {number} is not valid; allowed: whole numbers of at least {FEWEST_STEPS}.")
+    return number
 
 
 @contextlib.contextmanager

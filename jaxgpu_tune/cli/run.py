@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import BadSetting, UnknownPreset
 from ..host.marker import pinned
-from ..model import Finding, Report
+from ..model import Finding
 from ..planning.xla_flags.grammar import FLAGS
 from ..wording import bad_argument
 from .call_options import PLAN, plan_arguments
@@ -51,32 +51,37 @@ def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bo
         if not shutil.which(preset):
             raise
         raise _unnamed(f"{preset!r} is a command, no preset.", (preset, *program)) from None
+    told = (*report.findings, *_overwritten(report.preset, final.get(FLAGS, ""), program))
+    report = report._replace(findings=told)
     if as_json:
         print_json(report.to_dict(), sys.stderr)
     elif verbose:
         say(str(report), sys.stderr)
     else:
         tell(report.findings)
-    tell(_overwritten(report, program))
     return _become(program, pinned(final) if pin else final)
 
 
-def _overwritten(report: Report, program: tuple[str, ...]) -> list[Finding]:
+def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> tuple[Finding, ...]:
     """That the script sets XLA_FLAGS itself: nobody watches it, so it is told before the start."""
-    script = next((word for word in program[1:] if word.endswith(".py")), None)
-    flags = report.environ.get(FLAGS)
-    if not script or not flags:
-        return []
-    from ..measure.doubts import settings_overwritten
-    from ..planning.files.replaced import replaced_at
+    script = next((word for word in program if word.endswith(".py")), None)
+    before = os.environ.get(FLAGS, "")
+    if not script or flags == before:
+        return ()
+    from ..planning.files.replaced import replaced_in
 
     try:
         with open(script, encoding="utf-8", errors="replace") as file:
-            line = replaced_at(file.read())
+            found = replaced_in(file.read())
     except OSError:  # told by who runs it
-        return []
-    problem = f"{script}, line {line}, sets {FLAGS} itself, which drops {flags}"
-    return [] if line is None else [settings_overwritten(report.preset, problem)]
+        return ()
+    if found is None:
+        return ()
+    from ..measure.doubts import lost_flags, settings_overwritten
+
+    lost = ", ".join(lost_flags(flags, found.text, before))
+    problem = f"{script}, line {found.line}, sets {FLAGS} itself, which drops {lost}"
+    return (settings_overwritten(preset, problem),) if lost else ()
 
 
 def _unnamed(problem: str, program: tuple[str, ...]) -> BadSetting:

@@ -153,10 +153,11 @@ class _Course:
         one = self.arms[arm]
         self.listener.begins(one.name, number, self.protocol.pairs, self._left(number))
         begin = moment(self.folder)
+        caches = COLD if self.protocol.caches == "cold" else kept_in(self.folder / "cache")
         outcome = run_watched(
             one.command,
             folder=self._place(one.name),
-            environ={**one.environ, **(COLD if self.protocol.caches == "cold" else kept_in(self.folder / "cache"))},
+            environ={**one.environ, **caches},
             asked=self._asked(),
             limits=self._limits(),
             seen=self._seen,
@@ -166,7 +167,7 @@ class _Course:
             self.findings += written_outside(begin, self.folder)
             if self.clock == "whole" and not self.protocol.whole:  # nobody asked for whole runs
                 self.findings.append(whole_run(outcome))
-        if problem := overwritten(one.environ, one.settings, outcome.processes):
+        if problem := overwritten({**one.environ, **caches}, {**os.environ, **caches}, outcome.processes):
             self._tell(settings_overwritten(one.name, problem))
         trial = self._told(one.name, number, outcome)
         self.trials.append(trial)

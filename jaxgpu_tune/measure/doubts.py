@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from ..host.marker import MARKER
 from ..model import Finding
-from ..planning.xla_flags.grammar import FLAGS, scan
+from ..planning.settings.from_arguments import VISIBLE
+from ..planning.xla_flags.grammar import FLAGS, Scan, scan
 from ..wording import counted, written
 from .endings import numbers_in
-from .observer.facts import TOLD
+from .observer.facts import AT_COMPUTATION, AT_IMPORT, AT_START
 from .runs import RunOutcome
 from .watched import Process
 
@@ -22,6 +24,7 @@ __all__ = [
     "REFUSED",
     "UNSURE",
     "empty_variant",
+    "lost_flags",
     "moment",
     "other_losses",
     "overwritten",
@@ -35,7 +38,10 @@ __all__ = [
 
 REFUSED = "`jaxgpu-tune check` tells what is wrong with XLA_FLAGS, and what to write instead."
 EMPTY_VARIANT = "empty-variant"
-ADD = "In the program, add to what is set: os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --…'; or take that line out."
+ADD = "In the program, add to XLA_FLAGS: os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --…'; set other variables by os.environ.setdefault(…). Or take that line out."
+AT = (*AT_IMPORT, *AT_START, *AT_COMPUTATION)
+ITS_OWN = (MARKER, VISIBLE)
+"""What each process of a job may have of its own."""
 UNSURE = 0.02
 """A standard error of a run's own period from which on it is told."""
 
@@ -87,27 +93,40 @@ def _is_newer(path: Path, begin: float, shown: set[tuple[int, int]]) -> bool:
     return told.st_mtime >= begin and (told.st_dev, told.st_ino) not in shown
 
 
-def overwritten(given: Mapping[str, str], names: Iterable[str], processes: Iterable[Process]) -> str:
+def overwritten(given: Mapping[str, str], before: Mapping[str, str], processes: Iterable[Process]) -> str:
     """That the program sets variables anew before they are read, and what is lost of them, without a full stop; empty where it does not.
 
-    ``given``: the environment that it was started with; ``names``: of the variables in it that matter.
+    ``given``: the environment that it was started with; ``before``: the one without the settings that matter.
     """
-    lost: dict[str, str] = {}
-    for process in processes:
-        for name in names if process.compilations else ():
-            lost |= dict.fromkeys(_lost(name, given.get(name), process.settings.get(name)), name)
+    compiled = [one.settings for one in processes if one.compilations]
+    lost = [found for now in compiled if (found := dict(_lost(given, before, now)))]
     if not lost:
         return ""
-    return f"the program sets {', '.join(dict.fromkeys(lost.values()))} itself, which drops {', '.join(lost)}"
+    texts = {text: name for found in lost for text, name in found.items()}
+    some = f" in {len(lost)} of {len(compiled)} processes" if len(lost) < len(compiled) else ""
+    return f"the program sets {', '.join(dict.fromkeys(texts.values()))} itself{some}, which drops {', '.join(texts)}"
 
 
-def _lost(name: str, given: str | None, now: str | None) -> Iterable[str]:
-    if given is None or given == now or not name.startswith(TOLD):
-        return ()
-    if name != FLAGS:
-        return (written("env", name, given),)
-    left = {token.name: token.text for token in scan(now or "").tokens}
-    return [token.text for token in scan(given).tokens if left.get(token.name) != token.text]
+def _lost(given: Mapping[str, str], before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(as it was given, its variable) of each setting that is gone."""
+    for name in given:
+        old, text = given[name], now.get(name, "")
+        if name == FLAGS:
+            yield from ((flag, name) for flag in lost_flags(old, text, before.get(name, "")))
+        elif name.startswith(AT) and name not in ITS_OWN and old not in (before.get(name), text):
+            yield written("env", name, old), name
+
+
+def lost_flags(given: str, now: str, before: str = "") -> list[str]:
+    """The flags, as written, that ``now`` no longer sets to the same value; of a file's nothing is known. Those that were there ``before`` are left out."""
+    read = scan(now)
+    kept, left = _meant(scan(before)).items(), _meant(read)
+    gone = (token for token in scan(given).tokens if left.get(token.name) != token.meant)
+    return [] if read.file else [token.text for token in gone if (token.name, token.meant) not in kept]
+
+
+def _meant(read: Scan) -> dict[str | None, str]:
+    return {token.name: token.meant for token in read.tokens}
 
 
 def settings_overwritten(name: str, problem: str) -> Finding:

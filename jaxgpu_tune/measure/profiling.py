@@ -110,7 +110,7 @@ def profile_outcome(
 def _lost_flags(given: Mapping[str, str], processes: Sequence[Process]) -> str:
     """Unless the program calls configure(), which tells itself what it changes."""
     plain = [one for one in processes if one.settings.get(MARKER) == given.get(MARKER)]
-    problem = overwritten(given, [FLAGS], plain)
+    problem = overwritten({FLAGS: given.get(FLAGS, "")}, EMPTY, plain)
     return f"{capital(problem)}. {ADD}" if problem else ""
 
 

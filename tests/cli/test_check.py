@@ -95,8 +95,8 @@ def test_in_a_notebook_the_cell_is_named(tmp_path: Path) -> None:
     sources = ["!pip install jax==0.11.2", "x = 1\n%env XLA_FLAGS=--xla_gpu_graph_level=0"]
     file.write_text(json.dumps({"cells": [{"cell_type": "code", "source": source} for source in sources]}))
     told = call("check", "--file", str(file)).output
-    assert f"{file}:cell 2:2: --xla_gpu_graph_level=0 is not for" in told
-    assert f"{file}:cell 1:1: jax 0.11.2 is installed" in call("migrate", "--file", str(file)).stderr
+    assert f"{file}: cell 2, line 2: --xla_gpu_graph_level=0 is not for" in told
+    assert f"{file}: cell 1, line 1: jax 0.11.2 is installed" in call("migrate", "--file", str(file)).stderr
     found = json.loads(call("check", "--jaxlib", "0.11.2", "--json", "--file", str(file)).stdout)
     assert [(one["cell"], one["line"]) for one in found] == [(2, 2)]
     ((one,),) = (found["changes"] for found in json.loads(call("migrate", "--json", "--file", str(file)).stdout))

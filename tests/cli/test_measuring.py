@@ -135,6 +135,7 @@ LENGTHS = [
         (("compare", "none", "clean"), ("--seconds", "--timeout", "--budget")),
         (("tune",), ("--seconds", "--timeout", "--budget")),
         (("bisect",), ("--seconds", "--timeout")),
+        (("profile",), ("--seconds", "--timeout")),
         (("pgle", "check"), ("--seconds", "--timeout", "--budget")),
     )
     for option in options
@@ -153,14 +154,10 @@ def test_every_length_is_refused_by_its_own_name(tmp_path: Path, monkeypatch: py
     for words, said in wrong:
         done = call(*words, "--", "true")
         assert done.exit_code == 2 and said in done.stderr and not done.stdout, words
-    limits = (("--steps", 3), ("--seconds", 1), ("--timeout", 1))
-    for option, least in limits:
-        done = call("profile", option, str(least - 1), "--", "no-such-command")
-        assert (
-            done.exit_code == 2
-            and f"{option} {least - 1} is not valid; allowed: whole numbers of at least {least}." in done.stderr
-        )
-        assert call("profile", option, str(least), "--", "no-such-command").exit_code == 127
+    done = call("profile", "--steps", "2", "--", "no-such-command")
+    assert done.exit_code == 2 and "--steps 2 is not valid; allowed: whole numbers of at least 3." in done.stderr
+    least = ("--steps", "3", "--seconds", "0.1", "--timeout", "1")
+    assert call("profile", *least, "--", "no-such-command").exit_code == 127
 
 
 def test_lengths_are_read_as_a_protocol_takes_them() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jaxgpu_tune.cli.profile import PARAMETERS, _asked, _check, _status, _write
+from jaxgpu_tune.cli.profile import PARAMETERS, _asked, _status, _write
 from jaxgpu_tune.errors import BadSetting
 from jaxgpu_tune.measure.profile import Profile
 from jaxgpu_tune.measure.runs import RunOutcome
@@ -156,12 +156,15 @@ def test_the_exit_code_is_the_programs(status: Any, exit_code: int, step: float 
     assert _status(Profile(step_ms=step), RunOutcome(status, "", ("a",), "", exit_code)) == told
 
 
-@pytest.mark.parametrize(("option", "least"), [("steps", 3), ("seconds", 1), ("timeout", 1)])
-def test_the_least_that_can_be_asked_for(option: str, least: int) -> None:
-    given = {"steps": 6, "seconds": 3, "timeout": None}
-    _check(None, {**given, option: least})
-    with pytest.raises(BadSetting, match=f"--{option} {least - 1} is not valid; .* at least {least}"):
-        _check(None, {**given, option: least - 1})
+@pytest.mark.parametrize(
+    ("option", "least", "less"),
+    [("steps", 3, "2 is not valid; .* at least 3"), ("seconds", "0.1", "'0' is no"), ("timeout", "1s", "'0s' is no")],
+)
+def test_the_least_that_can_be_asked_for(option: str, least: object, less: str) -> None:
+    given = {one.name: one.absent for one in PARAMETERS}
+    _asked({**given, option: least})
+    with pytest.raises(BadSetting, match=f"--{option} {less}"):
+        _asked({**given, option: 2 if option == "steps" else less.split("'")[1]})
 
 
 def test_a_page_is_written_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,6 +250,6 @@ def test_what_is_asked_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["asked"].function, found["limits"].timeout) == (None, None)
     found["traced"]()
     assert "the report comes when the program ends" in capsys.readouterr().err
-    typed = _asked({**absent, "stop": True, "steps": 9, "seconds": 2, "function": "f", "timeout": 60})
+    typed = _asked({**absent, "stop": True, "steps": 9, "seconds": "2", "function": "f", "timeout": "60"})
     assert (typed["asked"].seconds, typed["asked"].whole, typed["asked"].trace) == (2.0, False, {"steps": 9})
     assert (typed["asked"].function, typed["limits"].timeout) == ("f", 60) and "traced" not in typed

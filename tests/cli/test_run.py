@@ -60,11 +60,23 @@ def test_run_without_a_preset_is_told_to_name_one_first() -> None:
 
 
 @pytest.mark.usefixtures("this_jaxlib")
-@pytest.mark.parametrize("there", ["= '--xla_a=1'", "= os.environ.get('XLA_FLAGS', '') + ' --xla_a=1'"])
-def test_a_script_that_would_drop_the_flags_is_told_before_it_starts(there: str, tmp_path: Path) -> None:
-    """https://github.com/proteneer/timemachine/pull/770"""
-    script = tmp_path / "train.py"
+@pytest.mark.parametrize(
+    ("there", "off", "lost"),
+    [
+        ("= '--xla_cpu_enable_fast_math=false'", "", True),
+        ("= '--xla_cpu_enable_fast_math=false'", "off", False),
+        ("= '--xla_cpu_enable_fast_math'", "", False),
+        ("= os.environ.get('XLA_FLAGS', '') + ' --xla_a=1'", "", False),
+    ],
+)
+def test_a_script_that_would_drop_the_flags_is_told_before_it_starts(
+    there: str, off: str, lost: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it sets to the same value is not lost, nor is what was not set. https://github.com/proteneer/timemachine/pull/770"""
+    script, flag = tmp_path / "train.py", "xla_cpu_enable_fast_math=true"
     script.write_text(f"import os\nos.environ['XLA_FLAGS'] {there}\n")
-    done = program("run", "fsdp", "--", sys.executable, str(script))
-    told = " ".join(done.stderr.split())
-    assert (f"fsdp: {script}, line 2, sets XLA_FLAGS itself, which drops --xla_gpu" in told) is ("get" not in there)
+    monkeypatch.setenv("JAXGPU_TUNE", off)
+    run = ("run", "auto", "--flag", flag, "--json", "--", sys.executable, str(script))
+    found = [one["message"] for one in json.loads(program(*run).stderr)["findings"]]
+    told = f"auto: {script}, line 2, sets XLA_FLAGS itself, which drops --{flag}."
+    assert [one for one in found if "itself" in one] == ([told] if lost else [])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from jaxgpu_tune.host.marker import MARKER
 from jaxgpu_tune.measure import doubts
+from jaxgpu_tune.measure.runs import run_watched
 from jaxgpu_tune.measure.watched import Compilation, Process
+from tests.child import clean_environ
 
 
 def test_what_a_run_writes_outside_its_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,29 +91,56 @@ def test_the_other_doubts_are_told_with_their_numbers() -> None:
 
 
 COMPILED = (Compilation("f", 1.0, 0.1, cached=False),)
-GIVEN = {"XLA_FLAGS": "--xla_a=1 --xla_b=2", "NCCL_PROTO": "LL", "JAX_ENABLE_PGLE": "1", "OMP_NUM_THREADS": "1"}
+BEFORE = {"XLA_FLAGS": "--xla_before=1", "JAX_ENABLE_PGLE": "1"}
+GIVEN = {
+    **BEFORE,
+    "XLA_FLAGS": "--xla_before=1 --xla_a=1 --xla_b=2 --xla_d",
+    "NCCL_PROTO": "LL",
+    "OMP_NUM_THREADS": "1",
+    MARKER: "{}",
+    "CUDA_VISIBLE_DEVICES": "0,1",
+}
 
 
 @pytest.mark.parametrize(
     ("now", "told"),
     [
         (GIVEN, ""),
-        ({**GIVEN, "XLA_FLAGS": "--xla_c=3 --xla_b=2 --xla_a=1"}, ""),
-        ({**GIVEN, "XLA_FLAGS": "--xla_b=2"}, "the program sets XLA_FLAGS itself, which drops --xla_a=1"),
+        ({**GIVEN, "XLA_FLAGS": "--xla_c=3 --xla_b='2' --xla_a=1 --xla_d=true"}, ""),
+        ({**GIVEN, "XLA_FLAGS": "flags.txt"}, ""),
+        ({**GIVEN, "XLA_FLAGS": "--xla_a=1 --xla_b=2 --xla_d --xla_before=2"}, ""),
+        ({**GIVEN, "XLA_FLAGS": "--xla_b=2"}, "the program sets XLA_FLAGS itself, which drops --xla_a=1, --xla_d"),
         (
-            {**GIVEN, "XLA_FLAGS": "--xla_a=1 --xla_b=2 --xla_b=3"},
+            {**GIVEN, "XLA_FLAGS": "--xla_a=1 --xla_b=2 --xla_d --xla_b=3"},
             "the program sets XLA_FLAGS itself, which drops --xla_b=2",
         ),
         (
             {"XLA_FLAGS": "", "JAX_ENABLE_PGLE": "0"},
-            "the program sets XLA_FLAGS, NCCL_PROTO itself, which drops --xla_a=1, --xla_b=2, NCCL_PROTO=LL",
+            "the program sets XLA_FLAGS, NCCL_PROTO itself, which drops --xla_a=1, --xla_b=2, --xla_d, NCCL_PROTO=LL",
         ),
     ],
 )
 def test_what_the_program_sets_itself_is_lost_of_a_variant(now: dict[str, str], told: str) -> None:
-    """Flag by flag; what a program adds to what is set does no harm, and what is no variable of JAX is not looked at."""
+    """Flag by flag, and by what each means; what a program adds does no harm, and what is no variable of JAX or was set before is not looked at."""
     ran = Process(1, "", settings=now, compilations=COMPILED)
-    assert (
-        doubts.overwritten(GIVEN, ["XLA_FLAGS", "NCCL_PROTO", "JAX_NONE", "OMP_NUM_THREADS"], [Process(2, ""), ran])
-        == told
+    assert doubts.overwritten(GIVEN, BEFORE, [Process(2, ""), ran]) == told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("moment", "lost"), [("{}; jax.devices()", True), ("jax.devices(); {}", False)])
+def test_what_is_set_once_jax_has_started_drops_nothing(moment: str, lost: bool, tmp_path: Path) -> None:
+    """Nobody reads it any more, even before the first compilation."""
+    sets = moment.format("os.environ['XLA_FLAGS'] = ''")
+    code = f"import jax, os; {sets}; f = jax.jit(lambda x: x + 1); [f(i) for i in range(20)]"
+    given = clean_environ(JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_cpu_enable_fast_math=true")
+    found = run_watched((sys.executable, "-c", code), folder=tmp_path, environ=given)
+    assert bool(doubts.overwritten(given, {}, found.processes)) is lost
+
+
+def test_settings_that_only_some_processes_lose_are_told_as_such() -> None:
+    keeps, drops = (
+        Process(number, "", settings={"NCCL_PROTO": text}, compilations=COMPILED)
+        for number, text in enumerate(("LL", ""))
     )
+    told = "the program sets NCCL_PROTO itself in 1 of 2 processes, which drops NCCL_PROTO=LL"
+    assert doubts.overwritten({"NCCL_PROTO": "LL"}, {}, [keeps, drops]) == told

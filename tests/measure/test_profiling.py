@@ -108,5 +108,5 @@ def test_flags_that_the_program_drops_are_told(called: dict[str, str], lost: boo
     compiled = (Compilation("f", 1.0, 0.1, cached=False),)
     ran = Process(1, "", clock="marks", settings={"XLA_FLAGS": "--xla_b=1", **called}, compilations=compiled)
     notes = profile_outcome(outcome(processes=(ran,)), {"XLA_FLAGS": "--xla_a=1"}).notes
-    said = "The program sets XLA_FLAGS itself, which drops --xla_a=1. In the program, add to what is set: "
+    said = "The program sets XLA_FLAGS itself, which drops --xla_a=1. In the program, add to XLA_FLAGS: "
     assert any(note.startswith(said) for note in notes) is lost

@@ -6,21 +6,29 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["TOLD", "device_facts", "on_gpu", "pgle", "place", "settings", "shown_exception", "started_jax"]
+__all__ = [
+    "AT_COMPUTATION",
+    "AT_IMPORT",
+    "AT_START",
+    "device_facts",
+    "on_gpu",
+    "pgle",
+    "place",
+    "settings",
+    "shown_exception",
+    "started_jax",
+]
 
-OPTIONS = "JAX_"
-"""Variables that jax reads when it is imported; XLA, NCCL and CUDA read theirs when the backend starts."""
-OTHERS = ("XLA_", "TF_", "NCCL_", "CUDA_", "JAXGPU_TUNE_STATE")
-TOLD = (OPTIONS, *OTHERS)
-"""How the variables begin that are told; others may be secrets."""
+AT_IMPORT, AT_START, AT_COMPUTATION = ("JAX_",), ("XLA_", "TF_", "CUDA_", "JAXGPU_TUNE_STATE"), ("NCCL_",)
+"""How the variables begin that are told, by when they are read: by jax's import, the start of its backend, its first computation."""
 
 RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 LONGEST = 4000
 
 
-def settings(*, options: bool) -> dict[str, str]:
-    """The variables by which XLA, NCCL and CUDA are set now, or jax's ``options``."""
-    return {name: text for name, text in os.environ.items() if name.startswith(OPTIONS if options else OTHERS)}
+def settings(begins: tuple[str, ...]) -> dict[str, str]:
+    """The variables, as they are now, whose names begin so; others may be secrets."""
+    return {name: text for name, text in os.environ.items() if name.startswith(begins)}
 
 
 def place() -> dict[str, Any]:

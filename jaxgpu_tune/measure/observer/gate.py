@@ -1,15 +1,16 @@
-"""Let a program import what it needs and come as far as its first device, and no further until it is told to go.
+"""What happens where a program comes to its first device: it is held there until it is told to go, say.
 
-So a run can start while another one is measured: it has touched no GPU, holds none of its memory, and sleeps.
+So a run can start while another one is measured: it has imported what it needs, touched no GPU, holds none of its memory, and sleeps.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["CUDA", "GO", "HELD", "hold"]
+__all__ = ["CUDA", "GO", "HELD", "before_devices", "hold"]
 
 GO, HELD, CUDA = "go", "held-", "cuda"
 LOOK = 0.02
@@ -17,19 +18,24 @@ LOST = 75
 """Exit code of a program that nobody can tell to go any more (EX_TEMPFAIL of sysexits.h)."""
 
 
-def hold(folder: str, parent: int) -> None:
-    """Wait where jax starts its first backend, until ``folder`` holds the file ``go``; end if the process ``parent`` is gone."""
+def before_devices(act: Callable[[], None]) -> None:
+    """Act where jax starts its first backend, once."""
     from jax._src import xla_bridge
 
     bridge: Any = xla_bridge
-    begin = bridge._init_backend  # noqa: SLF001 - the one place that every way to a device goes through, in jax 0.4.26 to 0.12
+    begin = bridge._init_backend  # noqa: SLF001 - the one place that every way to a device goes through, in jax 0.4.18 to 0.12
 
-    def held(platform: str) -> Any:
+    def starts(platform: str) -> Any:
         bridge._init_backend = begin  # noqa: SLF001
-        _wait(folder, parent)
+        act()
         return begin(platform)
 
-    bridge._init_backend = held  # noqa: SLF001
+    bridge._init_backend = starts  # noqa: SLF001
+
+
+def hold(folder: str, parent: int) -> None:
+    """Wait at the first device, until ``folder`` holds the file ``go``; end if the process ``parent`` is gone."""
+    before_devices(lambda: _wait(folder, parent))
 
 
 def _wait(folder: str, parent: int) -> None:

@@ -37,13 +37,13 @@ def first_words() -> dict[str, Any]:
 
 def _listen(folder: str, notes: Notes) -> None:
     try:
+        from .gate import before_devices, hold
         from .watch import Watch
 
         watch = Watch(folder, notes, STARTED[1], first_words())
         watch.start()
+        before_devices(watch.backend_starts)
         if parent := watch.request.get("hold"):
-            from .gate import hold
-
             hold(folder, parent)
         os.register_at_fork(after_in_child=lambda: watch.forked(Notes(process_folder(folder))))
     except Exception as error:  # noqa: BLE001 - the program goes on without being watched

@@ -9,6 +9,7 @@ from ...wording import written
 
 __all__ = [
     "NOTHING",
+    "OVERWRITTEN",
     "SAME",
     "Atom",
     "Config",
@@ -28,6 +29,8 @@ Risk = Literal["none", "dies", "out"]
 """Of a set of settings, as far as it is known: none, may hang or crash (so it is tried after all else), must not be tried."""
 SAME = "same-program"
 """The failure of a trial that was not run because what it compiles to was measured before."""
+OVERWRITTEN = "overwritten"
+"""The failure of a trial whose settings the program drops."""
 
 
 class Atom(NamedTuple):

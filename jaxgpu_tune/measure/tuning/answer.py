@@ -14,7 +14,7 @@ from ...wording import counted, rough_time, took
 from ..doubts import UNSURE, unsure
 from ..search.contest import Contest
 from ..search.search import Search
-from ..search.trials import NOTHING, SAME, Trial
+from ..search.trials import NOTHING, OVERWRITTEN, SAME, Trial
 from ..statistics import PAIRS
 from .costs import costs_of
 from .drive import FAILS
@@ -97,6 +97,13 @@ def _unproved(search: Search, space: Space, *, interrupted: bool) -> str:
             "Nothing was tried: the budget has no room for one try and its proof, which take about "
             f"{rough_time(missing)} more. {again}"
         )
+    return _no_gain(search)
+
+
+def _no_gain(search: Search) -> str:
+    """Of a search that has tried something and has nothing to prove."""
+    if {trial.failure for trial in _others(search)} == {OVERWRITTEN}:
+        return "Nothing was measured: the program drops all settings that were tried."
     if _all_failed(search):
         return (
             f"Nothing is proved: all that was tried failed, and the program as it is failed at times, too. {BY_ITSELF}"
@@ -114,9 +121,14 @@ def _goes_on(search: Search) -> bool:
 
 def _all_failed(search: Search) -> bool:
     """Whether no other settings have a time, and what they failed of may be the program's own failing."""
-    others = [trial for trial in search.trials if trial.config != NOTHING and trial.failure != SAME]
+    others = _others(search)
     failed = any(trial.config == NOTHING and trial.ms is None and trial.failure != DISTURBS for trial in search.trials)
     return failed and bool(others) and all(trial.ms is None for trial in others)
+
+
+def _others(search: Search) -> list[Trial]:
+    """What was tried of other settings than none, and was not measured before."""
+    return [trial for trial in search.trials if trial.config != NOTHING and trial.failure != SAME]
 
 
 def _cost(search: Search, tries: int) -> float:

@@ -73,7 +73,8 @@ class Bisected(NamedTuple):
     report: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return "\n".join([self.sentence, *(f"{one['severity']}: {one['message']}" for one in self.report["findings"])])
+        told = (f"{one['severity']}: {one['message']} {one['hint']}".rstrip() for one in self.report["findings"])
+        return "\n".join([self.sentence, *told])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -194,8 +195,9 @@ class _Hunt:
         return Trial(config, "check" if about else "toggle", ms, failure, outcome.seconds, "", detail)
 
     def _overwritten(self, config: Config, outcome: RunOutcome) -> str:
-        given, before = self.suspects.environ(config), self.suspects.environ(NOTHING)
-        return overwritten(given, [name for name in given if given[name] != before.get(name)], outcome.processes)
+        """Against none of the suspects; without any, what takes them back (as after an upgrade) is held against all."""
+        others = NOTHING if config else frozenset(self.suspects.parts)
+        return overwritten(self.suspects.environ(config), self.suspects.environ(others), outcome.processes)
 
     def _bisected(self, found: Guilty[Atom]) -> Bisected:
         verdicts = {frozenset(one): self._verdict(frozenset(one)) for one in found.sets}
@@ -215,7 +217,7 @@ class _Hunt:
     def _doubts(self) -> Iterator[Finding]:
         lost = (trial.detail.get("overwritten") for trial in self.journal.trials)
         if problem := next(filter(None, lost), None):
-            yield settings_overwritten("Some suspects do not reach it", problem)
+            yield settings_overwritten("Suspects are lost", problem)
 
     def _without(self) -> Iterator[Finding]:
         """How the program fails, or hides its times, with none of the suspects."""

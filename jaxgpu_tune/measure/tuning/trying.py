@@ -12,7 +12,7 @@ from ...values import EMPTY
 from ..doubts import moment, overwritten, settings_overwritten, written_outside
 from ..gpu_state import GpuState
 from ..runs import Asked, Limits, RunOutcome, request, run_watched, watch
-from ..search.trials import NOTHING, SAME, Config, Step, Trial
+from ..search.trials import NOTHING, OVERWRITTEN, SAME, Config, Step, Trial
 from ..starting import StartedRun, start
 from ..watched import Process
 from .early import Early
@@ -32,7 +32,6 @@ from .space import Space
 __all__ = ["WRONG", "CommandRuns"]
 
 WRONG = "wrong-numbers"
-OVERWRITTEN = "overwritten"
 OWN = ("", "refused", OVERWRITTEN)
 """How a run may end for which another one beside it is never to blame."""
 OWN_SPREAD = 10.0
@@ -152,7 +151,7 @@ class CommandRuns:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What made the machine's times less sure (a GPU that was busy before, or slowed down meanwhile), its numbers, and what one run leaves to another."""
-        found = [settings_overwritten("Some settings do not reach it", self._overwritten)] if self._overwritten else []
+        found = [settings_overwritten("Settings are lost", self._overwritten)] if self._overwritten else []
         return (*self._busy, *self._gpus.findings(), *self._numbers_vary(), *self._written, *found)
 
     def _numbers_vary(self) -> tuple[Finding, ...]:
@@ -175,19 +174,20 @@ class CommandRuns:
         self._stop_in_vain(step, processes)
 
     def _stop_in_vain(self, step: Step, processes: tuple[Process, ...]) -> None:
-        if cause := self._lost(step.config, processes):
+        all_told = all(one.compilations for one in processes)
+        if all_told and (cause := self._lost(step.config, processes)):
             raise _InVain(OVERWRITTEN, cause=cause)
         if (program := program_fingerprint(processes)) and program in step.known:
             raise _InVain(SAME, program)
 
     def _lost(self, config: Config, processes: Collection[Process]) -> str:
-        """Which of the settings the program undoes; its own are none of ours."""
-        if not config or not any(one.compilations for one in processes):
+        """Which of the settings the program undoes in all its processes; its own are none of ours."""
+        compiled = [one for one in processes if one.compilations]
+        if not config or not compiled:
             return ""
-        given, before = self._given(config), self._given(NOTHING)
-        cause = overwritten(given, [name for name in given if given[name] != before.get(name)], processes)
-        self._overwritten = self._overwritten or cause
-        return cause
+        lost = partial(overwritten, self._given(config), self._given(NOTHING))
+        self._overwritten = self._overwritten or lost(compiled)
+        return lost(compiled) if all(lost([one]) for one in compiled) else ""
 
     def trial(self, step: Step, outcome: RunOutcome) -> Trial:
         """The outcome as the search takes it."""

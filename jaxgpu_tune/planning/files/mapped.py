@@ -117,7 +117,7 @@ class Place(Value):
 
     def of(self, name: str) -> str:
         """The same, behind the name of the file."""
-        return f"{name}:{self.line}" if self.cell is None else f"{name}:cell {self.cell}:{self.line}"
+        return f"{name}:{self.line}" if self.cell is None else f"{name}: {self}"
 
     @property
     def order(self) -> tuple[int, int]:

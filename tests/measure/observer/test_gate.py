@@ -39,6 +39,14 @@ def test_it_waits_until_it_is_told_to_go_and_only_once(tmp_path: Path) -> None:
     assert xla_bridge._init_backend("other") == "other" and begun == ["cpu", "other"]
 
 
+def test_what_is_done_at_the_first_device_is_done_once_and_after_the_waiting(tmp_path: Path) -> None:
+    (tmp_path / gate.GO).touch()
+    gate.before_devices(lambda: begun.append("act"))
+    gate.hold(str(tmp_path), os.getpid())
+    assert [xla_bridge._init_backend(name) for name in ("cuda", "cpu")] == ["cuda", "cpu"]
+    assert begun == ["act", "cuda", "cpu"]
+
+
 def test_what_was_told_to_go_before_does_not_wait(tmp_path: Path) -> None:
     (tmp_path / gate.GO).touch()
     gate.hold(str(tmp_path), os.getpid())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from jaxgpu_tune.measure.observer import heard_marks
+from jaxgpu_tune.measure.observer import facts, heard_marks
 from jaxgpu_tune.measure.observer.compiles import Compile
 from jaxgpu_tune.measure.observer.run_folder import Notes
 from jaxgpu_tune.measure.observer.watch import SETTLE, Watch
@@ -121,18 +122,37 @@ def test_a_program_without_a_step_ends_without_a_period(tmp_path: Path) -> None:
 
 
 def test_settings_count_when_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """jax's options at its import, all others when something is first compiled; later changes do nothing."""
-    names = ("JAX_LOG_COMPILES", "XLA_FLAGS")
-    for name in names:
-        monkeypatch.setenv(name, "early")
-    found = Watch(str(tmp_path), Notes(str(tmp_path)), perf_counter(), {})
-    for text in ("later", "too late"):
+    """jax's options at its import, XLA's when its backend starts, NCCL's when something is first compiled; later changes do nothing."""
+    names = ("JAX_LOG_COMPILES", "XLA_FLAGS", "NCCL_PROTO")
+
+    def now(text: str) -> None:
         for name in names:
             monkeypatch.setenv(name, text)
-        found.begin()
+
+    now("import")
+    found = Watch(str(tmp_path), Notes(str(tmp_path)), perf_counter(), {})
+    now("start")
+    found.backend_starts()
+    monkeypatch.setattr(facts, "started_jax", lambda: SimpleNamespace(local_devices=list))
+    now("computation")
+    found.begin()
+    now("too late")
+    found.begin()
     found.finish()
     told = json.loads((tmp_path / "report.json").read_text())["settings"]
-    assert [told[name] for name in names] == ["early", "later"]
+    assert [told[name] for name in names] == ["import", "start", "computation"]
+
+
+def test_what_compiles_without_a_backend_reads_its_settings_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for GPUs that are not there."""
+    found = Watch(str(tmp_path), Notes(str(tmp_path)), perf_counter(), {})
+    monkeypatch.setattr(facts, "started_jax", lambda: None)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=1")
+    found.begin()
+    found.finish()
+    assert found.settings["XLA_FLAGS"] == "--xla_a=1"
 
 
 def test_a_forked_child_begins_anew_with_a_report_of_its_own(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ def test_a_budget_without_room_for_a_try_says_so_and_how_much_is_missing(tmp_pat
         ((FAST, *checked(1.25, 2)), "Nothing is proved yet"),
         ((Trial(LOOPS, "toggle", 11.0),), "Nothing beats what you have: no setting that was tried is expected to gain"),
         ((ALONE,), "Nothing beats what you have: no setting that was tried"),
+        ((ALONE._replace(failure="overwritten"),), "Nothing was measured: the program drops all settings that were"),
+        ((ALONE, ALONE._replace(failure="overwritten")), "Nothing beats what you have"),
         (
             (ALONE,),
             "to gain anything. Not all was tried: start it again with a larger budget, and it goes on from here.",

@@ -10,9 +10,11 @@ import pytest
 
 from jaxgpu_tune.cli.measuring import how_of
 from jaxgpu_tune.measure.runs import RunOutcome
+from jaxgpu_tune.measure.tuning import bisect
 from jaxgpu_tune.measure.tuning.bisect import Bisected, Symptom, _shows, bisect_command
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.suspects import Suspects
+from jaxgpu_tune.measure.watched import Compilation, Process
 from tests.measure.atoms import atom
 from tests.measure.tuning.test_space import space
 
@@ -46,6 +48,24 @@ def test_where_no_suspect_is_to_blame_it_is_told_how_the_program_fails_by_itself
     untimed = str(bisected(tmp_path / "others", "true", Symptom("slower", 0.5)))
     assert "note: Without any of the suspects: No Python process of the command could be watched" in untimed
     assert "note" not in str(bisected(tmp_path / "fine", "true"))
+
+
+@pytest.mark.parametrize("undone", [False, True])
+def test_a_program_that_drops_what_is_suspected_is_told(
+    undone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a run without the suspects is one that takes them back, as after an upgrade."""
+    part, flag = atom("xla_cpu_enable_fast_math=false"), atom("xla_cpu_enable_fast_math=true")
+    plain = space(gpus=0)
+    suspects = Suspects(plain, (part,), {part: frozenset([flag])}) if undone else Suspects(plain, (flag,))
+    compiled = Process(1, "", settings={"XLA_FLAGS": ""}, compilations=(Compilation("f", 1.0, 0.1, cached=False),))
+    outcome = RunOutcome("ok", "", ("x",), str(tmp_path), exit_code=0, processes=(compiled,))
+    monkeypatch.setattr(bisect, "run_watched", lambda *_, **__: outcome)
+    found = bisect_command(suspects, How(("x",), tmp_path / "runs", 0.1), Symptom())
+    said = (
+        "warning: Suspects are lost: the program sets XLA_FLAGS itself, which drops --xla_cpu_enable_fast_math=true. In"
+    )
+    assert said in str(found)
 
 
 def test_slower_goes_by_the_metric_of_runs_that_finish(tmp_path: Path) -> None:

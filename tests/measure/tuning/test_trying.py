@@ -18,7 +18,7 @@ from jaxgpu_tune.measure.tuning.drive import drive
 from jaxgpu_tune.measure.tuning.how import How
 from jaxgpu_tune.measure.tuning.journal import Journal
 from jaxgpu_tune.measure.tuning.trying import WRONG, CommandRuns
-from jaxgpu_tune.measure.watched import Process
+from jaxgpu_tune.measure.watched import Compilation, Process
 from tests.child import clean_environ
 from tests.measure.atoms import atom
 from tests.measure.test_starting import PROGRAM
@@ -119,6 +119,21 @@ def test_what_compiles_to_a_known_program_is_ended_before_it_is_measured(tmp_pat
 def runs(tmp_path: Path) -> CommandRuns:
     """Of a program that is told apart by numbers in its output."""
     return CommandRuns(solver_space(), How(("x",), tmp_path, tolerance=0.01))
+
+
+@pytest.mark.parametrize(
+    ("others", "lost"), [((), True), (("--xla_cpu_enable_fast_math=true",), False), (("--xla_a=1",), True)]
+)
+def test_settings_that_one_process_keeps_are_measured(others: tuple[str, ...], lost: bool, tmp_path: Path) -> None:
+    """A helper that has flags of its own is no reason to measure nothing; that some do not reach it is told all the same."""
+    run = CommandRuns(space(gpus=0), How(("x",), tmp_path))
+    compiled = (Compilation("f", 1.0, 0.1, cached=False),)
+    one = outcome().processes[0]._replace(compilations=compiled)
+    processes = tuple(one._replace(settings={"XLA_FLAGS": text}) for text in ("", *others))
+    step = Step(frozenset([atom("xla_cpu_enable_fast_math=true")]), "toggle")
+    trial = run.trial(step, outcome(processes=processes))
+    assert (trial.failure == "overwritten") is lost
+    assert [finding.code for finding in run.findings] == ["program-overwrites"]
 
 
 def outcome(seconds: float | None = 0.005, **more: Any) -> RunOutcome:

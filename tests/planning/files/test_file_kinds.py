@@ -66,6 +66,6 @@ def test_a_place_in_a_notebook_is_a_cell_of_code_and_a_line_in_it(whole: bool, i
     notebook = {"cells": [{"cell_type": kind, "source": source} for kind, source in sources]}
     text = json.dumps(notebook, indent=indent)
     assert str(place_of(text, "notebook", text.index("here"))) == "cell 3, line 3"
-    assert place_of(text, "notebook", text.index("\\u00e9")).of("a.ipynb") == "a.ipynb:cell 1:2"
+    assert place_of(text, "notebook", text.index("\\u00e9")).of("a.ipynb") == "a.ipynb: cell 1, line 2"
     assert place_of(text, "notebook", text.index("# T")) == place_of(text, "json", text.index("# T"))
     assert place_of("a\nb", "python", 2).of("a.py") == "a.py:2"
