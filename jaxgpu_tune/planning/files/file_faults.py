@@ -16,6 +16,7 @@ from .compiled_with import compiled_with
 from .exported import is_kept_back
 from .file_kinds import place_of, sites_of
 from .late_settings import late_settings
+from .lost_flags import lost_flags
 from .mapped import HOLE, Place, Site, in_file, joined_text
 from .notebook_cells import notebook_python
 from .python_nodes import line_begins
@@ -57,6 +58,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
         judge.compiled(*_python(text, kind), _Around(sites, variables)),
         _apart(text, kind, sites, variables),
         instead_of_assigned(text, kind, variables),
+        lost_flags(text, kind, sites, *_python(text, kind)),
     )
     found = [LineFault(place_of(text, kind, at), finding) for at, finding in at_places]
     told: dict[Place, list[str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..xla_flags.grammar import FLAGS
-from .python_nodes import way_over
+from .python_nodes import in_environ, way_over
 
 __all__ = ["replaced_at"]
 
@@ -21,12 +21,6 @@ def replaced_at(source: str, name: str = FLAGS) -> int | None:
         for one in statements
         if isinstance(one, ast.Assign)
         and way_over(one.value)
-        and any(_is_variable(target, name) for target in one.targets)
+        and any(in_environ(target, name) for target in one.targets)
     )
     return next(lines, None)
-
-
-def _is_variable(target: ast.expr, name: str) -> bool:
-    if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
-        return False
-    return target.slice.value == name and ast.unparse(target.value).rpartition(".")[2] == "environ"
