@@ -62,21 +62,25 @@ def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bo
 
 
 def _overwritten(report: Report, program: tuple[str, ...]) -> list[Finding]:
-    """That the script sets XLA_FLAGS itself: nobody watches it, so it is told before the start."""
+    """That the script sets XLA_FLAGS itself, or no longer does: nobody watches it, so it is told before the start."""
     script = next((word for word in program[1:] if word.endswith(".py")), None)
     flags = report.environ.get(FLAGS)
     if not script or not flags:
         return []
-    from ..measure.doubts import settings_overwritten
-    from ..planning.files.replaced import replaced_at
+    from ..measure.doubts import ADD, settings_overwritten
+    from ..planning.files.replaced import passed_over_at, replaced_at
 
     try:
         with open(script, encoding="utf-8", errors="replace") as file:
-            line = replaced_at(file.read())
+            source = file.read()
     except OSError:  # told by who runs it
         return []
-    problem = f"{script}, line {line}, sets {FLAGS} itself, which drops {flags}"
-    return [] if line is None else [settings_overwritten(report.preset, problem)]
+    if line := replaced_at(source):
+        problem = f"{script}, line {line}, sets {FLAGS} itself, which drops {flags}"
+        return [settings_overwritten(report.preset, problem)]
+    line = None if report.inputs["environ"].get(FLAGS) else passed_over_at(source)
+    message = f"{script}, line {line}, sets {FLAGS} only where it is not set, and {report.preset} sets it: what stands there is passed over."
+    return [] if line is None else [Finding("program-passes-over", "warning", message, ADD)]
 
 
 def _unnamed(problem: str, program: tuple[str, ...]) -> BadSetting:
