@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +11,7 @@ from ..xla_flags.grammar import FLAGS
 from .commands import is_command
 from .flow import FlowEvent
 from .mapped import Site, joined_text
-from .shell import ENDS, read_word
+from .shell import ENDS, HEREDOC, read_word
 
 __all__ = ["shell_flow"]
 
@@ -33,6 +34,7 @@ _QUIET = re.compile(
     r"|(?:python3?|\S*/python3?)[ \t]+-m[ \t]+(?:pip|venv)\b|(?:source|\.)[ \t]+\S*(?:/activate|conda\.sh|profile|rc)\b"
 )
 """Commands and instructions that run no program with JAX in it."""
+NOWHERE = (sys.maxsize,) * 3
 _USED = re.compile(rf"\$\{{?{FLAGS}\b")
 
 
@@ -41,12 +43,21 @@ def shell_flow(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:
     known = [site for site in sites if not (site.unsure or site.lost) and _is_it(text, site.at)]
     places = [site.at for site in known]
     at, maybe = 0, False
+    documents = _documents(text)
+    begin, end, behind = next(documents, NOWHERE)
     while at < len(text):
+        if at >= begin:
+            yield FlowEvent(at, "apart")
+            begin = len(text)
+        if at >= end:
+            yield FlowEvent(at, "closes")
+            at = max(at, behind)
+            begin, end, behind = next(documents, NOWHERE)
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
-            end, words = _command(text, at)
-            yield from _events(text, words, known[bisect_left(places, at) : bisect_left(places, end)], maybe)
-            at = max(end, at + 1)
+            stop, words = _command(text, at)
+            yield from _events(text, words, known[bisect_left(places, at) : bisect_left(places, stop)], maybe)
+            at = max(stop, at + 1)
             continue
         if token.lastgroup in ("opens", "apart", "or", "closes"):
             yield FlowEvent(at, token.lastgroup)
@@ -54,6 +65,17 @@ def shell_flow(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:
             yield FlowEvent(at, "or")
         maybe = token.lastgroup == "maybe" or (maybe and token.lastgroup == "gap")
         at = token.end()
+
+
+def _documents(text: str) -> Iterator[tuple[int, int, int]]:
+    """Where the lines of each here-document begin and end, and where the word stands behind that ends it."""
+    done = 0
+    for found in HEREDOC.finditer(text):
+        body = text.find("\n", found.end()) + 1
+        last = re.compile(rf"(?m)^[ \t]*{found[2]}$").search(text, body) if body and found.start() >= done else None
+        if last and text[found.start() - 1 : found.start()] != "<":
+            done = last.end()
+            yield body, last.start(), done
 
 
 def _is_it(text: str, at: int) -> bool:
