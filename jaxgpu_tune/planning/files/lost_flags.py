@@ -21,8 +21,14 @@ _ADD = {
     "dockerfile": 'Begin with what is there: ENV XLA_FLAGS="$XLA_FLAGS …".',
     "python": 'Add to what is there: os.environ["XLA_FLAGS"] += " …", with a blank before the first flag.',
 }
+_ADD["makefile"] = "Add to what is there: XLA_FLAGS += …."
 _ADD["notebook"] = _ADD["python"]
 _JOIN = "Write all flags in one value, with blanks between them."
+_MAKE = re.compile(
+    rf"(?m)^[ ]*(?:(?P<opens>ifn?(?:eq|def)\b)|(?P<or>else\b)|(?P<closes>endif\b)"
+    rf"|(?:(?:export|override)[ \t]+)*(?P<sets>{FLAGS})[ \t]*(?:\+|::?)?=)"
+)
+"""What counts for all of a Makefile, in its order: not what is set for one target, in a recipe, or only where nothing is."""
 _NEXT_LINE = re.compile(r"(?<!\\)\n")
 _PLAIN = re.compile(r"(?:.*[;&])?[ \t]*(?:export[ \t]+)?(?:\w+=\S*[ \t]+)*|[ \t]*ENV[ \t].*")
 """What stands before it where the hint's words fit: not csh's, fish's or systemd's."""
@@ -51,7 +57,7 @@ def lost_flags(
 def _hint(text: str, kind: str, before: int, again: int) -> str:
     together = _NEXT_LINE.search(text, before, again) is None
     line = text[line_start(text, again) : again]
-    fits = kind in ("python", "notebook") or (not together and _PLAIN.fullmatch(line))
+    fits = kind in ("python", "notebook", "makefile") or (not together and _PLAIN.fullmatch(line))
     return _ADD.get(kind, _JOIN) if fits else _JOIN
 
 
@@ -63,6 +69,8 @@ def _in_order(
         yield python_flow(source, begins)
     if kind in ("shell", "dockerfile", "yaml"):
         yield shell_flow(text, sites)
+    if kind == "makefile":
+        yield _in_make(text, sites)
     if kind == "dotenv":
         yield map(_event, sites)
     if kind in ("yaml", "json"):
@@ -72,6 +80,16 @@ def _in_order(
             if _is_of_one_program(text, site.at, part):
                 parts.setdefault(part, []).append(_event(site))
         yield from parts.values()
+
+
+def _in_make(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:
+    known = {site.at: site for site in sites}
+    for found in _MAKE.finditer(text):
+        site = known.get(found.start("sets"))
+        if site is not None:
+            yield _event(site)
+        elif found.lastgroup and found.lastgroup != "sets":
+            yield FlowEvent(found.start(), found.lastgroup)
 
 
 def _is_of_one_program(text: str, at: int, part: int) -> bool:

@@ -49,6 +49,8 @@ JOIN = "Write all flags in one value, with blanks between them."
         ("dockerfile", "ENV XLA_FLAGS={}\nENV A=1 XLA_FLAGS={}", ENV),
         ("dockerfile", "ENV XLA_FLAGS={} \\\n XLA_FLAGS={}", JOIN),
         ("dotenv", "XLA_FLAGS={}\nXLA_FLAGS={}", JOIN),
+        ("makefile", "XLA_FLAGS = {}\nexport XLA_FLAGS := {}", "Add to what is there: XLA_FLAGS += …."),
+        ("makefile", "ifdef D\nXLA_FLAGS = {}\nendif\nXLA_FLAGS = {}", "Add to what is there: XLA_FLAGS += …."),
     ],
 )
 def test_how_to_keep_both_is_said_in_the_words_of_the_file(kind: str, form: str, hint: str) -> None:
@@ -83,6 +85,11 @@ def test_one_program_that_gets_it_twice(kind: str, form: str) -> None:
         ("json", '{{"a": {{"XLA_FLAGS": "{}"}}, "b": {{"XLA_FLAGS": "{}"}}}}'),
         ("json", '{{\n "a": {{"XLA_FLAGS": "{}"}},\n "b": {{"XLA_FLAGS": "{}"}}\n}}'),
         ("json", '{{\n "a": {{\n  "XLA_FLAGS": "{}"}},\n "b": {{\n  "XLA_FLAGS": "{}"}}\n}}'),
+        ("makefile", "XLA_FLAGS = {}\nXLA_FLAGS ?= {}\n"),
+        ("makefile", "XLA_FLAGS = {}\nXLA_FLAGS += {}\n"),
+        ("makefile", "XLA_FLAGS = {}\nXLA_FLAGS := $(XLA_FLAGS) {}\n"),
+        ("makefile", "ifdef D\nXLA_FLAGS = {}\nelse\nXLA_FLAGS = {}\nendif\n"),
+        ("makefile", "a: export XLA_FLAGS = {}\nb: export XLA_FLAGS = {}\n"),
         ("makefile", "a:\n\tXLA_FLAGS={} python a\nb:\n\tXLA_FLAGS={} python b\n"),
         ("dotenv", "XLA_FLAGS={}\nXLA_FLAGS=${{XLA_FLAGS}} {}\n"),
     ],
