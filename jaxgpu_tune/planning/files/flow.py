@@ -33,13 +33,22 @@ class FlowEvent(Value):
         return {word.partition("=")[0]: word.replace(HOLE, "…") for word in words if word.startswith("-")}
 
 
+class _Choice(Value):
+    """What was set before it, and at the end of its ways so far; of an ``apart`` one nothing stays. ``seen``: all that was set before it and those around it."""
+
+    apart: bool
+    before: tuple[FlowEvent, ...]
+    ways: tuple[FlowEvent, ...] = ()
+    seen: bool = False
+
+
 def replaced_in(events: Iterable[FlowEvent]) -> Iterator[tuple[FlowEvent, FlowEvent, str]]:
     """(what replaces, what it replaces, the flags that are lost so).
 
     A way of a choice may replace what was set before it. An empty text is meant to.
     """
     held: tuple[FlowEvent, ...] = ()
-    around: list[tuple[FlowEvent, tuple[FlowEvent, ...], tuple[FlowEvent, ...]]] = []
+    around: list[_Choice] = []
     for event in events:
         if event.kind == "sets":
             if not (event.keeps or _KEEPS.search(event.text)):
@@ -47,17 +56,25 @@ def replaced_in(events: Iterable[FlowEvent]) -> Iterator[tuple[FlowEvent, FlowEv
                 held = ()
             held = (*held, event)
         elif event.kind in ("opens", "apart"):
-            around.append((event, held, ()))
+            around.append(_Choice(event.kind == "apart", held))
             held = ()
         elif event.kind == "or" and around:
-            opened, before, ways = around.pop()
-            around.append((opened, before, (*ways, *held)))
+            around[-1] = around[-1]._replace(ways=(*around[-1].ways, *held))
             held = ()
         elif event.kind == "closes" and around:
-            opened, before, ways = around.pop()
-            held = before if opened.kind == "apart" else (*before, *ways, *held)
+            choice = around.pop()
+            held = choice.before if choice.apart else (*choice.before, *choice.ways, *held)
         else:
             held = ()
+            _see(around)
+
+
+def _see(around: list[_Choice]) -> None:
+    """What was set before the choices that the place is in is seen there."""
+    for at in reversed(range(len(around))):
+        if around[at].apart or around[at].seen:
+            return
+        around[at] = around[at]._replace(before=(), seen=True)
 
 
 def _lost(event: FlowEvent, held: Iterable[FlowEvent]) -> Iterator[tuple[FlowEvent, FlowEvent, str]]:

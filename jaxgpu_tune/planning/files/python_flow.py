@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +14,29 @@ from .python_nodes import imported_names, in_environ
 __all__ = ["python_flow"]
 
 _QUIET = frozenset({"sys", "argparse", "logging", "warnings", "pathlib", "json", "re", "math", "time", "datetime"})
+_BUILTINS = frozenset(
+    {
+        "print",
+        "len",
+        "str",
+        "int",
+        "float",
+        "bool",
+        "list",
+        "dict",
+        "set",
+        "tuple",
+        "range",
+        "min",
+        "max",
+        "open",
+        "repr",
+        "getattr",
+        "hasattr",
+        "isinstance",
+        "sorted",
+    }
+)
 _QUIET_CALLS = ("os.environ.", "os.path.", "os.getenv", "os.makedirs", "os.cpu_count", "jax.config.")
 """Modules and calls that run no program with JAX in it."""
 _SETTERS = frozenset({"os.putenv", "os.environ.__setitem__"})
@@ -45,10 +67,12 @@ class _Reader:
     def of(self, body: Sequence[ast.stmt]) -> Iterator[FlowEvent]:
         """What a list of statements does, in order."""
         for node in body:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield FlowEvent(node.lineno, "apart")
                 yield from self.of(node.body)
                 yield FlowEvent(node.lineno, "closes")
+            elif isinstance(node, ast.ClassDef):
+                yield from self.of(node.body)
             elif isinstance(node, (ast.With, ast.AsyncWith)):
                 yield from (event for item in node.items for event in self._simple(item.context_expr))
                 yield from self.of(node.body)
@@ -118,7 +142,7 @@ class _Reader:
             return False
         called = self._dotted(node.func)
         if isinstance(node.func, ast.Name) and not called:
-            return not hasattr(builtins, node.func.id)
+            return node.func.id not in _BUILTINS
         on_text = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)
         return not (on_text or called.split(".")[0] in _QUIET or called.startswith(_QUIET_CALLS))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
@@ -19,8 +18,8 @@ _TOKEN = re.compile(
     r"(?P<gap>(?:[ \t]|\\\r?\n)+|#[^\n]*|(?:then|do|time|!|RUN(?:[ \t]+--\S+)*)(?=\s))"
     r"|(?P<case>;;&?(?:\s|#[^\n]*)*(?!\s|#|esac\b)[^()\n]*\))"
     r"|(?P<maybe>&&|\|\|)|(?P<end>[\r\n;&|])"
-    r"|(?P<apart>(?:function[ \t]+)?[\w.-]+[ \t]*\([ \t]*\)\s*\{|function[ \t]+[\w.-]+\s*\{|\()"
-    r"|(?P<opens>(?:if|while|until|begin)(?=[\s(])|\{(?=\s)|(?:for|select|foreach)\s[^\n;]*|case\s[^\n]*?\sin\s+[^()\n]*\))"
+    r"|(?P<apart>(?:function[ \t]+)?[\w.-]+[ \t]*\([ \t]*\)\s*\{|function[ \t]+[\w.-]+\s*\{)"
+    r"|(?P<opens>(?:if|while|until|begin)(?=[\s(])|\{(?=\s)|\(|(?:for|select|foreach)\s[^\n;]*|case\s[^\n]*?\sin\s+[^()\n]*\))"
     r"|(?P<or>(?:elif|else)(?=\s))"
     r"|(?P<closes>(?:fi|done|esac|end|endif|endsw)(?![\w./=-])|[)}])",
 )
@@ -34,7 +33,6 @@ _QUIET = re.compile(
     r"|(?:python3?|\S*/python3?)[ \t]+-m[ \t]+(?:pip|venv)\b|(?:source|\.)[ \t]+\S*(?:/activate|conda\.sh|profile|rc)\b"
 )
 """Commands and instructions that run no program with JAX in it."""
-NOWHERE = (sys.maxsize,) * 3
 _USED = re.compile(rf"\$\{{?{FLAGS}\b")
 
 
@@ -43,8 +41,8 @@ def shell_flow(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:
     known = [site for site in sites if not (site.unsure or site.lost) and _is_it(text, site.at)]
     places = [site.at for site in known]
     at, maybe = 0, False
-    documents = _documents(text)
-    begin, end, behind = next(documents, NOWHERE)
+    documents, nowhere = _documents(text), (len(text),) * 3
+    begin, end, behind = next(documents, nowhere)
     while at < len(text):
         if at >= begin:
             yield FlowEvent(at, "apart")
@@ -52,7 +50,7 @@ def shell_flow(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:
         if at >= end:
             yield FlowEvent(at, "closes")
             at = max(at, behind)
-            begin, end, behind = next(documents, NOWHERE)
+            begin, end, behind = next(documents, nowhere)
         token = _TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             stop, words = _command(text, at)

@@ -20,6 +20,7 @@ SET, NEXT = f"export XLA_FLAGS={LEVEL}", f"export XLA_FLAGS={DUMP}"
         f"if [ $D = 1 ]; then\n{SET}\n{NEXT}\nfi\n",
         f"[ $D = 1 ] && {SET}\n{NEXT}\n",
         f"f() {{\n{SET}\n{NEXT}\n}}\nf\n",
+        f"{SET}\nf() {{\npython a.py\n}}\n{NEXT}\n",
         f"function f {{\n{SET}\n{NEXT}\n}}\nf\n",
         f"{SET}\ncat > a.sh <<EOF\ntext\nEOF\n{NEXT}\n",
         f"cat > a.sh <<EOF\n{SET}\n{NEXT}\npython t.py\nEOF\nsbatch a.sh\n",
@@ -46,6 +47,9 @@ def test_every_way_of_a_choice_is_lost() -> None:
     "text",
     [
         f"{SET}\npython a.py\n{NEXT}\npython b.py\n",
+        f"{SET}\nif [ $D = 1 ]; then\npython a.py\nfi\n{NEXT}\n",
+        f"{SET}\n(cd a && python a.py)\n{NEXT}\n",
+        f"{SET}\nfor x in 1 2; do python a.py $x; done\n{NEXT}\n",
         f"{SET}\nsource run_a.sh\n{NEXT}\n",
         f"{SET}\n{SET}\n",
         f"{SET}\nexport XLA_FLAGS='{LEVEL} {DUMP}'\n",
