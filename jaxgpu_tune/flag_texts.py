@@ -70,12 +70,17 @@ def _judged(given: Mapping[str, str], jaxlib: str | None, machine: Machine | Non
     report = make_plan(request, observation, NOTHING)
     report = with_findings(report, check_own(given, preset_files(given.get(PRESET, ""))))
     findings = conditional(report, MENDER).findings
-    told = tuple(f._replace(severity="error") if f.code in FATAL_TO_XLA else f for f in findings)
+    told = tuple(f._replace(severity="error") if _is_fatal(f) else f for f in findings)
     read = reading(observation, target_of(observation.machine), report.xla_flags)
     if read.ends and not any(f.severity == "error" for f in told):
         message = f"As it stands, XLA ends the process on this text: {read.ends}"
         told = (Finding("ends-the-process", "error", message, "Write what the other findings say."), *told)
     return report._replace(findings=told), read
+
+
+def _is_fatal(finding: Finding) -> bool:
+    """Whether XLA ends the process on it; jax passes over a variable of an option that it does not have."""
+    return finding.code in FATAL_TO_XLA and not finding.message.startswith("jax_")
 
 
 def migrator(to: str | None = None) -> Callable[[str], Migration]:

@@ -40,11 +40,12 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
     Shows where the fault is, what XLA makes of it (it ends the process, or stops reading without a word), and the text
     that says what was meant. Without TEXT the other variables that JAX, XLA, NCCL and CUDA read are checked, too.
 
-    --file does the same for what a file sets, with the line: scripts, Dockerfiles, Makefiles, YAML, Python, notebooks and
-    whatever else `migrate` reads. Of a notebook it names the cell of code, counted from 1, and the line in it. In Python and
-    notebooks it also finds what is set after JAX has started, and what takes the place of what configure() has set. A value
-    that is put together when the file runs is named, not judged. A file that installs a release of jax itself (pip install
-    jax==0.4.30) is judged for that one, unless --jaxlib is given.
+    --file does the same for what a file sets, with the line: scripts, Dockerfiles, Makefiles, YAML, Python, notebooks
+    and whatever else `migrate` reads. Of a notebook it names the cell of code, counted from 1, and the line in it. It
+    names the flags that are lost where a later line sets XLA_FLAGS anew. In Python and notebooks it also finds what is
+    set after JAX has started, and what takes the place of what configure() has set. A value that is put together when
+    the file runs is named, not judged. A file that installs a release of jax itself (pip install jax==0.4.30) is judged
+    for that one, unless --jaxlib is given.
 
     Exit code 1 if XLA would end the process, or if what is set would not count as it stands.
     """

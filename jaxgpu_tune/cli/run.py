@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import BadSetting, UnknownPreset
@@ -62,26 +63,27 @@ def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bo
     return _become(program, pinned(final) if pin else final)
 
 
-def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> tuple[Finding, ...]:
-    """That the script sets XLA_FLAGS itself: nobody watches it, so it is told before the start."""
+def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[Finding]:
+    """That the script sets XLA_FLAGS itself, or no longer does: nobody watches it, so it is told before the start."""
     script = next((word for word in program if word.endswith(".py")), None)
     before = os.environ.get(FLAGS, "")
     if not script or flags == before:
-        return ()
-    from ..planning.files.replaced import replaced_in
+        return
+    from ..measure.doubts import ADD, lost_flags, settings_overwritten
+    from ..planning.files.replaced import assigned_anew, passed_over_at
 
     try:
         with open(script, encoding="utf-8", errors="replace") as file:
-            found = replaced_in(file.read())
-    except OSError:  # told by who runs it
-        return ()
-    if found is None:
-        return ()
-    from ..measure.doubts import lost_flags, settings_overwritten
-
-    lost = ", ".join(lost_flags(flags, found.text, before))
-    problem = f"{script}, line {found.line}, sets {FLAGS} itself, which drops {lost}"
-    return (settings_overwritten(preset, problem),) if lost else ()
+            source = file.read()
+        found, line = assigned_anew(source), None if before else passed_over_at(source)
+    except (OSError, RecursionError):  # who runs it tells that it cannot be read; what is nested deeply is not judged
+        return
+    lost = ", ".join(lost_flags(flags, found.text, before)) if found else ""
+    if found and lost:
+        yield settings_overwritten(preset, f"{script}, line {found.line}, sets {FLAGS} itself, which drops {lost}")
+    elif line:
+        message = f"{script}, line {line}, sets {FLAGS} only where it is not set, and {preset} sets it: what stands there is passed over."
+        yield Finding("program-passes-over", "warning", message, ADD)
 
 
 def _unnamed(problem: str, program: tuple[str, ...]) -> BadSetting:

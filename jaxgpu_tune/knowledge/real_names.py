@@ -43,8 +43,8 @@ def also_called(name: str) -> str | None:
     return other_names().get(name.strip().lower().replace("-", "_"))
 
 
-def calls(kind: Literal["start_backend", "set_xla_flags"]) -> frozenset[str]:
-    """The full names of calls in Python programs that start JAX's backend, or that put a flag into XLA_FLAGS."""
+def calls(kind: Literal["start_backend", "set_xla_flags", "start_cuda"]) -> frozenset[str]:
+    """The full names of calls in Python programs that start JAX's backend, that put a flag into XLA_FLAGS, or by which torch starts CUDA."""
     return frozenset(read_table("names")["calls"][kind])
 
 

@@ -9,7 +9,8 @@ from ..knowledge.presets import load_preset, owner_of
 from ..model import Decision, Machine, Report
 from ..planning.base.wish import YIELDS
 from ..planning.composing import is_path
-from ..planning.request import is_off
+from ..planning.request import Request, is_off
+from ..planning.select import job_devices
 from ..wording import counted
 from .parts import by_owner, label
 
@@ -53,7 +54,7 @@ def worth(report: Report) -> str:
         says = f" What its file says of it: {', '.join(files)}." if files else ""
         return f"Nothing of it was measured by this project; compare it on your program: jaxgpu-tune compare none {report.preset} -- COMMAND.{says}"
     more = [decision for decision in done if owner_of(decision.source) not in measured]
-    gained = _gained(measured, report.machine, alone=" and ".join(measured) if more else "")
+    gained = _gained(measured, report.machine, _job(report), alone=" and ".join(measured) if more else "")
     return f"{gained} {_beyond(more, measured, report.preset)}" if more else gained
 
 
@@ -62,10 +63,16 @@ def _is_from_a_preset(decision: Decision) -> bool:
     return decision.origin == "preset" and not decision.source.startswith("argument ")
 
 
-def _gained(measured: Sequence[str], machine: Machine, alone: str) -> str:
-    """What was measured of presets; ``alone``: their names, where more than that is set."""
+def _job(report: Report) -> int:
+    """The GPUs of the whole job; where that is not known, those here."""
+    asked = Request(devices=report.inputs.get("arguments", {}).get("devices"))
+    return job_devices(report.machine, asked) or len(report.machine.gpus or ())
+
+
+def _gained(measured: Sequence[str], machine: Machine, job: int, alone: str) -> str:
+    """What was measured of presets; ``job``: the GPUs of the whole job; ``alone``: their names, where more than that is set."""
     gains = [gain for name in measured for gain in gains_of(name)]
-    here, place = [gain for gain in gains if _is_here(gain, machine)], _place(machine)
+    here, place = [gain for gain in gains if _is_here(gain, machine, job)], _place(machine, job)
     if here:
         return f"Measured{f', {alone} alone,' if alone else ''} on {place}: {_listed(here)}."
     first = gains[0]
@@ -114,14 +121,16 @@ def _nothing(report: Report, *, alone: bool) -> str:
     return told
 
 
-def _is_here(gain: Gain, machine: Machine) -> bool:
+def _is_here(gain: Gain, machine: Machine, job: int) -> bool:
+    """All was measured on one host."""
     gpus = machine.gpus or ()
-    return len(gpus) == gain.count and {gpu.name for gpu in gpus} == {gain.gpu} and machine.jaxlib == gain.jaxlib
+    return gain.count == job <= len(gpus) and {gpu.name for gpu in gpus} == {gain.gpu} and machine.jaxlib == gain.jaxlib
 
 
-def _place(machine: Machine) -> str:
+def _place(machine: Machine, job: int) -> str:
     names = {gpu.name or "an unknown GPU" for gpu in machine.gpus or ()}
-    gpus = f"{len(machine.gpus or ())} x {_short(names.pop())}" if len(names) == 1 else "these GPUs"
+    whose = "the job's " if job > len(machine.gpus or ()) else ""
+    gpus = f"{whose}{job} x {_short(names.pop())}" if len(names) == 1 else "these GPUs"
     return f"{gpus}, jaxlib {machine.jaxlib or 'unknown'}"
 
 

@@ -80,3 +80,18 @@ def test_a_script_that_would_drop_the_flags_is_told_before_it_starts(
     found = [one["message"] for one in json.loads(program(*run).stderr)["findings"]]
     told = f"auto: {script}, line 2, sets XLA_FLAGS itself, which drops --{flag}."
     assert [one for one in found if "itself" in one] == ([told] if lost else [])
+
+
+@pytest.mark.usefixtures("this_jaxlib")
+@pytest.mark.parametrize("there", ["", "--xla_gpu_autotune_level=2"])
+def test_r19_a_script_that_would_no_longer_set_its_flags_is_told_before_it_starts(
+    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where flags are set already, it passes its own over without us, too."""
+    script = tmp_path / "train.py"
+    if there:
+        monkeypatch.setenv("XLA_FLAGS", there)
+    script.write_text("import os\nos.environ.setdefault('XLA_FLAGS', '--xla_force_host_platform_device_count=4')\n")
+    done = program("run", "fsdp", "--", sys.executable, str(script))
+    told = f"{script}, line 2, sets XLA_FLAGS only where it is not set, and fsdp sets it"
+    assert (told in " ".join(done.stderr.split())) is not there.startswith("--")

@@ -54,6 +54,24 @@ def test_what_is_set_already_and_wins_over_the_preset_is_said_at_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("here", "processes", "devices", "told"),
+    [
+        (2, {"count": 4, "local_count": 1}, None, "Not measured on the job's 8 x H200, jaxlib 0.11.2. On 2 x H200"),
+        (2, {"count": 2, "local_count": 2}, None, "Measured on 2 x H200"),
+        (2, {}, 16, "Not measured on the job's 16 x H200"),
+        (1, {"count": 2, "local_count": 1}, None, "Not measured on the job's 2 x H200"),
+    ],
+)
+def test_r71_the_verdict_counts_the_gpus_of_the_whole_job(
+    here: int, processes: dict[str, Any], devices: int | None, told: str
+) -> None:
+    """Where their number is known; what was measured on one host is not claimed for several."""
+    place = machine("H200", count=here, processes=processes)
+    report = jaxgpu_tune.plan("fsdp", environ={}, machine=place, devices=devices)
+    assert told in " ".join(render_text(report, 200).split())
+
+
 def report(*statuses: str, origin: str = "preset", **more: Any) -> Report:
     """With a decision of each status."""
     decisions = [Decision("xla_flag", f"xla_{n}", "1", s, "", "preset fsdp", origin) for n, s in enumerate(statuses)]

@@ -103,6 +103,14 @@ def test_R14_an_option_this_jax_lacks_is_a_warning_and_a_name_no_jax_has_an_erro
         plan("auto", machine=machine(), environ={}, jax_config={"jax_enable_pgel": True})
 
 
+@pytest.mark.parametrize("name", ["JAX_SPMD_MODE", "JAX_ARRAY"])
+def test_R14_a_variable_of_an_option_that_is_gone_ends_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """jax passes over it; XLA would not pass over a flag."""
+    monkeypatch.setenv(name, "1")
+    done = call("check", "--jaxlib", "0.11.2")
+    assert done.exit_code == 0 and f"warning (flag-translated): {name.lower()}=1" in done.stdout
+
+
 def test_R16_what_is_put_before_our_text_is_the_users_too() -> None:
     code = """
 import os, jaxgpu_tune

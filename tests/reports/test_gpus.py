@@ -117,6 +117,15 @@ def test_R55_a_slice_is_one_gpu_without_settings_for_several() -> None:
     assert not [n for n in report.environ if n.startswith("NCCL_")] and "combine_threshold" not in report.xla_flags
 
 
+@pytest.mark.parametrize(
+    ("visible", "told"), [("MIG-a,MIG-b", True), ("0,MIG-b", True), ("MIG-a", False), ("GPU-a,GPU-b", False)]
+)
+def test_R55_several_slices_for_one_process_are_told(visible: str, told: bool) -> None:
+    """It stays as it is: a launcher may mean it. https://github.com/jax-ml/jax/issues/15843"""
+    report = on("mig", environ={"CUDA_VISIBLE_DEVICES": visible})
+    assert ("doubtful-variable" in codes(report)) is told and "CUDA_VISIBLE_DEVICES" not in report.environ
+
+
 def test_R56_each_of_jaxs_numbers_is_shown_with_the_gpus_uuid() -> None:
     """It counts from 0 in each process, whatever CUDA_VISIBLE_DEVICES names."""
     code = """

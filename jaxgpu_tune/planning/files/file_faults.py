@@ -16,6 +16,7 @@ from .compiled_with import compiled_with
 from .exported import is_kept_back
 from .file_kinds import place_of, sites_of
 from .late_settings import late_settings
+from .lost_flags import lost_flags
 from .mapped import HOLE, Place, Site, in_file, joined_text
 from .notebook_cells import notebook_python
 from .python_nodes import line_begins
@@ -29,7 +30,7 @@ Check = Callable[[Mapping[str, str]], tuple[Finding, ...]]
 
 OF_NAMES = frozenset({"unknown-variable", "variable-without-reader"})
 """What is said of a variable whatever its value is."""
-OF_VALUES = frozenset({"bad-variable", "bad-option-value", "doubtful-variable", "variable-repaired"})
+OF_VALUES = frozenset({"bad-variable", "bad-option-value", "doubtful-variable", "variable-repaired", "flag-translated"})
 """What is said of a value whatever else is set, but for what its meaning hangs on (unified memory)."""
 OF_FLAGS = frozenset({"ends-the-process"})
 """What is said of XLA_FLAGS at its own place, whatever variables stand around it."""
@@ -57,6 +58,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
         judge.compiled(*_python(text, kind), _Around(sites, variables)),
         _apart(text, kind, sites, variables),
         instead_of_assigned(text, kind, variables),
+        lost_flags(text, kind, sites, *_python(text, kind)),
     )
     found = [LineFault(place_of(text, kind, at), finding) for at, finding in at_places]
     told: dict[Place, list[str]] = {}
@@ -113,7 +115,7 @@ class _Judge:
             yield from ((site.at, finding) for finding in self._of({FLAGS: whole}) if finding.code not in seen)
 
     def _variable(self, one: SetHere, beside: dict[str, str], maybe: dict[str, str]) -> Iterator[Finding]:
-        """What is said of its own value, and what is said with it that is not said without it. ``maybe``: what its meaning may hang on."""
+        """What is said of its own value, and what is said with it that is not said without it, or of it alone. ``maybe``: what its meaning may hang on."""
         if one.value is None:
             wrong = [finding for finding in self._of({one.name: "1"}) if finding.code in OF_NAMES]
             yield from wrong or ([_unreadable(one)] if one.unreadable else [])
@@ -121,7 +123,9 @@ class _Judge:
         without = self._of(beside)
         read_by = {**{name: value for name, value in beside.items() if name == UNIFIED}, **maybe}
         yield from (finding for finding in self._of({**read_by, one.name: one.value}) if finding.code in OF_VALUES)
-        new = (finding for finding in self._of({**beside, one.name: one.value}) if finding not in without)
+        whole, alone = self._of({**beside, one.name: one.value}), self._of({one.name: one.value})
+        of_it = frozenset(alone).difference(self._of({}))
+        new = (finding for finding in whole if finding not in without or finding in of_it)
         elsewhere = OF_FLAGS | OF_VALUES if maybe else OF_FLAGS
         yield from (finding for finding in new if finding.code not in elsewhere)
 
@@ -139,9 +143,12 @@ def _of_option(name: str, finding: Finding) -> Finding | None:
     if finding.code == "unknown-variable":
         hint = re.sub(r"JAX_\w+", lambda name: name[0].lower(), finding.hint)
         return Finding("unknown-option", "error", f"jax has no option {name}: jax.config raises AttributeError.", hint)
+    severity: Severity = "error" if finding.code == "flag-translated" else finding.severity
     message = finding.message.replace("`import jax` would raise", "jax.config raises")
     message = re.sub(r"; it would be taken out by configure\(\)", "", message)
-    return finding._replace(message=re.sub(r"would be used instead by configure\(\)", "stands for it", message))
+    return finding._replace(
+        severity=severity, message=re.sub(r"would be used instead by configure\(\)", "stands for it", message)
+    )
 
 
 class _Around:

@@ -1,4 +1,4 @@
-"""What Python sets after JAX has read it, or so that configure() and it are in each other's way."""
+"""What Python sets after JAX or CUDA has read it, or so that configure() and it are in each other's way."""
 
 from __future__ import annotations
 
@@ -9,81 +9,25 @@ from itertools import chain
 from ...knowledge.families import acts
 from ...knowledge.options import known, option
 from ...knowledge.real_names import calls
-from ...model import Finding
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
 from .python_nodes import imported_names, way_over, what_runs
+from .too_late import CONFIGURE, CONFIGURED, INITIALIZE, RAISES, Happened, SetLate
 
-__all__ = ["SetLate", "late_settings"]
+__all__ = ["late_settings"]
 
-CONFIGURE, CONFIGURED, INITIALIZE = (
-    "configure()",
-    "The function under @configured",
-    "jax.distributed.initialize()",
-)
-RAISES = {
-    CONFIGURE: "it would raise TooLate",
-    CONFIGURED: "it would raise TooLate",
-    INITIALIZE: "it raises RuntimeError",
-}
-"""What must be called before JAX starts, and what it does later (https://github.com/jax-ml/jax/issues/18237)."""
 _OWN, _OWN_DECORATOR = "jaxgpu_tune.configure", "jaxgpu_tune.configured"
 _UPDATE = "jax.config.update"
-_ADDS = {
-    "over": "takes out what configure() has set",
-    "unless": "acts only where nothing else has set it, as configure() does",
-}
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "os.system", "os.execv", "os.execvp", "os.execve", "ray"})
 
 
-class Happened(Value):
-    """What JAX did, and by which line: a call, or the import."""
-
-    line: int
-    what: str
-
-
 class Jax(Value):
-    """How far JAX is at a place of the program, as far as it is certain."""
+    """How far JAX is at a place of the program, as far as it is certain; and whether torch has started CUDA, whose variables JAX shares."""
 
     imported: Happened | None = None
     started: Happened | None = None
+    cuda: Happened | None = None
     configured: Happened | None = None
-
-
-class SetLate(Value):
-    """One setting that does not count as it stands. ``name``: of the variable or option, or one of ``RAISES``. ``children``: the program may start others, which see it.
-
-    ``by``: the call that sets XLA_FLAGS, where the program does not name it. ``way``: "over" if all of XLA_FLAGS is assigned behind configure(), "unless" if that is done only where nothing has set it; empty: it is late.
-    """
-
-    line: int
-    name: str
-    cause: Happened
-    children: bool = False
-    way: str = ""
-    by: str = ""
-
-    def finding(self, place: Callable[[int], str] = "line {}".format) -> Finding:
-        """What is said of it. ``place``: how a line of the program is called."""
-        where = place(self.cause.line)
-        if self.way:
-            message = f"{self.name} is set here, behind configure() ({where}). This {_ADDS[self.way]}."
-            hint = "Pass flags={…} to configure() instead, or set it above configure(), which keeps what is there."
-            return Finding("set-beside-configure", "error" if self.way == "over" else "warning", message, hint)
-        if self.name in RAISES:
-            message = f"{self.name} is called after JAX has started ({where}: {self.cause.what}): {RAISES[self.name]}."
-            return Finding("too-late", "error", message, "Call it before the first use of a device.")
-        subject, verb = (f"{self.by} sets {self.name}", "Call") if self.by else (f"{self.name} is set", "Set")
-        if self.cause.what.startswith(("import ", "from ")):
-            message = f"{self.name} is set after `{self.cause.what}` ({where}), which has read it"
-            hint = f"Set it above that line, or write jax.config.update({self.name.lower()!r}, …)."
-        else:
-            message = f"{subject} after JAX has started ({where}: {self.cause.what}), which does not read it again"
-            hint = f"{verb} it above that line."
-        if self.children:
-            return Finding("too-late", "warning", f"{message}; only processes that are started later see it.", hint)
-        return Finding("too-late", "error", f"{message}.", hint)
 
 
 def late_settings(source: str) -> tuple[SetLate, ...]:
@@ -98,6 +42,7 @@ class _Reader:
     def __init__(self, tree: ast.Module) -> None:
         self._names = dict(imported_names(tree))
         self._starting, self._flagging = calls("start_backend"), calls("set_xla_flags")
+        self._touching = calls("start_cuda")
         self._children = bool(
             _CHILDREN & {part for name in self._names.values() for part in (name, name.split(".")[0])}
         )
@@ -186,6 +131,8 @@ class _Reader:
             what = self._starts(node)
             if what and jax.started is None:
                 jax = jax._replace(started=Happened(getattr(node, "lineno", 0), what))
+            if jax.cuda is None and isinstance(node, ast.Call) and self._starts_cuda(node):
+                jax = jax._replace(cuda=Happened(node.lineno, f"{ast.unparse(node.func)}()", "CUDA"))
             if isinstance(node, ast.Call) and (self._dotted(node.func) == _OWN or self._is_own(node.func)):
                 jax = jax._replace(configured=Happened(node.lineno, CONFIGURE))
         return jax
@@ -198,6 +145,17 @@ class _Reader:
         if written in self._starters:
             return f"{written}(), which calls {self._starters[written]}"
         return f"{written}()" if self._dotted(node.func) in self._starting else ""
+
+    def _starts_cuda(self, node: ast.Call) -> bool:
+        """As torch does at its first use of a GPU."""
+        if not any(name.split(".")[0] == "torch" for name in self._names.values()):
+            return False
+        called = self._dotted(node.func)
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        given = {word.arg: word.value for word in node.keywords}
+        device = given.get("device") or (node.args[0] if node.args and method == "to" else None)
+        on_gpu = device is not None and _text(device).partition(":")[0] == "cuda"
+        return called in self._touching or (method == "cuda" and not called) or (on_gpu and called != "torch.device")
 
     def _sets(self, node: ast.AST) -> Iterator[tuple[str, str]]:
         """(name, way) of each setting."""
@@ -243,7 +201,8 @@ class _Reader:
     def _judge(self, line: int, name: str, jax: Jax, way: str = "", by: str = "") -> None:
         if name == CONFIGURED and jax.configured is not None:
             return  # it has configured in time before
-        cause = jax.imported if _is_read_at_import(name) else jax.started if _is_read_at_start(name) else None
+        started = (jax.cuda or jax.started) if name.startswith("CUDA_") else jax.started
+        cause = jax.imported if _is_read_at_import(name) else started if _is_read_at_start(name) else None
         if cause is not None:
             self._late[line, name] = SetLate(line, name, cause, self._children and name.isupper(), by=by)
         elif way and name == FLAGS and jax.configured is not None:

@@ -24,7 +24,9 @@ _BETWEEN = re.compile(r"[ \t\n\r,:]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _MAGIC = re.compile(r"(?m)^(?P<indent>[ \t]*)(?P<mark>%+|!)(?P<line>.*)$")
 _ENV = r"%(?:set_)?env[ \t]+{}[ =][ \t]*"
-_SETS = re.compile(r"%(?:set_)?env[ \t]+(?P<name>\w+)[ =]")
+_SETS = re.compile(r"%(?:set_)?env[ \t]+(?P<name>\w+)[ =][ \t]*(?P<value>.*)")
+_CALLS = {"%jaxgpu_tune ": "jaxgpu_tune.configure()", "!": "get_ipython()", "%run ": "get_ipython()"}
+"""How lines of magic begin, and the calls that they stand for."""
 _SHELL_CELL = re.compile(r"%%(?:bash|sh|script)\b")
 _DECODER = json.JSONDecoder()
 
@@ -69,10 +71,15 @@ def notebook_python(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _as_python(line: re.Match[str]) -> str:
-    """What sets something, as a statement; of other magics nothing is known."""
+    """What sets something or starts a program, as a statement; of other magics nothing is known."""
     if found := _SETS.match(line[0].strip()):
-        return f"{line['indent']}os.environ[{found['name']!r}] = None"
-    return f"{line['indent']}{'jaxgpu_tune.configure()' if line[0].lstrip().startswith('%jaxgpu_tune ') else 'pass'}"
+        variable = f"os.environ[{found['name']!r}]"
+        value = (
+            variable if re.search(r"[{$]", found["value"]) else repr(found["value"])
+        )  # what IPython puts in is not known
+        return f"{line['indent']}{variable} = {value}"
+    known = (call for begin, call in _CALLS.items() if line[0].lstrip().startswith(begin))
+    return f"{line['indent']}{next(known, 'pass')}"
 
 
 def _is_python(source: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-__all__ = ["imported_names", "line_begins", "way_over", "what_runs"]
+__all__ = ["imported_names", "in_environ", "line_begins", "way_over", "what_runs"]
 
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
@@ -20,6 +20,13 @@ def imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield (one.asname, one.name) if one.asname else (one.name.split(".")[0], one.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+def in_environ(target: ast.AST, name: str) -> bool:
+    """Whether it is ``os.environ["NAME"]``."""
+    if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
+        return False
+    return target.slice.value == name and ast.unparse(target.value).rpartition(".")[2] == "environ"
 
 
 def line_begins(text: str) -> tuple[int, ...]:

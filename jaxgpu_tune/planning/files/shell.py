@@ -13,6 +13,7 @@ from .mapped import HOLE, Encoder, Mapped, Placed, Site, as_it_stands, bracket_e
 
 __all__ = [
     "CONTAINERS",
+    "HEREDOC",
     "QUOTES",
     "command_sites",
     "dockerfile_sites",
@@ -29,7 +30,7 @@ CONTAINERS = ("APPTAINERENV_", "SINGULARITYENV_")
 """What stands before the name of a variable that is to be set in a container of Apptainer."""
 _BEHIND = "".join(f"|(?<={prefix})" for prefix in CONTAINERS)
 _ASSIGNED = rf"(?:^|(?<=[\s;&|(\"'=,]){_BEHIND})(?P<name>{{}})\+?="
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _LEGACY = r"(?im)^[ \t]*ENV[ \t]+(?P<name>{})[ \t]+(?=\S)"
 _RUN_LINE = re.compile(r"(?im)^[ \t]*RUN[ \t]+(?:--\S+[ \t]+)*(?P<body>(?:[^\\\n]|\\[\s\S])*)")
 _DOTENV = r"(?m)^[ \t]*(?:export[ \t]+)?{}[ \t]*=[ \t]*"
@@ -178,7 +179,7 @@ def _word_starts(text: str, name: str) -> Iterator[tuple[int, str, int]]:
             if text.find(name, at, close) >= 0:
                 yield from ((one, text[at], at) for one in _in_quotes(text, at, close, wanted))
             at = close + 1
-        elif (document := _HEREDOC.match(text, at)) and text[at - 1 : at] != "<":
+        elif (document := HEREDOC.match(text, at)) and text[at - 1 : at] != "<":
             body = _line_end(text, at) + 1
             last = re.compile(rf"(?m)^\t*{document[2]}$").search(text, body)
             stop = last.end() if last else len(text)

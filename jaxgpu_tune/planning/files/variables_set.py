@@ -14,7 +14,7 @@ from .file_kinds import sites_of
 from .mapped import HOLE, Site, joined_text, line_start
 from .shell import CONTAINERS
 
-__all__ = ["SetHere", "variables_set"]
+__all__ = ["SetHere", "part_of", "variables_set"]
 
 _NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]+_[A-Z0-9_]+(?![A-Za-z0-9_])")
 _OPTION = re.compile(r"\bupdate\((?:\s|\\n)*\\?['\"](jax_\w+)|\bconfig\.(jax_\w+)\s*=(?!=)")
@@ -67,13 +67,13 @@ def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
         known = not (site.unsure or HOLE in whole)
         return SetHere(site.at, name.upper(), whole if known else None, option=True)
     in_command = kind in COMMANDS or (kind == "makefile" and text[line_start(text, site.at)] == "\t")
-    part = _part(text, site.at) if kind in NESTED else -own_command(text, site.at) if in_command else 0
+    part = part_of(text, site.at) if kind in NESTED else -own_command(text, site.at) if in_command else 0
     if site.unsure or HOLE in whole:
         return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part, site.lost)
     return SetHere(site.at, name, whole, part=part, lost=site.lost) if whole.strip() else None
 
 
-def _part(text: str, at: int) -> int:
+def part_of(text: str, at: int) -> int:
     """Where the last line above begins that is less indented: the list or the map that this one is in."""
     return _parts_of(text)[line_start(text, at)]
 

@@ -177,6 +177,7 @@ def _by_variable(
 ) -> Iterator[Outcome]:
     """``live``: what a live jax holds beside its defaults; None: jax is not imported, and will read the variables."""
     from ...knowledge.options import known as is_option
+    from ...knowledge.translations import rules
     from ..settings.variable_checks import name_finding
 
     for variable, text in variables.items():
@@ -184,7 +185,7 @@ def _by_variable(
         wrong = name_finding(variable, target.jax_release)
         if wrong is not None:
             yield Outcome(findings=(wrong,))
-        elif name not in (live or {}) and is_option(name) and variable == name.upper():
+        elif name not in (live or {}) and (is_option(name) or rules("jax_config", name)) and variable == name.upper():
             found = adapted(Wish("jax_config", name, text, "existing", "set already", ENVIRONMENT), target)
             yield found if live is None else _behind_the_import(found, variable, text, wanted, target)
 

@@ -6,6 +6,7 @@ NCCL takes ``NCCL_NVLS_ENABLE=true`` for 0, and fails its first communicator on 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ...knowledge import options
 from ...knowledge.families import acts
@@ -20,6 +21,9 @@ __all__ = ["check_variable", "name_finding"]
 
 OWN = "JAXGPU_TUNE"
 DEVICE, NO_DEVICES = r"[ \t\n\v\f\r]*[+-]?[0-9]|GPU-|MIG-", "NoDevFiles"
+SLICES = VISIBLE + "={!r}: CUDA gives a process one MIG slice, so the others stay idle."
+ONE_SLICE = "Start a process for each slice, and name its own slice alone there."
+"""https://github.com/jax-ml/jax/issues/15843"""
 NUMBER = r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*"
 
 
@@ -43,11 +47,19 @@ def _devices(value: str | None) -> Checked:
     members = (value or "").split(",") if value and value.strip() and value != NO_DEVICES else []
     wrong = next((member for member in members if not re.match(DEVICE, member)), None)
     if wrong is None:
-        return Checked(value)
+        return (
+            Checked(value)
+            if not _several_slices(members)
+            else Checked(value, note=SLICES.format(value), hint=ONE_SLICE)
+        )
     note = f"{VISIBLE}={value!r}: {wrong!r} names no device, and CUDA reads no further: it and those behind it are not visible."
     return Checked(
         value, note=note, hint="Allowed: numbers such as 0,1, or names GPU-… or MIG-… as nvidia-smi -L lists them."
     )
+
+
+def _several_slices(members: Sequence[str]) -> bool:
+    return len(members) > 1 and any(member.startswith("MIG-") for member in members)
 
 
 def name_finding(name: str, jax: str | None) -> Finding | None:

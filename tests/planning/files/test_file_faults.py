@@ -225,6 +225,19 @@ def test_a_wrong_value_is_told_at_each_place() -> None:
     assert [(line, code) for line, _, code in found(text, "shell")] == [(1, "bad-variable"), (3, "bad-variable")]
 
 
+@pytest.mark.parametrize(("kind", "form"), [("shell", "export {}=1\n"), ("python", "os.environ['{}'] = '1'\n")])
+def test_r74_what_each_of_two_causes_by_itself_is_told(kind: str, form: str) -> None:
+    """Each would cause it without the other: https://github.com/jax-ml/jax/issues/13672"""
+    both = "".join(map(form.format, ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")))
+    head = "import os\n" if kind == "python" else "#!/bin/sh\n"
+    assert found(head + both, kind) == [(3, "warning", "deterministic-for-tensorflow-only")]
+
+
+def test_r14_an_option_that_is_gone_is_told_at_each_place() -> None:
+    text = "import jax\njax.config.update('jax_array', True)\njax.config.jax_array = True\n"
+    assert found(text, "python") == [(line, "error", "flag-translated") for line in (2, 3)]
+
+
 def test_settings_of_one_file_are_judged_together() -> None:
     """One may be what another needs, or what it does not bear; a value that is wrong by itself is told even so."""
     assert found(NEEDS) == [(1, "error", "pgle-needs-cache")]
@@ -258,6 +271,7 @@ def test_unified_memory_makes_room_for_a_fraction_above_1_wherever_it_stands(kin
     ("line", "severity", "code", "says"),
     [
         ("jax.config.update('jax_spmd_mode', 'allow_all')", "error", "flag-translated", "removed in jax 0.6.1"),
+        ("jax.config.update('jax_array', True)", "error", "flag-translated", "removed in jax 0.4.14"),
         ("jax.config.update('jax_enable_pgel', True)", "error", "unknown-option", "raises AttributeError"),
         ("jax.config.update('jax_optimization_level', 'O9')", "error", "bad-option-value", "not 'O9'. jax.config raises."),
         ("jax.config.update('jax_exec_time_optimization_effort', 0.5)", "error", "flag-translated", "O1 stands for it"),

@@ -137,6 +137,33 @@ def test_variables_of_jax_are_read_at_its_import() -> None:
     assert "`import jax` (line 2)" in one.finding().message and "jax_platforms" in one.finding().hint
 
 
+@pytest.mark.parametrize(
+    ("use", "starts"),
+    [
+        ("torch.cuda.set_device(0)", True),
+        ("cuda.init()", True),
+        ("model = Net().cuda()", True),
+        ("x = x.to('cuda:0')", True),
+        ("x = torch.ones(2, device='cuda')", True),
+        ("model.to(device='cuda')", True),
+        ("ok = torch.cuda.is_available()", False),
+        ("device = torch.device('cuda')", False),
+        ("x = torch.ones(2, device='cpu')", False),
+        ("x.to(device)", False),
+        ("if ok:\n    x = x.cuda()", False),
+        ("def f(x):\n    return x.cuda()", False),
+    ],
+)
+def test_r76_torch_starts_cuda_which_reads_its_variables_once(use: str, starts: bool) -> None:
+    """JAX reads its own all the same. https://github.com/NVIDIA-NeMo/Megatron-Bridge/issues/925"""
+    late = "os.environ['CUDA_DEVICE_MAX_CONNECTIONS'] = '1'\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
+    head, other = "import os, torch\nfrom torch import cuda\n", f"{SET}\nos.environ['NCCL_DEBUG'] = 'INFO'\n"
+    told = ["CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_VISIBLE_DEVICES"] if starts else []
+    assert [one.name for one in late_settings(f"{head}{use}\n{other}{late}import jax\n")] == told
+    assert late_settings(f"{head}{late}{use}\nimport jax\n") == ()
+    assert late_settings(f"import os\n{use}\n{late}") == ()
+
+
 def test_what_later_processes_may_see_is_a_warning() -> None:
     text = f"import os, jax, subprocess\njax.devices()\n{SET}\n"
     (one,) = late_settings(text)

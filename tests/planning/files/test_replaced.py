@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jaxgpu_tune.planning.files.replaced import replaced_in
+from jaxgpu_tune.planning.files.replaced import assigned_anew, passed_over_at
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,27 @@ from jaxgpu_tune.planning.files.replaced import replaced_in
 )
 def test_what_keeps_what_was_there_does_not_replace_it(line: str, replaces: str | bool) -> None:
     """Of names and calls it is not known; what comes after JAX has started does nothing. https://github.com/proteneer/timemachine/pull/770"""
-    assert replaced_in(f"import os\n\n{line}\n") == ((3, replaces) if replaces else None)
+    assert assigned_anew(f"import os\n\n{line}\n") == ((3, replaces) if replaces else None)
+
+
+@pytest.mark.parametrize(
+    ("line", "passed_over"),
+    [
+        ("if 'XLA_FLAGS' not in os.environ:\n    os.environ['XLA_FLAGS'] = '--xla_a=1'", True),
+        ("if 'XLA_FLAGS' not in environ: numpyro.set_host_device_count(4)", True),
+        ("os.environ.setdefault('XLA_FLAGS', '--xla_a=1')", True),
+        ("if 'XLA_FLAGS' not in os.environ:\n    raise SystemExit('Set it.')", False),
+        ("if 'XLA_FLAGS' in os.environ:\n    os.environ['XLA_FLAGS'] = '--xla_a=1'", False),
+        ("os.environ.setdefault('NCCL_DEBUG', 'INFO')", False),
+        ("os.environ['XLA_FLAGS'] = '--xla_a=1'", False),
+    ],
+)
+def test_r19_what_acts_only_where_nothing_is_set_is_passed_over(line: str, passed_over: bool) -> None:
+    """https://github.com/CDCgov/cfa-stf-routine-forecasting/pull/603"""
+    assert passed_over_at(f"import os\n\n{line}\n") == (3 if passed_over else None)
 
 
 def test_what_is_no_python_is_not_judged() -> None:
-    assert replaced_in("export XLA_FLAGS='--xla_a=1'") is None
-    assert replaced_in("a = '\0'") is None
-    assert replaced_in("-" * 100_000 + "1") is None
+    assert assigned_anew("export XLA_FLAGS='--xla_a=1'") is None
+    assert assigned_anew("a = '\0'") is None
+    assert assigned_anew("-" * 100_000 + "1") is None
