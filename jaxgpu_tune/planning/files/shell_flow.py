@@ -33,7 +33,8 @@ _QUIET = re.compile(
     r"|(?:python3?|\S*/python3?)[ \t]+-m[ \t]+(?:pip|venv)\b|(?:source|\.)[ \t]+\S*(?:/activate|conda\.sh|profile|rc)\b"
 )
 """Commands and instructions that run no program with JAX in it."""
-_USED = re.compile(rf"\$\{{?{FLAGS}\b")
+_USED = re.compile(rf"\$\{{?{FLAGS}\b|(?:\$\(|`)[^)`]*\bpython")
+"""Its value, or what a program says that may have read it."""
 
 
 def shell_flow(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:

@@ -66,6 +66,7 @@ def test_every_way_of_a_choice_is_lost() -> None:
         f"f() {{\n{SET}\n}}\ng() {{\n{NEXT}\n}}\n",
         f"f() {{\n{SET}\n}}\n{NEXT}\n",
         f"(cd a; {SET}; python a)\n(cd b; {NEXT}; python b)\n",
+        f"{SET}\nexport N=$(python count.py)\n{NEXT}\n",
         f"{SET}\nOLD=$XLA_FLAGS\n{NEXT}\n",
         f"{SET}\nunset XLA_FLAGS\n{NEXT}\n",
         f"{SET}\nexport XLA_FLAGS=\n",
