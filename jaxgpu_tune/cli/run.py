@@ -69,7 +69,7 @@ def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[
     before = os.environ.get(FLAGS, "")
     if not script or flags == before:
         return
-    from ..measure.doubts import ADD, lost_flags, settings_overwritten
+    from ..measure.doubts import ADD, dropped_flags, settings_overwritten
     from ..planning.files.replaced import assigned_anew, passed_over_at
 
     try:
@@ -78,7 +78,7 @@ def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[
         found, line = assigned_anew(source), None if before else passed_over_at(source)
     except (OSError, RecursionError):  # who runs it tells that it cannot be read; what is nested deeply is not judged
         return
-    lost = ", ".join(lost_flags(flags, found.text, before)) if found else ""
+    lost = ", ".join(dropped_flags(flags, found.text, before)) if found else ""
     if found and lost:
         yield settings_overwritten(preset, f"{script}, line {found.line}, sets {FLAGS} itself, which drops {lost}")
     elif line:

@@ -23,8 +23,8 @@ __all__ = [
     "EMPTY_VARIANT",
     "REFUSED",
     "UNSURE",
+    "dropped_flags",
     "empty_variant",
-    "lost_flags",
     "moment",
     "other_losses",
     "overwritten",
@@ -112,12 +112,12 @@ def _lost(given: Mapping[str, str], before: Mapping[str, str], now: Mapping[str,
     for name in given:
         old, text = given[name], now.get(name, "")
         if name == FLAGS:
-            yield from ((flag, name) for flag in lost_flags(old, text, before.get(name, "")))
+            yield from ((flag, name) for flag in dropped_flags(old, text, before.get(name, "")))
         elif name.startswith(AT) and name not in ITS_OWN and old not in (before.get(name), text):
             yield written("env", name, old), name
 
 
-def lost_flags(given: str, now: str, before: str = "") -> list[str]:
+def dropped_flags(given: str, now: str, before: str = "") -> list[str]:
     """The flags, as written, that ``now`` no longer sets to the same value; of a file's nothing is known. Those that were there ``before`` are left out."""
     read = scan(now)
     kept, left = _meant(scan(before)).items(), _meant(read)
