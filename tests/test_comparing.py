@@ -58,7 +58,7 @@ more = [(jnp.ones((64,)), 3)]
 found = jaxgpu_tune.compare(step, jnp.ones((32,)), 2, variants=["none", "fast_compile"], shapes=more, percentile=99, seconds=0.01, pairs=2)
 tell([found.percentile, len(found.ratios), "percentile 99" in str(found), [one.message for one in found.findings]])
 """
-    empty = "fast_compile sets nothing here, so it runs as what is set already does: any difference is noise."
+    empty = "fast_compile sets nothing here, so it changes nothing: any difference is noise."
     assert told(code) == [99, 2, True, [empty]]
 
 

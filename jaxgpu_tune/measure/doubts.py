@@ -48,7 +48,7 @@ UNSURE = 0.02
 
 def empty_variant(name: str) -> Finding:
     """That a variant is what is set already, so that nothing is claimed of it."""
-    message = f"{name} sets nothing here, so it runs as what is set already does: any difference is noise."
+    message = f"{name} sets nothing here, so it changes nothing: any difference is noise."
     return Finding(EMPTY_VARIANT, "note", message)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxgpu_tune.cli.run import _overwritten
 from tests.child import ROOT
 from tests.cli.typed import program
 
@@ -95,3 +96,12 @@ def test_r19_a_script_that_would_no_longer_set_its_flags_is_told_before_it_start
     done = program("run", "fsdp", "--", sys.executable, str(script))
     told = f"{script}, line 2, sets XLA_FLAGS only where it is not set, and fsdp sets it"
     assert (told in " ".join(done.stderr.split())) is not there.startswith("--")
+
+
+def test_a_script_that_is_the_command_itself_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``./train.py``; what cannot be read is left to who runs it."""
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    script = tmp_path / "train.py"
+    script.write_text("import os\nos.environ['XLA_FLAGS'] = '--xla_b=1'\n")
+    assert [one.code for one in _overwritten("auto", "--xla_a=1", (str(script),))] == ["program-overwrites"]
+    assert not [*_overwritten("auto", "--xla_a=1", (str(tmp_path / "none.py"),))]

@@ -22,5 +22,5 @@ def unread_findings(
             text = f"set to {shown_value(variable, environ[variable])}" if variable in environ else "removed"
             stays = "its default" if held[option] is None else held[option]
             message = f"{variable} was {text} after `import jax`, which alone reads it: jax.config.{option} stays {stays} here. Only processes that are started later see the change."
-            hint = f"To change it here, say jax_config={{{variable.lower()!r}: …}} to configure()."
+            hint = f"To change it here, pass jax_config={{{variable.lower()!r}: …}} to configure()."
             yield Finding("variable-after-import", "warning", message, hint)

@@ -200,7 +200,7 @@ def _behind_the_import(found: Outcome, variable: str, text: str, wanted: frozens
     if name in wanted:
         return Outcome()
     message = f"{variable}={text} is not in force: jax has read its variables at `import jax`, and jax.config.{name} is {spec.default!r}."
-    hint = f"Set it before the import, or say jax_config={{{name!r}: {stated[0]!r}}} to configure()."
+    hint = f"Set it before the import, or pass jax_config={{{name!r}: {stated[0]!r}}} to configure()."
     return Outcome(findings=(*found.findings, Finding("variable-after-import", "warning", message, hint)))
 
 
