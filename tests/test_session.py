@@ -67,6 +67,7 @@ UNREAD = (
 )
 
 
+@pytest.mark.slow
 def test_a_variable_that_jax_does_not_read_again_changes_no_option_of_this_process() -> None:
     """It stays as the user has it, and a child reads it."""
     lives = [[["begin", {}, False], *life] for life in UNREAD]
