@@ -65,7 +65,7 @@ def command(preset: str | None, program: tuple[str, ...], pin: bool, verbose: bo
 
 def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[Finding]:
     """That the script sets XLA_FLAGS itself, or no longer does: nobody watches it, so it is told before the start."""
-    script = next((word for word in program if word.endswith(".py")), None)
+    script = _script(program)
     before = os.environ.get(FLAGS, "")
     if not script or flags == before:
         return
@@ -84,6 +84,14 @@ def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[
     elif line:
         message = f"{script}, line {line}, sets {FLAGS} only where it is not set, and {preset} sets it: what stands there is passed over."
         yield Finding("program-passes-over", "warning", message, ADD)
+
+
+def _script(program: tuple[str, ...]) -> str | None:
+    """The Python script that a command starts, itself or by way of a launcher; None where that is not plain."""
+    place = next((n for n, word in enumerate(program) if word.endswith(".py")), None)
+    before = program[:place]
+    starts = not before or any(os.path.basename(word).startswith("python") for word in before)
+    return program[place] if place is not None and starts and not {"-c", "-m"} & {*before} else None
 
 
 def _unnamed(problem: str, program: tuple[str, ...]) -> BadSetting:

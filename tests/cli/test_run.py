@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.cli.run import _overwritten
+from jaxgpu_tune.cli.run import _overwritten, _script
 from tests.child import ROOT
 from tests.cli.typed import program
 
@@ -105,3 +105,19 @@ def test_a_script_that_is_the_command_itself_is_read_too(tmp_path: Path, monkeyp
     script.write_text("import os\nos.environ['XLA_FLAGS'] = '--xla_b=1'\n")
     assert [one.code for one in _overwritten("auto", "--xla_a=1", (str(script),))] == ["program-overwrites"]
     assert not [*_overwritten("auto", "--xla_a=1", (str(tmp_path / "none.py"),))]
+
+
+@pytest.mark.parametrize(
+    ("line", "script"),
+    [
+        ("python train.py a.py", "train.py"),
+        ("srun -n 2 .v/bin/python3.12 -u train.py", "train.py"),
+        ("./train.py", "./train.py"),
+        ("python -m tool a.py", None),
+        ("cat a.py", None),
+        ("python -c 1 a.py", None),
+        ("python", None),
+    ],
+)
+def test_which_script_a_command_starts(line: str, script: str | None) -> None:
+    assert _script(tuple(line.split())) == script
