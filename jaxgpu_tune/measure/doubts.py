@@ -120,13 +120,18 @@ def _lost(given: Mapping[str, str], before: Mapping[str, str], now: Mapping[str,
 def dropped_flags(given: str, now: str, before: str = "") -> list[str]:
     """The flags, as written, that ``now`` no longer sets to the same value; of a file's nothing is known. Those that were there ``before`` are left out."""
     read = scan(now)
-    kept, left = _meant(scan(before)).items(), _meant(read)
-    gone = (token for token in scan(given).tokens if left.get(token.name) != token.meant)
-    return [] if read.file else [token.text for token in gone if (token.name, token.meant) not in kept]
+    kept, left = _meant(scan(before)), _meant(read)
+    gone = (token for token in scan(given).tokens if token.meant not in left.get(token.name, ()))
+    return [] if read.file else [token.text for token in gone if token.meant not in kept.get(token.name, ())]
 
 
-def _meant(read: Scan) -> dict[str | None, str]:
-    return {token.name: token.meant for token in read.tokens}
+def _meant(read: Scan) -> dict[str | None, set[str]]:
+    """The values of each flag that count: the last, and what is added to a list."""
+    found: dict[str | None, set[str]] = {}
+    for token in read.tokens:
+        changes_list = (token.value or "").startswith(("+", "-"))
+        found[token.name] = {*(found.get(token.name, ()) if changes_list else ()), token.meant}
+    return found
 
 
 def settings_overwritten(name: str, problem: str) -> Finding:

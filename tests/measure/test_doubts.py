@@ -108,6 +108,7 @@ GIVEN = {
         (GIVEN, ""),
         ({**GIVEN, "XLA_FLAGS": "--xla_c=3 --xla_b='2' --xla_a=1 --xla_d=true"}, ""),
         ({**GIVEN, "XLA_FLAGS": "flags.txt"}, ""),
+        ({**GIVEN, "XLA_FLAGS": "--xla_a=1 --xla_b=2 --xla_d --xla_b=+3,-4"}, ""),
         ({**GIVEN, "XLA_FLAGS": "--xla_a=1 --xla_b=2 --xla_d --xla_before=2"}, ""),
         ({**GIVEN, "XLA_FLAGS": "--xla_b=2"}, "the program sets XLA_FLAGS itself, which drops --xla_a=1, --xla_d"),
         (
