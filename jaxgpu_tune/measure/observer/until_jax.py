@@ -42,10 +42,10 @@ def _listen(folder: str, notes: Notes) -> None:
 
         watch = Watch(folder, notes, STARTED[1], first_words())
         watch.start()
+        os.register_at_fork(after_in_child=lambda: watch.forked(Notes(process_folder(folder))))
         before_devices(watch.backend_starts)
         if parent := watch.request.get("hold"):
             hold(folder, parent)
-        os.register_at_fork(after_in_child=lambda: watch.forked(Notes(process_folder(folder))))
     except Exception as error:  # noqa: BLE001 - the program goes on without being watched
         notes.log(repr(error))
 

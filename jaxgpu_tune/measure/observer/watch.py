@@ -47,7 +47,7 @@ class Watch:
 
     def __init__(self, folder: str, notes: Notes, started: float, words: dict[str, Any]) -> None:
         self.folder, self.notes, self.started, self.words = folder, notes, started, words
-        self.settings = facts.settings(facts.AT_IMPORT)
+        self.settings, self.knows_start = facts.settings(facts.AT_IMPORT), False
         self.request = read_request(folder)
         self.state = "waiting"
         self.calls = Calls()
@@ -75,13 +75,15 @@ class Watch:
 
     def backend_starts(self) -> None:
         """It reads its settings now, and never again."""
+        self.knows_start = True
         self.settings |= facts.settings(facts.AT_START)
 
     def begin(self) -> None:
         """There is something to look at. Called in the program's own threads, often: must not raise."""
         if self._thread is None:
-            unread = {} if facts.started_jax() else facts.settings(facts.AT_START)
-            self.settings |= unread | facts.settings(facts.AT_COMPUTATION)
+            if not self.knows_start:  # a mark came first, or this jax starts otherwise
+                self.backend_starts()
+            self.settings |= facts.settings(facts.AT_COMPUTATION)
             self._thread = threading.Thread(target=self._run, name="jaxgpu_tune observer", daemon=True)
             self._thread.start()
 

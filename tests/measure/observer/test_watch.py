@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from time import perf_counter
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from jaxgpu_tune.measure.observer import facts, heard_marks
+from jaxgpu_tune.measure.observer import heard_marks
 from jaxgpu_tune.measure.observer.compiles import Compile
 from jaxgpu_tune.measure.observer.run_folder import Notes
 from jaxgpu_tune.measure.observer.watch import SETTLE, Watch
@@ -133,7 +132,6 @@ def test_settings_count_when_they_are_read(tmp_path: Path, monkeypatch: pytest.M
     found = Watch(str(tmp_path), Notes(str(tmp_path)), perf_counter(), {})
     now("start")
     found.backend_starts()
-    monkeypatch.setattr(facts, "started_jax", lambda: SimpleNamespace(local_devices=list))
     now("computation")
     found.begin()
     now("too late")
@@ -143,16 +141,18 @@ def test_settings_count_when_they_are_read(tmp_path: Path, monkeypatch: pytest.M
     assert [told[name] for name in names] == ["import", "start", "computation"]
 
 
-def test_what_compiles_without_a_backend_reads_its_settings_then(
+def test_where_no_start_was_seen_the_first_computation_s_settings_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for GPUs that are not there."""
+    """As for GPUs that are not there, or in a jax that starts otherwise. After a mark the start may still come."""
     found = Watch(str(tmp_path), Notes(str(tmp_path)), perf_counter(), {})
-    monkeypatch.setattr(facts, "started_jax", lambda: None)
     monkeypatch.setenv("XLA_FLAGS", "--xla_a=1")
     found.begin()
-    found.finish()
     assert found.settings["XLA_FLAGS"] == "--xla_a=1"
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=2")
+    found.backend_starts()
+    found.finish()
+    assert found.settings["XLA_FLAGS"] == "--xla_a=2"
 
 
 def test_a_forked_child_begins_anew_with_a_report_of_its_own(tmp_path: Path) -> None:
