@@ -95,7 +95,9 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
     JAXGPU_TUNE_RUN_DIR. The options of `run` hold for every variant that has a preset.
     """
     protocol = _protocol(given)
-    _check_outputs(given, as_json)
+    unasked = None if as_json else f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
+    result = given["result"] or unasked
+    all_of(lambda: check_output("--save", given["save"]), lambda: check_output("--result", result))
     arms = _arms(names, program, given)
     _tell_empty(arms)
     found = _compared(arms, protocol, given["keep"])
@@ -104,7 +106,9 @@ def command(names: tuple[str, ...], program: tuple[str, ...], as_json: bool, **g
         print_json(found.to_dict())
     else:
         show(str(found))
-    _write(found, given["result"], as_json)
+    was_measured = found.reference.status == "ok" and found.reference.value is not None
+    if result and (given["result"] or was_measured):
+        _write(found, result)
     if given["save"]:
         _save(found, given["save"])
     if found.ended == "interrupted":
@@ -118,11 +122,6 @@ def _tell_empty(arms: tuple[Arm, ...]) -> None:
 
     for one in (one for arm in arms for one in arm.findings if one.code == EMPTY_VARIANT):
         say(f"{one.severity}: {one.message}", sys.stderr)
-
-
-def _check_outputs(given: dict[str, Any], as_json: bool) -> None:
-    result = given["result"] or (None if as_json else _result_file())
-    all_of(lambda: check_output("--save", given["save"]), lambda: check_output("--result", result))
 
 
 def _protocol(given: dict[str, Any]) -> Protocol:
@@ -198,19 +197,11 @@ def _machine() -> dict[str, Any]:
     return detect().to_dict()
 
 
-def _write(found: Comparison, path: str | None, as_json: bool) -> None:
-    """The JSON file: where it is asked for, or else in the working directory, unless JSON is printed or nothing was measured."""
+def _write(found: Comparison, path: str) -> None:
     import json
 
-    if path is None and (as_json or found.reference.status != "ok" or found.reference.value is None):
-        return
-    name = path or _result_file()
-    Path(name).write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    say(f"All runs, machine and versions: {name}", sys.stderr)
-
-
-def _result_file() -> str:
-    return f"compare-{time.strftime('%Y%m%d-%H%M%S')}.json"
+    Path(path).write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    say(f"All runs, machine and versions: {path}", sys.stderr)
 
 
 def _save(found: Comparison, path: str) -> None:

@@ -50,15 +50,16 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     """
     judge = _Judge(check)
     sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
+    source, begins = _python(text, kind)
     at_places = chain(
         judge.all_of(sites, variables),
         _in_vain(sites, variables),
-        _late(text, kind),
+        _late(text, kind, source, begins),
         _kept_back(text, sites, variables) if kind == "shell" else (),
-        judge.compiled(*_python(text, kind), _Around(sites, variables)),
+        judge.compiled(source, begins, _Around(sites, variables)),
         _apart(text, kind, sites, variables),
         instead_of_assigned(text, kind, variables),
-        lost_flags(text, kind, sites, *_python(text, kind)),
+        lost_flags(text, kind, sites, source, begins),
     )
     found = [LineFault(place_of(text, kind, at), finding) for at, finding in at_places]
     told: dict[Place, list[str]] = {}
@@ -218,9 +219,8 @@ def _python(text: str, kind: str) -> tuple[str, Sequence[int]]:
     return (text, line_begins(text)) if kind == "python" else ("", ())
 
 
-def _late(text: str, kind: str) -> Iterator[tuple[int, Finding]]:
+def _late(text: str, kind: str, source: str, begins: Sequence[int]) -> Iterator[tuple[int, Finding]]:
     """What Python sets after JAX has read it."""
-    source, begins = _python(text, kind)
     for late in late_settings(source):
         yield begins[late.line - 1], late.finding(lambda line: str(place_of(text, kind, begins[line - 1])))
 

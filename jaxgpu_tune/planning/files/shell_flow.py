@@ -24,6 +24,7 @@ _TOKEN = re.compile(
     r"|(?P<closes>(?:fi|done|esac|end|endif|endsw)(?![\w./=-])|[)}])",
 )
 """What stands where a command may begin; a case of ``case`` goes to its bracket."""
+_GAP = re.compile(r"(?:[ \t\r]|\\\r?\n)+|\d*[<>]+&?\d?|#[^\n]*")
 _ASSIGNMENT = re.compile(r"[\w.]+\+?=")
 _SETTERS = frozenset({"export", "declare", "typeset", "readonly", "local", "set", "setenv", "ENV"})
 _QUIET = re.compile(
@@ -86,7 +87,7 @@ def _command(text: str, at: int) -> tuple[int, list[tuple[int, int]]]:
     """Where the command ends, and from where to where each of its words goes."""
     words: list[tuple[int, int]] = []
     while at < len(text) and text[at] not in "\n;&|()":
-        gap = re.compile(r"(?:[ \t\r]|\\\r?\n)+|\d*[<>]+&?\d?|#[^\n]*").match(text, at)
+        gap = _GAP.match(text, at)
         if gap and gap.end() > at:
             at = gap.end()
             continue
