@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks.tried import DEFAULT, FILLS
+from benchmarks.tried import DEFAULT, FILLS, SEVERAL_QUEUES, on
 from benchmarks.workloads import WORKLOADS
 from jaxgpu_tune.measure.statistics import PAIRS, verdict
 
@@ -102,10 +102,16 @@ def _with_rows(outcome: Outcome, keeps: Callable[[str, Row], bool]) -> Outcome:
 
 
 def _tells(measured: Iterable[Outcome], outcome: Outcome, name: str, row: Row) -> bool:
-    counts = row.speed.word != "undecided" or (row.pairs > 1 and row.variant in WORKLOADS[name].presets)
+    counts = row.speed.word != "undecided" or (row.pairs > 1 and row.variant in _promised(name))
     others = [one for one in measured if name in one.rows and _where(one, name) == _where(outcome, name)]
     same = [other for one in others for other in one.rows[name] if other.variant == row.variant]
     return counts and all(_weight(other) <= _weight(row) for other in same)
+
+
+def _promised(workload: str) -> set[str]:
+    """Its presets, with their one hardware queue or without: they were measured before that was part of them."""
+    presets = WORKLOADS[workload].presets
+    return {*presets, *(one.name for preset in presets for one in on(preset, SEVERAL_QUEUES))}
 
 
 def _where(outcome: Outcome, name: str) -> tuple[str, str]:

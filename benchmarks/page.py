@@ -38,6 +38,7 @@ and 47.2 ms by default. So take a gain of one or two percent for what it is. `co
 operation in which all GPUs exchange data. *Exposed* communication: the time in which a collective runs and nothing else.
 *Compilation* is that of the first process. *Peak memory* is what arrays took at most on one GPU, with the variant and by default.
 *Losses off by*: the largest relative difference to the default's in the first ten steps; kernels chosen by timing add in another order.
+*Several queues*: the preset without its `CUDA_DEVICE_MAX_CONNECTIONS=1`, as it was before that was part of it.
 """
 OTHER_PURPOSE = {
     "fast_compile": "shorter compilation, at the cost of the step",

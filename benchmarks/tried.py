@@ -45,14 +45,16 @@ def flags(**values: Any) -> dict[str, Any]:
     return {"flags": {f"xla_gpu_{name}": value for name, value in values.items()}}
 
 
-def env(**values: str) -> dict[str, Any]:
-    """Arguments that set variables."""
+def env(**values: str | None) -> dict[str, Any]:
+    """Arguments that set variables; None unsets one."""
     return {"env": values}
 
 
 MIB = 1 << 20
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce")
 ONE_QUEUE = env(CUDA_DEVICE_MAX_CONNECTIONS="1")
+SEVERAL_QUEUES = {"several queues": env(CUDA_DEVICE_MAX_CONNECTIONS=None)}
+"""A preset without its one hardware queue; CUDA has eight of them by default."""
 CUBLAS = flags(enable_triton_gemm=False)
 LARGE = flags(**{f"{name}_combine_threshold_bytes": 8 << 30 for name in COLLECTIVES})
 PROTOCOLS = env(NCCL_PROTO="SIMPLE,LL,LL128", NCCL_LL_BUFFSIZE="-2", NCCL_LL128_BUFFSIZE="-2")
@@ -73,7 +75,7 @@ THRESHOLDS = {
     for size in (64, 256)
 }
 """How much any combined collective may hold."""
-PARTS_OF_TOOLBOX = {"one queue": ONE_QUEUE, "dimensions mixed": DIMENSIONS, "protocols": PROTOCOLS, "8 GiB": LARGE}
+PARTS_OF_TOOLBOX = {"dimensions mixed": DIMENSIONS, "protocols": PROTOCOLS, "8 GiB": LARGE}
 """What jax-toolbox sets beyond the preset fsdp."""
 LESS = {
     "no double buffering": flags(enable_while_loop_double_buffering=False),
@@ -90,7 +92,6 @@ MORE_ON_FSDP = {
     "copy engines": COPY_ENGINES,
 }
 ON_MANY = {
-    "one queue": ONE_QUEUE,
     "multi streaming": flags(experimental_enable_collective_multi_streaming=True),
     "scale-up overlap 2": flags(experimental_parallel_scale_up_collective_overlap_limit=2),
     "8 GiB": LARGE,
@@ -99,14 +100,14 @@ ON_SCAN = {"double buffering": flags(enable_while_loop_double_buffering=True), "
 REGIONS = {"concurrent regions": flags(command_buffer_scheduling_mode="CONCURRENT_REGIONS")}
 CONCURRENT = {"simulation's setting": flags(command_buffer_scheduling_mode="CONCURRENT")}
 UPDATES = {"no updates of temporaries": flags(command_buffer_update_mode="SKIP_TEMP")}
-ON_EXPERTS = {**ON_MANY, "protocols": PROTOCOLS, **CONCURRENT}
+ON_EXPERTS = {"one queue": ONE_QUEUE, **ON_MANY, "protocols": PROTOCOLS, **CONCURRENT}
 PIPELINED = {
     "flags": {
         "xla_gpu_experimental_pipeline_parallelism_opt_level": "PIPELINE_PARALLELISM_OPT_LEVEL_ENABLE",
         "xla_disable_hlo_passes": "collective-permute-motion",
     }
 }
-ON_PIPELINES = {"pipeline level": PIPELINED, "cuBLAS only": CUBLAS, **CONCURRENT}
+ON_PIPELINES = {"pipeline level": PIPELINED, "cuBLAS only": CUBLAS}
 ONE_EACH = "one a GPU"
 
 

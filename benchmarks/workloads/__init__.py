@@ -16,11 +16,11 @@ from benchmarks.tried import (
     ON_MANY,
     ON_PIPELINES,
     ON_SCAN,
-    ONE_QUEUE,
     PARTS_OF_TOOLBOX,
     REGIONS,
     SCATTERS,
     SECOND,
+    SEVERAL_QUEUES,
     THRESHOLDS,
     UPDATES,
     Variant,
@@ -74,11 +74,11 @@ TOOLBOX, SIMULATION = ("jax-toolbox",), ("simulation",)
 OPEN_LOOPS = ("while_loop", "single_gpu")
 LAST = "cut along the last dimension"
 ON_FSDP = (
-    *on("fsdp", SCATTERS | PARTS_OF_TOOLBOX, SECOND),
+    *on("fsdp", SCATTERS | PARTS_OF_TOOLBOX | SEVERAL_QUEUES, SECOND),
     *each_gpu(None, "fsdp"),
     *on("fsdp", LESS | MORE_ON_FSDP | THRESHOLDS),
 )
-QUEUE_ON_FSDP = on("fsdp", {"one queue": ONE_QUEUE}, SECOND)
+QUEUES_ON_FSDP = on("fsdp", SEVERAL_QUEUES, SECOND)
 
 
 def _fsdp(what: str, *options: tuple[str, Any], **more: Any) -> Workload:
@@ -146,7 +146,7 @@ WORKLOADS: dict[str, Workload] = {
     ),
     "fsdp_first": _fsdp("few tokens a GPU", CUT_FIRST, published=MANY_SETS, tried=ON_FSDP),
     "transformer": Workload(
-        "FSDP transformer (equinox, optax)", "programs.transformer", ("fsdp",), tried=QUEUE_ON_FSDP, rivals=TOOLBOX
+        "FSDP transformer (equinox, optax)", "programs.transformer", ("fsdp",), tried=QUEUES_ON_FSDP, rivals=TOOLBOX
     ),
     "ppo_visible": Workload(
         "PPO on one GPU of several that it sees",
@@ -168,7 +168,7 @@ WORKLOADS: dict[str, Workload] = {
         "workloads.data_parallel",
         ("data_parallel",),
         tried=(
-            *on("data_parallel", ON_MANY, SECOND),
+            *on("data_parallel", ON_MANY | SEVERAL_QUEUES, SECOND),
             *each_gpu(None),
             *alone(CONCURRENT, SECOND),
         ),
@@ -199,8 +199,8 @@ WORKLOADS: dict[str, Workload] = {
         judged=SIMULATION,
         late=True,
     ),
-    "fsdp_compute": _fsdp(f"many tokens a GPU, {LAST}", COMPUTE, tried=QUEUE_ON_FSDP, late=True),
-    "fsdp_unrolled": _fsdp(f"layers unrolled, {LAST}", UNROLLED, tried=QUEUE_ON_FSDP, late=True),
+    "fsdp_compute": _fsdp(f"many tokens a GPU, {LAST}", COMPUTE, tried=QUEUES_ON_FSDP, late=True),
+    "fsdp_unrolled": _fsdp(f"layers unrolled, {LAST}", UNROLLED, tried=QUEUES_ON_FSDP, late=True),
     "fsdp_comm": _fsdp(f"few tokens a GPU, {LAST}", published=MANY_SETS, tried=ON_FSDP, late=True),
 }
 """In order of worth."""

@@ -153,7 +153,7 @@ def test_speed_is_claimed_only_for_the_gpus_that_were_measured(name: str, capabi
 def test_fsdp_on_eight_h100() -> None:
     """The measured set, on the measured release, on older ones, and not double buffering on 0.11.1."""
     measured = met("fsdp", EIGHT_H100)
-    assert len(measured) == 7
+    assert len(measured) == 8
     assert "xla_gpu_enable_latency_hiding_scheduler" not in measured
     assert "xla_gpu_enable_latency_hiding_scheduler" in met("fsdp", Facts("0.6.2", ("9.0",) * 8, 8))
     assert "xla_gpu_enable_while_loop_double_buffering" not in met("fsdp", Facts("0.11.1", ("9.0",) * 8, 8))
@@ -176,14 +176,33 @@ def test_auto_sets_nothing() -> None:
 
 
 def test_simulation_is_for_one_process_whatever_it_sees() -> None:
-    """Measured on one GPU, alone and with others visible; where it sees several, what was not measured is said."""
-    mode, several = "xla_gpu_command_buffer_scheduling_mode", "a program that uses several this was not measured"
+    """Measured on one GPU, alone and with others visible; where it sees several, programs that use them are spoken of."""
+    mode, several = "xla_gpu_command_buffer_scheduling_mode", "On a program that uses several, compare it first"
     assert met("simulation", EIGHT_H100._replace(devices=1, local_gpus=1)) == met("simulation", EIGHT_H100) == {mode}
     assert not met("simulation", EIGHT_H100._replace(processes=8))
     for count in (1, 2):
         made = plan("simulation", machine=machine("H200", count), environ={})
         assert f"--{mode}=CONCURRENT" in made.xla_flags
         assert any(several in finding.message for finding in made.findings) is (count > 1)
+
+
+def test_pipeline_parallel_is_for_one_process_with_several_hopper_gpus() -> None:
+    """As it was measured: from the release on whose mode it sets; not of several processes, not on one GPU."""
+    mode = "xla_gpu_command_buffer_scheduling_mode"
+    assert met("pipeline_parallel", EIGHT_H100) == {mode}
+    assert not met("pipeline_parallel", EIGHT_H100._replace(processes=8))
+    assert not met("pipeline_parallel", EIGHT_H100._replace(devices=1, local_gpus=1))
+    assert not met("pipeline_parallel", EIGHT_H100._replace(jaxlib="0.10.1"))
+
+
+@pytest.mark.parametrize("name", ["fsdp", "data_parallel"])
+def test_one_hardware_queue_yields_to_what_is_there(name: str) -> None:
+    """It is set on Hopper GPUs; a number that the environment names stays."""
+    queue = "CUDA_DEVICE_MAX_CONNECTIONS"
+    here = machine("H200", 2)
+    assert plan(name, machine=here, environ={}).environ[queue] == "1"
+    assert plan(name, machine=here, environ={queue: "8"}).environ.get(queue, "8") == "8"
+    assert queue not in plan(name, machine=machine("H200", 1), environ={}).environ
 
 
 def test_runs_that_a_launcher_starts_side_by_side_say_that_each_is_alone() -> None:
