@@ -23,7 +23,7 @@ from .planning.merging.inherit import unlisted_flags
 from .planning.release.target import Target, target_of
 from .planning.request import Request, check_switch, is_off, raise_problems
 from .planning.select import advised
-from .planning.settings.from_arguments import CACHE_OPTION, DATA_DIR
+from .planning.settings.setting_names import CACHE_OPTION, DATA_DIR
 from .planning.xla_flags.grammar import FLAGS
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..host.marker import MARKER
 from ..model import Report
-from ..planning.settings.from_arguments import VISIBLE
+from ..planning.settings.setting_names import VISIBLE
 
 __all__ = ["all_settings", "changes_of", "planned"]
 

@@ -12,7 +12,7 @@ from ..errors import TooLate
 from ..model import Finding, Processes, Report
 from ..planning.merging.assemble import by_variable, options_behind
 from ..planning.release.target import option_of
-from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
+from ..planning.settings.setting_names import GUARD_OPTIONS, GUARD_UMBRELLA
 from ..state import State, Texts
 from ..wording import told_once
 from .marker import read_state, touched

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model import Finding
-from ..planning.settings.from_arguments import CACHE_OPTION
+from ..planning.settings.setting_names import CACHE_OPTION
 
 __all__ = ["OPTIONS", "cache_folder_findings", "look_anew"]
 

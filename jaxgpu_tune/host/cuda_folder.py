@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..model import Finding, Machine
 from ..planning.findings.compiler import from_wheels
-from ..planning.settings.from_arguments import DATA_DIR
+from ..planning.settings.setting_names import DATA_DIR
 
 __all__ = ["cuda_folder_findings", "has_libdevice"]
 

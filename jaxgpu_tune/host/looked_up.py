@@ -11,7 +11,7 @@ from ..knowledge.presets import load_preset_file
 from ..model import Preset
 from ..named import Found, Kind, Named
 from ..planning.composing import compose, is_path
-from ..planning.settings.from_arguments import CACHE_OPTION
+from ..planning.settings.setting_names import CACHE_OPTION
 from ..state import Layer
 
 __all__ = ["named_by", "named_by_layers", "preset_files", "preset_of", "written_out"]

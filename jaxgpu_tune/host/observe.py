@@ -11,7 +11,7 @@ from ..knowledge.families import acts
 from ..knowledge.pool import neighbours
 from ..model import Decision, Machine, Observation
 from ..planning.findings.option_needs import TORCH
-from ..planning.settings.from_arguments import VISIBLE
+from ..planning.settings.setting_names import VISIBLE
 from ..planning.xla_flags.grammar import BLANKS
 from ..state import Layer, State
 from .apply import changed_behind_import, changed_options, former_options

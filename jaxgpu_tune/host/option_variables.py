@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..knowledge import options
-from ..planning.settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
+from ..planning.settings.setting_names import GUARD_OPTIONS, GUARD_UMBRELLA
 
 __all__ = ["options_of_variables"]
 

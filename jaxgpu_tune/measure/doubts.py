@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 
 from ..host.marker import MARKER
 from ..model import Finding
-from ..planning.settings.from_arguments import VISIBLE
+from ..planning.settings.setting_names import VISIBLE
 from ..planning.xla_flags.grammar import FLAGS, Scan, scan
 from ..wording import counted, written
 from .endings import numbers_in

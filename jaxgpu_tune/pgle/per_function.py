@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..planning.settings.from_arguments import PROFILE_FLAG
+from ..planning.settings.setting_names import PROFILE_FLAG
 from .binary_form import print_binary
 from .profile_files import read_profile
 

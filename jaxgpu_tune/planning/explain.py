@@ -25,7 +25,7 @@ from .base.conditions import Facts, all_met
 from .composing import compose, is_preset
 from .release.target import Target
 from .select import advised
-from .settings.from_arguments import VISIBLE
+from .settings.setting_names import VISIBLE
 
 __all__ = ["closest_name", "containing", "explain", "name_alone", "numbered_gpus"]
 

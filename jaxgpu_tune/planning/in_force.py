@@ -12,8 +12,8 @@ from ..knowledge.pool import registering
 from ..values import Value
 from ..wording import MIB, count_of
 from .base.wish import Wish
-from .settings.from_arguments import PLATFORMS_OPTION
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
+from .settings.setting_names import PLATFORMS_OPTION
 
 __all__ = ["InForce", "Settled", "in_force"]
 

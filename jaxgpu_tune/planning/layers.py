@@ -20,8 +20,8 @@ from .composing import compose
 from .merging.merge import fields_of
 from .release.target import Target
 from .request import NOWHERE, Request, make_request, raise_problems
-from .settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
 from .settings.pool_variables import FRACTION_NAMES
+from .settings.setting_names import GUARD_OPTIONS, GUARD_UMBRELLA
 
 __all__ = ["earlier", "explicit", "recalled", "variables_asked"]
 

@@ -16,8 +16,9 @@ from .base.wish import Problem
 from .composing import compose
 from .in_force import InForce
 from .settings import from_arguments as given_as
-from .settings.from_arguments import VISIBLE, bad, booleans, choice
+from .settings.from_arguments import bad, booleans, choice
 from .settings.pool_variables import meant_fraction
+from .settings.setting_names import VISIBLE
 
 __all__ = [
     "PRESET",

@@ -11,7 +11,7 @@ from ..wording import MIB
 from .base.conditions import ConditionAnswer, Facts, all_met, evaluate
 from .findings.plan_hazards import withheld
 from .request import Request
-from .settings.from_arguments import THRESHOLD_FLAGS
+from .settings.setting_names import THRESHOLD_FLAGS
 
 __all__ = [
     "Selection",

@@ -7,7 +7,7 @@ import sys
 from ..host.compilation_cache import cache_folder_findings
 from ..host.phase import MISSING, option_value, process_value
 from ..knowledge import options
-from ..planning.settings.from_arguments import CACHE_OPTION, PLATFORMS_OPTION
+from ..planning.settings.setting_names import CACHE_OPTION, PLATFORMS_OPTION
 from .flags_read_back import shown_option
 from .verification import Verified
 from .wanted import Wanted

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from ..knowledge.families import acts, family_of
 from ..planning.base.secrets import shown_value
-from ..planning.settings.from_arguments import VISIBLE
 from ..planning.settings.pool_variables import ALLOCATOR, FRACTION_NAMES, PREALLOCATE
+from ..planning.settings.setting_names import VISIBLE
 from ..values import Value
 from .flags_read_back import PLATFORM_MISFIT
 from .memory_read_back import verified_allocator, verified_fraction, verified_preallocation

@@ -13,7 +13,7 @@ from ..host.detect import detect_machine
 from ..host.phase import phase
 from ..model import Finding, Machine, Report
 from ..planning.release.target import target_of
-from ..planning.settings.from_arguments import CACHE_OPTION, PLATFORMS_OPTION
+from ..planning.settings.setting_names import CACHE_OPTION, PLATFORMS_OPTION
 from ..planning.xla_flags.grammar import FLAGS
 from .config import GPU_NAMES, verified_option
 from .flags_read_back import PLATFORM_MISFIT, OptionsReadBack, verified_flag

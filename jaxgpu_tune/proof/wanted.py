@@ -8,7 +8,7 @@ from ..host.apply import last_applied
 from ..host.marker import touched
 from ..knowledge import options
 from ..model import Decision, Machine, Report, SettingKind
-from ..planning.settings.from_arguments import GUARD_UMBRELLA
+from ..planning.settings.setting_names import GUARD_UMBRELLA
 from ..planning.xla_flags.grammar import FLAGS, scan
 from ..values import Value
 

@@ -10,7 +10,7 @@ import pytest
 
 from jaxgpu_tune.host import compilation_cache as cache
 from jaxgpu_tune.knowledge.options import option
-from jaxgpu_tune.planning.settings.from_arguments import CACHE_OPTION
+from jaxgpu_tune.planning.settings.setting_names import CACHE_OPTION
 
 
 def test_the_names_are_jaxs() -> None:

@@ -22,7 +22,7 @@ from jaxgpu_tune.planning.select import (
     select,
     unheeded,
 )
-from jaxgpu_tune.planning.settings.from_arguments import THRESHOLD_FLAGS
+from jaxgpu_tune.planning.settings.setting_names import THRESHOLD_FLAGS
 from tests.fleet import GIB, machine
 
 

@@ -7,7 +7,7 @@ import tempfile
 
 from ...errors import BadSetting
 from ...model import Finding
-from ...planning.settings.from_arguments import PGLE_OPTION
+from ...planning.settings.setting_names import PGLE_OPTION
 from ..measuring import check_output
 from ..output import FOUND, INTERRUPTED, say, tell
 from ..parameters import COMMAND, JSON, Option

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import JaxGpuTuneError
 from ...model import Finding, Report
-from ...planning.settings.from_arguments import CACHE_OPTION, EXPECT_OPTION
+from ...planning.settings.setting_names import CACHE_OPTION, EXPECT_OPTION
 from ...wording import bad_argument
 from ..output import tell
 from ..parameters import COMMAND, JSON

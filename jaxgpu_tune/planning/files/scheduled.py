@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...model import Finding
-from ..settings.from_arguments import VISIBLE
+from ..settings.setting_names import VISIBLE
 from .mapped import line_of, line_start
 from .python_nodes import imported_names
 from .variables_set import SetHere

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...knowledge import installs as known
 from ...model import Finding, Machine
-from ..settings.from_arguments import DATA_DIR
+from ..settings.setting_names import DATA_DIR
 
 __all__ = ["from_wheels", "overwritten_folder", "ptxas_of_path", "slow_compiles"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...model import Finding, Machine
 from ...values import Value
 from ...wording import by_severity
-from ..settings.from_arguments import DATA_DIR, PLATFORMS_OPTION, VISIBLE
 from ..settings.platforms import OPTIONS, names_of, outcome_without_gpu
+from ..settings.setting_names import DATA_DIR, PLATFORMS_OPTION, VISIBLE
 from .compiler import from_wheels, ptxas_of_path
 from .gpu_faults import check_gpus, installed_neighbours
 from .pool_faults import pool_in

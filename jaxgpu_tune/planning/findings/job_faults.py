@@ -9,7 +9,7 @@ from ...knowledge.versions import matches
 from ...model import Finding, Machine, Observation, Processes, Severity
 from ...wording import count_of
 from ..request import Request
-from ..settings.from_arguments import VISIBLE
+from ..settings.setting_names import VISIBLE
 
 __all__ = ["check_layout"]
 

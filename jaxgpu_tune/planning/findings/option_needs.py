@@ -17,15 +17,9 @@ from ..base.secrets import shown_value
 from ..base.wish import Outcome, Wish, together, wrong_argument
 from ..in_force import Settled
 from ..merging.merge import RANKS, shown
-from ..settings.from_arguments import (
-    CACHE_OPTION,
-    EXPECT_OPTION,
-    GUARD_OPTIONS,
-    PGLE_OPTION,
-    PROFILE_ENDINGS,
-    PROFILE_FLAG,
-)
+from ..settings.from_arguments import PROFILE_ENDINGS
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
+from ..settings.setting_names import CACHE_OPTION, EXPECT_OPTION, GUARD_OPTIONS, PGLE_OPTION, PROFILE_FLAG
 
 __all__ = ["check_options", "companions", "refused_here"]
 

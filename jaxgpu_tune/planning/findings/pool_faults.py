@@ -10,7 +10,6 @@ from ...values import Value
 from ...wording import MIB, number_of, size_text
 from ..base.conditions import Facts
 from ..in_force import Settled
-from ..settings.from_arguments import CUDA_GRAPHS_FLAG
 from ..settings.pool_variables import (
     ALLOCATOR,
     COLLECTIVE_POOL,
@@ -21,6 +20,7 @@ from ..settings.pool_variables import (
     fraction_set,
     has_unified_memory,
 )
+from ..settings.setting_names import CUDA_GRAPHS_FLAG
 from .unified import check_unified
 
 __all__ = ["Pool", "check_pool", "pool_in"]

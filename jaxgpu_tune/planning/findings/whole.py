@@ -9,7 +9,7 @@ from ..base.conditions import Facts
 from ..in_force import Settled
 from ..release.target import Target
 from ..request import Request
-from ..settings.from_arguments import DATA_DIR
+from ..settings.setting_names import DATA_DIR
 from .job_faults import check_layout
 from .option_needs import check_options
 from .plan_hazards import hazard_findings

@@ -8,7 +8,7 @@ from typing import Any
 from ...model import Decision, Finding
 from ..base.wish import Outcome, Repaired, Wish
 from ..release.target import option_of
-from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA
+from ..settings.setting_names import GUARD_OPTIONS, GUARD_UMBRELLA
 from ..xla_flags.grammar import FLAGS, quote
 from .merge import KINDS
 

@@ -12,8 +12,8 @@ from ...model import Decision, Finding
 from ...wording import written
 from ..base.wish import YIELDS, Outcome, Wish, together
 from ..release.target import Target, same
-from ..settings.from_arguments import GUARD_OPTIONS, GUARD_UMBRELLA, VISIBLE
 from ..settings.pool_variables import FRACTION_NAMES
+from ..settings.setting_names import GUARD_OPTIONS, GUARD_UMBRELLA, VISIBLE
 from ..xla_flags.grammar import quote
 
 __all__ = ["RANKS", "merge", "shown"]

@@ -12,7 +12,8 @@ from ...errors import BadSetting
 from ...model import Finding, Origin, Setting
 from ...wording import written
 from ..base.wish import Outcome, Problem, Wish, together, wish_of
-from ..settings.from_arguments import BUILD_DEFAULT, GUARD_OPTIONS, GUARD_UMBRELLA
+from ..settings.from_arguments import BUILD_DEFAULT
+from ..settings.setting_names import GUARD_OPTIONS, GUARD_UMBRELLA
 from .left_out import no_such_flag, no_such_option, refused, undefined, unreadable
 from .target import Target, option_of
 

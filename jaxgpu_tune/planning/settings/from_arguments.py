@@ -11,6 +11,15 @@ from ...model import Finding, Setting
 from ...values import EMPTY
 from ...wording import nearest, setting_text
 from ..xla_flags.grammar import scan
+from .setting_names import (
+    CACHE_OPTION,
+    CUDA_GRAPHS_FLAG,
+    EXPECT_OPTION,
+    GUARD_OPTIONS,
+    PGLE_OPTION,
+    PLATFORMS_OPTION,
+    PROFILE_FLAG,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,17 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILD_DEFAULT",
-    "CACHE_OPTION",
-    "CUDA_GRAPHS_FLAG",
-    "DATA_DIR",
-    "EXPECT_OPTION",
-    "GUARD_OPTIONS",
-    "GUARD_UMBRELLA",
-    "PGLE_OPTION",
-    "PLATFORMS_OPTION",
-    "PROFILE_FLAG",
-    "THRESHOLD_FLAGS",
-    "VISIBLE",
     "bad",
     "booleans",
     "choice",
@@ -41,25 +39,7 @@ __all__ = [
 ]
 
 GUARD_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
-GUARD_UMBRELLA = "jax_transfer_guard"
-"""The option that sets the three below it."""
-GUARD_OPTIONS = (
-    "jax_transfer_guard_host_to_device",
-    "jax_transfer_guard_device_to_device",
-    "jax_transfer_guard_device_to_host",
-)
-THRESHOLD_FLAGS = tuple(
-    f"xla_gpu_{collective}_combine_threshold_bytes" for collective in ("all_gather", "reduce_scatter", "all_reduce")
-)
-PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
 PROFILE_ENDINGS = (".pb", ".pbtxt")
-CACHE_OPTION = "jax_compilation_cache_dir"
-PGLE_OPTION, EXPECT_OPTION = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
-PLATFORMS_OPTION = "jax_platforms"
-DATA_DIR = "xla_gpu_cuda_data_dir"
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-"""Which GPUs are a process's own: its scheduler says it, and it is never ours to overwrite."""
-CUDA_GRAPHS_FLAG = "xla_gpu_enable_command_buffer"
 TEXT = "text that the environment can hold: no NUL, no half of a surrogate pair"
 BUILD_DEFAULT = "<the build's default>"
 """Stands for the value the installed build has by itself; resolved where the build is known."""

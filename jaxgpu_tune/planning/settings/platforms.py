@@ -7,7 +7,7 @@ import re
 from ...knowledge.versions import numbers
 from ...machine import Machine
 from ...wording import nearest
-from .from_arguments import PLATFORMS_OPTION
+from .setting_names import PLATFORMS_OPTION
 
 __all__ = ["OPTIONS", "RANKED", "gpus_alone", "names_of", "outcome_without_gpu", "platforms_read", "strange_names"]
 

@@ -14,8 +14,8 @@ from ...knowledge.variables import VariableSpec, instead_of, is_spelt, misspelt,
 from ...model import Finding
 from ..base.stray import unwrapped
 from . import pool_variables
-from .from_arguments import GUARD_OPTIONS, VISIBLE
 from .pool_variables import MEANT_OFF, MEANT_ON, Checked
+from .setting_names import GUARD_OPTIONS, VISIBLE
 
 __all__ = ["check_variable", "name_finding"]
 

@@ -9,7 +9,7 @@ import pytest
 from jaxgpu_tune.model import Decision, Finding
 from jaxgpu_tune.planning.base.wish import Repaired, Wish
 from jaxgpu_tune.planning.merging import assemble
-from jaxgpu_tune.planning.settings.from_arguments import GUARD_OPTIONS
+from jaxgpu_tune.planning.settings.setting_names import GUARD_OPTIONS
 from jaxgpu_tune.planning.xla_flags.grammar import scan
 
 JAX = "0.11.2"

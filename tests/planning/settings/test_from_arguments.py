@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune.arguments import Arguments
 from jaxgpu_tune.errors import BadSetting
-from jaxgpu_tune.knowledge.flags import flag, releases
 from jaxgpu_tune.model import Finding
 from jaxgpu_tune.planning.settings import from_arguments
 
@@ -240,10 +239,3 @@ def test_what_is_wrong_is_told_by_the_arguments_name(name: str, wrong: Any) -> N
     (finding,) = problems
     assert (finding.code, finding.severity) == ("bad-argument", "error")
     assert finding.message.startswith(f"{name}=")
-
-
-def test_the_thresholds_that_a_layer_sizes_are_flags() -> None:
-    """Of the newest release, one for each kind of collective."""
-    names = from_arguments.THRESHOLD_FLAGS
-    assert len(set(names)) == 3 and all(flag(name, releases()[-1]) for name in names)
-    assert {"all_gather", "reduce_scatter", "all_reduce"} == {name[8:].partition("_combine")[0] for name in names}
