@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...values import Value
 from ...wording import setting_text, written
+from .python_nodes import parsed
 
 __all__ = ["CompiledWith", "compiled_with"]
 
@@ -42,7 +43,7 @@ class CompiledWith(Value):
 
 def compiled_with(source: str) -> Iterator[tuple[CompiledWith, ...]]:
     """The flags of each place, written there or under a name that is given one map in the file. Raises SyntaxError for what is no Python."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     maps: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -11,7 +11,7 @@ from ...knowledge.options import known, option
 from ...knowledge.real_names import calls
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
-from .python_nodes import imported_names, way_over, what_runs
+from .python_nodes import imported_names, parsed, way_over, what_runs
 from .too_late import CONFIGURE, CONFIGURED, INITIALIZE, RAISES, Happened, SetLate
 
 __all__ = ["late_settings"]
@@ -35,7 +35,7 @@ def late_settings(source: str) -> tuple[SetLate, ...]:
 
     Raises SyntaxError for what is no Python.
     """
-    return _Reader(ast.parse(source)).found
+    return _Reader(parsed(source)).found
 
 
 class _Reader:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from ..xla_flags.grammar import FLAGS
 from .literals import literals
 from .mapped import Mapped, Site, as_it_stands
-from .python_nodes import line_begins
+from .python_nodes import line_begins, parsed
 from .shell import command_sites
 
 __all__ = ["python_sites"]
@@ -36,20 +36,18 @@ def python_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 class _Finder:
     def __init__(self, text: str, name: str) -> None:
         self._text, self._name = text, name
-        self._tree = ast.parse(text)
-        for node in ast.walk(self._tree):
-            _put_behind_what_is_there(node)
+        self._tree = parsed(text)
         self._begins = line_begins(text)
 
     def sites(self) -> Iterator[Site]:
         pending = [value for node in ast.walk(self._tree) for value in _values(node, self._name)]
         names: set[str] = set()
-        seen: set[int] = set()
+        seen: set[tuple[int, int]] = set()
         while pending:
             expression = pending.pop(0)
-            if id(expression) in seen:
+            if (place := self._span(expression)) in seen:
                 continue
-            seen.add(id(expression))
+            seen.add(place)
             fresh = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)} - names
             names |= fresh
             held = list(self._held(fresh, fresh & _put_into_text(expression)))
@@ -134,13 +132,6 @@ def _runs_shell(call: ast.Call) -> bool:
     return asked or _called(call) in SHELLS
 
 
-def _put_behind_what_is_there(node: ast.AST) -> None:
-    """``x += "text"`` becomes ``x = None + "text"``, where None stands for what is not known."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and _is_text(node.value):
-        before = ast.copy_location(ast.Constant(None), node.value)
-        node.value = ast.copy_location(ast.BinOp(before, ast.Add(), node.value), node.value)
-
-
 class _Unclear(Exception):
     pass
 
@@ -187,7 +178,13 @@ def _given_to(node: ast.AST, is_meant: Callable[[ast.expr], bool]) -> Iterator[a
     if isinstance(node, ast.Assign):
         yield from (node.value for target in node.targets if is_meant(target))
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None and is_meant(node.target):
-        yield node.value
+        adds = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and _is_text(node.value)
+        yield _behind_what_is_there(node.value) if adds else node.value
+
+
+def _behind_what_is_there(text: ast.expr) -> ast.expr:
+    """``None + text`` for what ``+=`` adds, where None stands for what is not known."""
+    return ast.copy_location(ast.BinOp(ast.copy_location(ast.Constant(None), text), ast.Add(), text), text)
 
 
 def _called(call: ast.Call) -> str:

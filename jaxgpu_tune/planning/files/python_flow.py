@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..xla_flags.grammar import FLAGS
 from .flow import FlowEvent
 from .mapped import HOLE
-from .python_nodes import imported_names, in_environ
+from .python_nodes import imported_names, in_environ, parsed
 
 __all__ = ["python_flow"]
 
@@ -44,7 +44,7 @@ _SETTERS = frozenset({"os.putenv", "os.environ.__setitem__"})
 
 def python_flow(source: str, begins: Sequence[int]) -> Iterator[FlowEvent]:
     """``begins``: where in the file each line of the program begins. Raises SyntaxError for what is no Python."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     reader = _Reader(tree)
     yield from (event._replace(at=begins[event.at - 1]) for event in reader.of(tree.body))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-__all__ = ["imported_names", "in_environ", "line_begins", "way_over", "what_runs"]
+__all__ = ["imported_names", "in_environ", "line_begins", "parsed", "way_over", "what_runs"]
 
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
@@ -32,6 +33,12 @@ def in_environ(target: ast.AST, name: str) -> bool:
 def line_begins(text: str) -> tuple[int, ...]:
     """Where each line begins, as Python counts them: a lone carriage return is an end too."""
     return (0, *(found.end() for found in re.finditer(r"\r\n?|\n", text)))
+
+
+@lru_cache(maxsize=1)
+def parsed(source: str) -> ast.Module:
+    """The program, which nobody may change: one file is asked for many things in a row. Raises SyntaxError for what is no Python."""
+    return ast.parse(source)
 
 
 def what_runs(node: ast.AST) -> Iterator[ast.AST]:

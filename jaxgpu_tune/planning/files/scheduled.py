@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from ...model import Finding
 from ..settings.setting_names import VISIBLE
 from .mapped import line_of, line_start
-from .python_nodes import imported_names
+from .python_nodes import imported_names, parsed
 from .variables_set import SetHere
 
 __all__ = ["instead_of_assigned"]
@@ -36,7 +36,7 @@ def instead_of_assigned(text: str, kind: str, variables: Iterable[SetHere]) -> I
         told = [one for one in here if one.value is not None and one.part >= 0]
         yield from ((one.at, _finding(BATCH, one)) for one in told)
     elif kind == "python" and here:
-        lines = _in_functions(ast.parse(text))
+        lines = _in_functions(parsed(text))
         inside = [one for one in here if line_of(text, one.at) in lines and not _keeps(text, one.at)]
         yield from ((one.at, _finding(RAY, one)) for one in inside)
 

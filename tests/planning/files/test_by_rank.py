@@ -73,3 +73,9 @@ def test_what_is_said_of_it() -> None:
     """R71, R72: it names the flag that differs, not its neighbours that may."""
     text = f"if [ $RANK = 0 ]; then export XLA_FLAGS='--xla_dump_to=/x {LEVEL}'; fi\n"
     assert found(text) == [(1, "warning", "set-by-rank")]
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_a_program_with_the_line_ends_of_other_systems_is_read_too(ending: str) -> None:
+    """A lone carriage return is a line's end for Python; it ended the check with an IndexError."""
+    assert len(apart(f"import os\nif rank == 0:\n    {PYTHON}\n".replace("\n", ending), "python")) == 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from jaxgpu_tune.planning.files.python_nodes import imported_names, line_begins, way_over, what_runs
+from jaxgpu_tune.flag_texts import checker, migrator
+from jaxgpu_tune.planning.files.file_faults import file_faults
+from jaxgpu_tune.planning.files.python_nodes import imported_names, line_begins, parsed, way_over, what_runs
 
 
 def test_names_are_told_in_full() -> None:
@@ -17,6 +19,12 @@ def test_lines_begin_where_python_counts_them() -> None:
     begins = line_begins(text)
     assert [text[begins[node.lineno - 1]] for node in ast.parse(text).body] == ["é", "b", "c", "d"]
     assert line_begins("") == (0,)
+
+
+def test_a_program_is_read_once_and_stays_as_it_is() -> None:
+    source = "import os, jax\nos.environ['XLA_FLAGS'] += '--xla_a=1'\njax.config.update('jax_enable_x64', True)\n"
+    assert file_faults(source, "python", checker("0.11.2"), migrator("0.11.2"))
+    assert ast.dump(parsed(source)) == ast.dump(ast.parse(source)) and parsed(source) is parsed(source)
 
 
 def test_what_is_inside_comes_first_and_what_runs_later_not_at_all() -> None:
