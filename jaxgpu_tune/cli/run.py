@@ -80,7 +80,7 @@ def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[
         return
     lost = ", ".join(dropped_flags(flags, found.text, before)) if found else ""
     if found and lost:
-        yield settings_overwritten(preset, f"{script}, line {found.line}, sets {FLAGS} itself, which drops {lost}")
+        yield settings_overwritten(preset, f"{script}, line {found.at}, sets {FLAGS} itself, which drops {lost}")
     elif line:
         message = f"{script}, line {line}, sets {FLAGS} only where it is not set, and {preset} sets it: what stands there is passed over."
         yield Finding("program-passes-over", "warning", message, ADD)

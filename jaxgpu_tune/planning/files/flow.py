@@ -18,13 +18,18 @@ _KEEPS = re.compile(rf"(?<![=/_,.-]){HOLE}")
 class FlowEvent(Value):
     """What happens at a place of a file. ``text``: what the variable is set to; ``keeps``: behind what was there.
 
-    "reads": a program may see the variable. "opens", "or", "closes": the ways of a choice; "apart": a function, which runs at another time.
+    "reads": a program may see the variable. "unless": it is set only where it is not. "opens", "or", "closes": the ways of a choice; "apart": a function, which runs at another time.
     """
 
     at: int
     kind: str
     text: str = ""
     keeps: bool = False
+
+    @property
+    def replaces(self) -> bool:
+        """Whether nothing stays of what was there."""
+        return not (self.keeps or _KEEPS.search(self.text))
 
     @property
     def flags(self) -> dict[str, str]:
@@ -51,7 +56,7 @@ def replaced_in(events: Iterable[FlowEvent]) -> Iterator[tuple[FlowEvent, FlowEv
     around: list[_Choice] = []
     for event in events:
         if event.kind == "sets":
-            if not (event.keeps or _KEEPS.search(event.text)):
+            if event.replaces:
                 yield from _lost(event, held)
                 held = ()
             held = (*held, event)

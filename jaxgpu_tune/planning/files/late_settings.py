@@ -11,7 +11,8 @@ from ...knowledge.options import known, option
 from ...knowledge.real_names import calls
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
-from .python_nodes import imported_names, parsed, way_over, what_runs
+from .python_names import Names
+from .python_nodes import parsed, text_in, way_over, what_runs
 from .too_late import CONFIGURE, CONFIGURED, INITIALIZE, RAISES, Happened, SetLate
 
 __all__ = ["late_settings"]
@@ -40,13 +41,13 @@ def late_settings(source: str) -> tuple[SetLate, ...]:
 
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
-        self._names = dict(imported_names(tree))
+        self._names = Names(tree)
         self._starting, self._flagging = calls("start_backend"), calls("set_xla_flags")
         self._touching = calls("start_cuda")
         self._children = bool(
-            _CHILDREN & {part for name in self._names.values() for part in (name, name.split(".")[0])}
+            _CHILDREN & {part for name in self._names.imported.values() for part in (name, name.split(".")[0])}
         )
-        self._children |= bool(_CHILDREN & {self._dotted(node) for node in ast.walk(tree)})
+        self._children |= bool(_CHILDREN & {self._names.full(node) for node in ast.walk(tree)})
         self._starters: dict[str, str] = {}
         self._configuring = {
             node.name
@@ -90,7 +91,7 @@ class _Reader:
     def _in_if(self, node: ast.If, jax: Jax) -> Jax:
         """Behind it only what both branches did; a program that is run goes through ``if __name__ == "__main__"``."""
         inside = before = self._evaluate([node.test], jax)
-        if self._asks_whether_unset(node.test):
+        if self._names.asks_whether_unset(node.test, FLAGS):
             self._judge(node.lineno, FLAGS, before, "unless")
             inside = before._replace(configured=None)
         one, other = self._run(node.body, inside), self._run(node.orelse, inside)
@@ -133,7 +134,7 @@ class _Reader:
                 jax = jax._replace(started=Happened(getattr(node, "lineno", 0), what))
             if jax.cuda is None and isinstance(node, ast.Call) and self._starts_cuda(node):
                 jax = jax._replace(cuda=Happened(node.lineno, f"{ast.unparse(node.func)}()", "CUDA"))
-            if isinstance(node, ast.Call) and (self._dotted(node.func) == _OWN or self._is_own(node.func)):
+            if isinstance(node, ast.Call) and (self._names.full(node.func) == _OWN or self._is_own(node.func)):
                 jax = jax._replace(configured=Happened(node.lineno, CONFIGURE))
         return jax
 
@@ -144,58 +145,41 @@ class _Reader:
         written = ast.unparse(node.func)
         if written in self._starters:
             return f"{written}(), which calls {self._starters[written]}"
-        return f"{written}()" if self._dotted(node.func) in self._starting else ""
+        return f"{written}()" if self._names.full(node.func) in self._starting else ""
 
     def _starts_cuda(self, node: ast.Call) -> bool:
         """As torch does at its first use of a GPU."""
-        if not any(name.split(".")[0] == "torch" for name in self._names.values()):
+        if not any(name.split(".")[0] == "torch" for name in self._names.imported.values()):
             return False
-        called = self._dotted(node.func)
+        called = self._names.full(node.func)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         given = {word.arg: word.value for word in node.keywords}
         device = given.get("device") or (node.args[0] if node.args and method == "to" else None)
-        on_gpu = device is not None and _text(device).partition(":")[0] == "cuda"
+        on_gpu = device is not None and text_in(device).partition(":")[0] == "cuda"
         return called in self._touching or (method == "cuda" and not called) or (on_gpu and called != "torch.device")
 
     def _sets(self, node: ast.AST) -> Iterator[tuple[str, str]]:
         """(name, way) of each setting."""
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            way = way_over(node.value) if isinstance(node, ast.Assign) else ""
-            yield from (
-                (_text(one.slice), way)
-                for one in targets
-                if isinstance(one, ast.Subscript) and self._dotted(one.value) == "os.environ"
-            )
-        elif isinstance(node, ast.Call):
-            yield from self._called(node, self._dotted(node.func))
+        for one in self._names.in_environ(node):
+            yield one.name, way_over(one.value) if not one.way else one.way.replace("adds", "")
+        if isinstance(node, ast.Call):
+            yield from ((name, "") for name in self._called(node, self._names.full(node.func)))
 
-    def _called(self, node: ast.Call, called: str) -> Iterator[tuple[str, str]]:
+    def _called(self, node: ast.Call, called: str) -> Iterator[str]:
         if called == _OWN and _raises(node):
-            yield CONFIGURE, ""
+            yield CONFIGURE
         elif self._is_own(node.func):
-            yield CONFIGURED, ""
+            yield CONFIGURED
         elif f"{called}()" == INITIALIZE:
-            yield INITIALIZE, ""
+            yield INITIALIZE
         elif called in self._flagging:
-            yield FLAGS, ""
-        elif called == "os.environ.update":
-            yield from ((one.arg or "", way_over(one.value)) for one in node.keywords)
-            pairs = (
-                pair
-                for one in node.args
-                if isinstance(one, ast.Dict)
-                for pair in zip(one.keys, one.values, strict=True)
-            )
-            yield from ((_text(key), way_over(value)) for key, value in pairs if key)
-        elif called in (_UPDATE, "os.environ.__setitem__", "os.putenv") and len(node.args) > 1:
-            yield _text(node.args[0]), "" if called == _UPDATE else way_over(node.args[1])
-        elif called == "os.environ.setdefault" and node.args:
-            yield _text(node.args[0]), "unless"
+            yield FLAGS
+        elif called == _UPDATE and len(node.args) > 1:
+            yield text_in(node.args[0])
 
     def _by(self, node: ast.AST) -> str:
         """The call that sets XLA_FLAGS for the program; empty for other nodes."""
-        named = self._dotted(node.func) in self._flagging if isinstance(node, ast.Call) else False
+        named = self._names.full(node.func) in self._flagging if isinstance(node, ast.Call) else False
         return f"{ast.unparse(node).partition('(')[0]}()" if named else ""
 
     def _judge(self, line: int, name: str, jax: Jax, way: str = "", by: str = "") -> None:
@@ -211,25 +195,10 @@ class _Reader:
     def _configures(self, decorator: ast.expr) -> bool:
         """Whether a call of what it decorates raises, once JAX has started."""
         named = decorator.func if isinstance(decorator, ast.Call) else decorator
-        return self._dotted(named) == _OWN_DECORATOR and _raises(decorator)
+        return self._names.full(named) == _OWN_DECORATOR and _raises(decorator)
 
     def _is_own(self, function: ast.expr) -> bool:
         return isinstance(function, ast.Name) and function.id in self._configuring
-
-    def _asks_whether_unset(self, test: ast.expr) -> bool:
-        """``"XLA_FLAGS" not in os.environ``."""
-        if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn)):
-            return False
-        return _text(test.left) == FLAGS and self._dotted(test.comparators[0]) == "os.environ"
-
-    def _dotted(self, node: ast.AST) -> str:
-        """``jax.numpy.ones`` for ``jnp.ones``: the name in full; empty for what is none."""
-        if isinstance(node, ast.Name):
-            return self._names.get(node.id, "")
-        if isinstance(node, ast.Attribute):
-            before = self._dotted(node.value)
-            return f"{before}.{node.attr}" if before else ""
-        return ""
 
 
 def _raises(call: ast.expr) -> bool:
@@ -242,10 +211,6 @@ def _importing(node: ast.Import | ast.ImportFrom, jax: Jax) -> Jax:
     if jax.imported is None and any(name.split(".")[0] == "jax" for name in modules):
         return jax._replace(imported=Happened(node.lineno, ast.unparse(node)))
     return jax
-
-
-def _text(node: ast.expr) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _is_read_at_import(name: str) -> bool:

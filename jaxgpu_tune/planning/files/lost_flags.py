@@ -45,7 +45,7 @@ _ALONE = re.compile(
 def lost_flags(
     text: str, kind: str, sites: Iterable[Site], source: str, begins: Sequence[int]
 ) -> Iterator[tuple[int, Finding]]:
-    """(where, what) of each text that takes the place of another. ``source``, ``begins``: the Python that the file holds, as ``python_flow`` takes it."""
+    """(where, what) of each text that takes the place of another. ``source``, ``begins``: the Python that the file holds, and where in the file each of its lines begins."""
     in_order = sorted(sites, key=lambda site: site.at)
     for events in _in_order(text, kind, in_order, source, begins):
         for again, before, flags in replaced_in(events):
@@ -66,7 +66,7 @@ def _in_order(
 ) -> Iterator[Iterable[FlowEvent]]:
     """What sets it for one program."""
     if source:
-        yield python_flow(source, begins)
+        yield (event._replace(at=begins[event.at - 1]) for event in python_flow(source))
     if kind in ("shell", "dockerfile", "yaml"):
         yield shell_flow(text, sites)
     if kind == "makefile":

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
+from ...knowledge.real_names import calls
 from ..xla_flags.grammar import FLAGS
 from .flow import FlowEvent
 from .mapped import HOLE
-from .python_nodes import imported_names, in_environ, parsed
+from .python_names import InEnviron, Names
+from .python_nodes import parsed, text_in
 
 __all__ = ["python_flow"]
 
@@ -39,21 +42,17 @@ _BUILTINS = frozenset(
 )
 _QUIET_CALLS = ("os.environ.", "os.path.", "os.getenv", "os.makedirs", "os.cpu_count", "jax.config.")
 """Modules and calls that run no program with JAX in it."""
-_SETTERS = frozenset({"os.putenv", "os.environ.__setitem__"})
 
 
-def python_flow(source: str, begins: Sequence[int]) -> Iterator[FlowEvent]:
-    """``begins``: where in the file each line of the program begins. Raises SyntaxError for what is no Python."""
+def python_flow(source: str) -> Iterator[FlowEvent]:
+    """Each at its line. Raises SyntaxError for what is no Python."""
     tree = parsed(source)
-    reader = _Reader(tree)
-    yield from (event._replace(at=begins[event.at - 1]) for event in reader.of(tree.body))
+    yield from _Reader(tree).of(tree.body)
 
 
 class _Reader:
-    """Its events bear the number of their line."""
-
     def __init__(self, tree: ast.Module) -> None:
-        self._modules = dict(imported_names(tree))
+        self._names = Names(tree)
         named = Counter(filter(None, map(_bound, ast.walk(tree))))
         self._given = {
             node.targets[0].id: node.value
@@ -84,8 +83,11 @@ class _Reader:
                 yield from self._simple(node)
 
     def _chosen(self, node: ast.stmt, ways: Sequence[Sequence[ast.stmt]]) -> Iterator[FlowEvent]:
-        for asked in (getattr(node, field, None) for field in ("test", "iter", "subject")):
-            yield from self._simple(asked) if asked is not None else ()
+        if isinstance(node, ast.If) and self._is_only_where_unset(node):
+            yield FlowEvent(node.lineno, "unless")
+        else:
+            asked = (getattr(node, field, None) for field in ("test", "iter", "subject"))
+            yield from chain.from_iterable(map(self._simple, filter(None, asked)))
         kinds = ("opens", *("or" for _ in ways[1:]))
         for kind, way in zip(kinds, ways, strict=True):
             yield FlowEvent(node.lineno, kind)
@@ -94,31 +96,26 @@ class _Reader:
         yield from self.of(getattr(node, "finalbody", ()))
 
     def _simple(self, node: ast.stmt | ast.expr) -> Iterator[FlowEvent]:
-        value = self._value(node)
-        if value is not None:
-            keeps = isinstance(node, ast.AugAssign) or _names_it(value)
-            yield FlowEvent(node.lineno, "sets", self._text(value), keeps)
+        given = self._given_by(node.value if isinstance(node, ast.Expr) else node)
+        if given and given.way == "unless":
+            yield FlowEvent(node.lineno, "unless")
+        elif given:
+            yield FlowEvent(node.lineno, "sets", self._text(given.value), given.way == "adds" or _names_it(given.value))
         elif _names_it(node) or any(self._runs(part) for part in ast.walk(node)):
             yield FlowEvent(node.lineno, "reads")
 
-    def _value(self, node: ast.AST) -> ast.expr | None:
-        """What XLA_FLAGS is set to by this statement."""
-        if isinstance(node, ast.Assign) and any(in_environ(target, FLAGS) for target in node.targets):
-            return node.value
-        if isinstance(node, ast.AugAssign) and in_environ(node.target, FLAGS):
-            return node.value
-        call = node.value if isinstance(node, ast.Expr) else None
-        if not isinstance(call, ast.Call):
-            return None
-        pairs = [(word.arg, word.value) for word in call.keywords]
-        if self._dotted(call.func) in _SETTERS and len(call.args) == 2:
-            pairs = [(_constant(call.args[0]), call.args[1])]
-        elif self._dotted(call.func) != "os.environ.update":
-            return None
-        for given in call.args:
-            if isinstance(given, ast.Dict):
-                pairs += [(_constant(key), value) for key, value in zip(given.keys, given.values, strict=True)]
-        return dict(pairs).get(FLAGS)
+    def _given_by(self, node: ast.AST) -> InEnviron | None:
+        """How XLA_FLAGS is set there."""
+        return {one.name: one for one in self._names.in_environ(node)}.get(FLAGS)
+
+    def _is_only_where_unset(self, node: ast.If) -> bool:
+        """Whether it is asked for, and set where it is not there."""
+        inside = (part for statement in node.body for part in ast.walk(statement))
+        return self._names.asks_whether_unset(node.test, FLAGS) and any(map(self._sets, inside))
+
+    def _sets(self, node: ast.AST) -> bool:
+        by_call = isinstance(node, ast.Call) and self._names.full(node.func) in calls("set_xla_flags")
+        return by_call or self._given_by(node) is not None
 
     def _text(self, node: ast.expr) -> str:
         """What an expression says, with a hole for what is not known."""
@@ -140,17 +137,13 @@ class _Reader:
         """Whether it is a call that may run a program with JAX in it."""
         if not isinstance(node, ast.Call):
             return False
-        called = self._dotted(node.func)
+        first, dot, rest = ast.unparse(node.func).partition(".")
+        module = self._names.imported.get(first, "")
+        called = f"{module}{dot}{rest}" if module else ""
         if isinstance(node.func, ast.Name) and not called:
             return node.func.id not in _BUILTINS
         on_text = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)
-        return not (on_text or called.split(".")[0] in _QUIET or called.startswith(_QUIET_CALLS))
-
-    def _dotted(self, node: ast.AST) -> str:
-        """The name in full of what is imported; empty for what is not."""
-        first, _, rest = ast.unparse(node).partition(".")
-        known = self._modules.get(first, "")
-        return f"{known}.{rest}" if known and rest else known
+        return not (on_text or called.split(".", maxsplit=1)[0] in _QUIET or called.startswith(_QUIET_CALLS))
 
 
 def _bound(node: ast.AST) -> str:
@@ -169,9 +162,5 @@ def _ways(node: ast.stmt) -> list[list[ast.stmt]]:
     return [case.body for case in node.cases] if isinstance(node, ast.Match) else []
 
 
-def _constant(node: ast.expr | None) -> str:
-    return str(node.value) if isinstance(node, ast.Constant) else ""
-
-
 def _names_it(node: ast.AST) -> bool:
-    return any(_constant(part) == FLAGS for part in ast.walk(node) if isinstance(part, ast.expr))
+    return any(text_in(part) == FLAGS for part in ast.walk(node))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["imported_names", "in_environ", "line_begins", "parsed", "way_over", "what_runs"]
+__all__ = ["imported_names", "line_begins", "parsed", "text_in", "way_over", "what_runs"]
 
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
@@ -23,13 +23,6 @@ def imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
 
 
-def in_environ(target: ast.AST, name: str) -> bool:
-    """Whether it is ``os.environ["NAME"]``."""
-    if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
-        return False
-    return target.slice.value == name and ast.unparse(target.value).rpartition(".")[2] == "environ"
-
-
 def line_begins(text: str) -> tuple[int, ...]:
     """Where each line begins, as Python counts them: a lone carriage return is an end too."""
     return (0, *(found.end() for found in re.finditer(r"\r\n?|\n", text)))
@@ -39,6 +32,11 @@ def line_begins(text: str) -> tuple[int, ...]:
 def parsed(source: str) -> ast.Module:
     """The program, which nobody may change: one file is asked for many things in a row. Raises SyntaxError for what is no Python."""
     return ast.parse(source)
+
+
+def text_in(node: ast.AST | None) -> str:
+    """What a literal says; empty for what is none of a text."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def what_runs(node: ast.AST) -> Iterator[ast.AST]:
