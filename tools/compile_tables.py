@@ -28,6 +28,7 @@ TABLES = (
     "notes",
     "options",
     "processes",
+    "programs",
     "search",
     "translations",
     "variables",

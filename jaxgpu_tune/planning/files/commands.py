@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cache
 
+from ...knowledge.without_jax import words_without_jax
 from .mapped import Site
 
 __all__ = ["IN_THE_COMMAND", "SUBSHELL", "is_command", "is_item", "is_lost", "is_quiet", "keeps", "lost_in"]
@@ -30,13 +32,6 @@ SUBSHELL = re.compile(
 )
 """``(cd x; export A=1)``: a shell of its own, unlike ``$(…)``, ``f()`` and ``a=(…)``."""
 _SETS = re.compile(r"(?:^|[\n;&|({])\s*(?:(?:export|declare|typeset|readonly)(?:\s+-\w+)*\s+)?(?:\w+=\S*\s+)*$")
-_QUIET = re.compile(
-    r"[\s;&]+|\\\n|#[^\n]*"
-    r"|(?:export|declare|typeset|readonly|unset|set|echo|printf|printenv|true|:)(?![\w./-])[^;&|\n]*"
-    r"|\w+\+?=(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\([^)]*\)|[^\s;&|'\"])*",
-    re.DOTALL,
-)
-"""What starts no program that could read a variable."""
 
 
 def is_command(text: str, at: int) -> bool:
@@ -74,11 +69,21 @@ def is_lost(text: str, at: int) -> bool:
 def is_quiet(text: str, at: int) -> bool:
     """Whether no program is started from there to the end."""
     while at < len(text):
-        found = _QUIET.match(text, at)
+        found = _quiet().match(text, at)
         if found is None:
             return False
         at = found.end()
     return True
+
+
+@cache
+def _quiet() -> re.Pattern[str]:
+    """What starts no program that could read a variable: blanks, comments, commands, and assignments alone."""
+    return re.compile(
+        rf"[\s;&]+|\\\n|#[^\n]*|{words_without_jax('reading_nothing')}[^;&|\n]*"
+        r"|\w+\+?=(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\([^)]*\)|[^\s;&|'\"])*",
+        re.DOTALL,
+    )
 
 
 def lost_in(text: str, sites: Iterable[Site], lines: re.Pattern[str], instead: str) -> Iterator[Site]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from ...knowledge.real_names import calls
+from ...knowledge.without_jax import is_call_without_jax
 from ..xla_flags.grammar import FLAGS
 from .flow import FlowEvent
 from .mapped import HOLE
@@ -15,33 +16,6 @@ from .python_names import InEnviron, Names
 from .python_nodes import parsed, text_in
 
 __all__ = ["python_flow"]
-
-_QUIET = frozenset({"sys", "argparse", "logging", "warnings", "pathlib", "json", "re", "math", "time", "datetime"})
-_BUILTINS = frozenset(
-    {
-        "print",
-        "len",
-        "str",
-        "int",
-        "float",
-        "bool",
-        "list",
-        "dict",
-        "set",
-        "tuple",
-        "range",
-        "min",
-        "max",
-        "open",
-        "repr",
-        "getattr",
-        "hasattr",
-        "isinstance",
-        "sorted",
-    }
-)
-_QUIET_CALLS = ("os.environ.", "os.path.", "os.getenv", "os.makedirs", "os.cpu_count", "jax.config.")
-"""Modules and calls that run no program with JAX in it."""
 
 
 def python_flow(source: str) -> Iterator[FlowEvent]:
@@ -139,11 +113,9 @@ class _Reader:
             return False
         first, dot, rest = ast.unparse(node.func).partition(".")
         module = self._names.imported.get(first, "")
-        called = f"{module}{dot}{rest}" if module else ""
-        if isinstance(node.func, ast.Name) and not called:
-            return node.func.id not in _BUILTINS
+        called = f"{module or first}{dot}{rest}" if module or not dot else ""
         on_text = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)
-        return not (on_text or called.split(".", maxsplit=1)[0] in _QUIET or called.startswith(_QUIET_CALLS))
+        return not (on_text or is_call_without_jax(called))
 
 
 def _bound(node: ast.AST) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import cache
 
+from ...knowledge.without_jax import words_without_jax
 from ..xla_flags.grammar import FLAGS
 from .commands import is_command
 from .flow import FlowEvent
@@ -27,13 +29,6 @@ _TOKEN = re.compile(
 _GAP = re.compile(r"(?:[ \t\r]|\\\r?\n)+|\d*[<>]+&?\d?|#[^\n]*")
 _ASSIGNMENT = re.compile(r"[\w.]+\+?=")
 _SETTERS = frozenset({"export", "declare", "typeset", "readonly", "local", "set", "setenv", "ENV"})
-_QUIET = re.compile(
-    r"(?:echo|printf|printenv|true|:|cd|pushd|popd|module|ml|conda|mamba|pip3?|uv|mkdir|rm|cp|mv|ln|chmod|chown|touch|cat|ls|pwd|date"
-    r"|hostname|ulimit|umask|sleep|nvidia-smi|which|command|trap|shopt|read|test|\[\[?|apt|apt-get|git|curl|wget|tar|unzip|useradd"
-    r"|ARG|WORKDIR|COPY|ADD|LABEL|USER|EXPOSE|VOLUME|SHELL|CMD|ENTRYPOINT|STOPSIGNAL|HEALTHCHECK)(?![\w./-])"
-    r"|(?:python3?|\S*/python3?)[ \t]+-m[ \t]+(?:pip|venv)\b|(?:source|\.)[ \t]+\S*(?:/activate|conda\.sh|profile|rc)\b"
-)
-"""Commands and instructions that run no program with JAX in it."""
 _USED = re.compile(rf"\$\{{?{FLAGS}\b|(?:\$\(|`)[^)`]*\bpython")
 """Its value, or what a program says that may have read it."""
 
@@ -65,6 +60,11 @@ def shell_flow(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:
             yield FlowEvent(at, "or")
         maybe = token.lastgroup == "maybe" or (maybe and token.lastgroup == "gap")
         at = token.end()
+
+
+@cache
+def _without_jax() -> re.Pattern[str]:
+    return re.compile(f"{words_without_jax('reading_nothing')}|{words_without_jax('without_jax')}")
 
 
 def _documents(text: str) -> Iterator[tuple[int, int, int]]:
@@ -109,7 +109,7 @@ def _events(text: str, words: list[tuple[int, int]], sites: list[Site], maybe: b
         yield from [FlowEvent(start, "opens"), *sets, FlowEvent(end, "closes")] if maybe else sets
     elif first in ("unset", "unsetenv"):
         yield from [FlowEvent(start, "reads")] if FLAGS in text[start:end] else []
-    elif sets or not _QUIET.match(text, start):
+    elif sets or not _without_jax().match(text, start):
         given = [
             event
             for event, site in zip(sets, sites, strict=True)

@@ -118,6 +118,8 @@ def test_each_quoted_command_has_its_line_and_its_variables() -> None:
         ("X=1", True),
         ("export -n A=2 X=1 B='a b' # so", True),
         ("cd a; export X=1; echo $X", True),
+        ("export X=1; mkdir -p /x && cd /x", True),
+        ("export X=1; pip install .", False),
         ("export X=1 && true &&\\\n unset Y", True),
         ("X=1 python t.py", False),
         ("export X=1; python t.py", False),
