@@ -5,20 +5,26 @@ from __future__ import annotations
 from ..xla_flags.grammar import FLAGS
 from .flow import FlowEvent
 from .late_settings import late_settings
+from .mapped import HOLE
 from .python_flow import python_flow
 
 __all__ = ["assigned_anew", "passed_over_at"]
 
 
 def assigned_anew(source: str) -> FlowEvent | None:
-    """Of the lines outside all functions and choices that set it before JAX has started, the last, if it keeps nothing of what was there.
+    """Of the lines outside all functions and choices that set it before JAX has started, the last that keeps nothing of what was there; its text with what is added behind it.
 
     None also for what is no Python.
     """
+    found: FlowEvent | None = None
     events = [event for event in _always(source) if event.kind == "sets"]
     late = {one.line for one in late_settings(source) if one.name == FLAGS and not one.way} if events else set()
-    read = [event for event in events if event.at not in late]
-    return read[-1] if read and read[-1].replaces else None
+    for event in (one for one in events if one.at not in late):
+        if found and event.keeps:
+            found = found._replace(text=f"{found.text} {event.text.replace(HOLE, '')}")
+        else:
+            found = event if event.replaces else None
+    return found
 
 
 def passed_over_at(source: str) -> int | None:

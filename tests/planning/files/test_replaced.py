@@ -20,6 +20,11 @@ from jaxgpu_tune.planning.files.replaced import assigned_anew, passed_over_at
             "if __name__ == '__main__': os.environ['XLA_FLAGS'] = ' '.join(['--xla_a=1', '--xla_b'])",
             "--xla_a=1 --xla_b",
         ),
+        ("os.environ['XLA_FLAGS'] = '--xla_a=1'; os.environ['XLA_FLAGS'] += ' --xla_b'", "--xla_a=1  --xla_b"),
+        (
+            "env = os.environ; os.environ['XLA_FLAGS'] = '--xla_a=1'; os.environ['XLA_FLAGS'] = env['XLA_FLAGS']",
+            "--xla_a=1 ",
+        ),
         ("import jax; jax.devices(); os.environ['XLA_FLAGS'] = '--xla_a=1'", False),
         ("os.environ['XLA_FLAGS'] = '--xla_a=1'; os.environ['XLA_FLAGS'] = saved", False),
         ("os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --xla_a=1'", False),
