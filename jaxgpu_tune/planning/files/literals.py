@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .mapped import Mapped, Placed, bracket_end
+from .python_nodes import unwarned
 
 __all__ = ["literals"]
 
@@ -56,7 +57,8 @@ def _unescaped(escape: str) -> str:
     if escape == "\\\n":
         return ""
     try:
-        return str(ast.literal_eval(f'"{escape}"')) if escape != '\\"' else '"'
+        with unwarned():
+            return str(ast.literal_eval(f'"{escape}"')) if escape != '\\"' else '"'
     except (SyntaxError, ValueError):
         return escape
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from bisect import bisect_left
@@ -13,7 +12,7 @@ from ...values import Value
 from ..xla_flags.grammar import FLAGS
 from .mapped import Mapped, Place, Site, as_it_stands, as_json, json_characters, line_of
 from .python import python_sites
-from .python_nodes import line_begins
+from .python_nodes import line_begins, parsed
 from .shell import command_sites
 
 __all__ = ["cell_place", "code_spans", "notebook_python", "notebook_sites"]
@@ -84,7 +83,7 @@ def _as_python(line: re.Match[str]) -> str:
 
 def _is_python(source: str) -> bool:
     try:
-        ast.parse(source)
+        parsed(source)
     except (SyntaxError, ValueError):
         return False
     return True

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
-__all__ = ["imported_names", "line_begins", "parsed", "text_in", "way_over", "what_runs"]
+__all__ = ["imported_names", "line_begins", "parsed", "text_in", "unwarned", "way_over", "what_runs"]
 
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
@@ -31,7 +33,16 @@ def line_begins(text: str) -> tuple[int, ...]:
 @lru_cache(maxsize=1)
 def parsed(source: str) -> ast.Module:
     """The program, which nobody may change: one file is asked for many things in a row. Raises SyntaxError for what is no Python."""
-    return ast.parse(source)
+    with unwarned():
+        return ast.parse(source)
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """What Python warns of in a program (an escape that is none) is told to whoever runs it, not to whoever has it read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def text_in(node: ast.AST | None) -> str:
