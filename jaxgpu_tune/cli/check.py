@@ -80,7 +80,7 @@ def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json
 
 def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, LineFault]]:
     reader = cache(_reader)
-    return [(name, one) for name in names for one in _of_file(name, kind, jaxlib, reader)]
+    return [(name, one) for name in dict.fromkeys(names) for one in _of_file(name, kind, jaxlib, reader)]
 
 
 def _of_file(

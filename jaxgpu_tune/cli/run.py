@@ -73,7 +73,7 @@ def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[
     from ..planning.files.replaced import assigned_anew, passed_over_at
 
     try:
-        with open(script, encoding="utf-8", errors="replace") as file:
+        with open(script, encoding="utf-8-sig", errors="replace") as file:
             source = file.read()
         found, line = assigned_anew(source), None if before else passed_over_at(source)
     except (OSError, RecursionError):  # who runs it tells that it cannot be read; what is nested deeply is not judged

@@ -84,6 +84,10 @@ def test_files_are_checked_with_their_lines(tmp_path: Path) -> None:
     assert result.exit_code == 1 and f"{script}:2: --xla_gpu_graph_level=0 is not for" in result.output
     told = json.loads(call("check", "--json", "--file", str(script)).stdout)
     assert [(one["file"], one["line"], one["code"]) for one in told] == [(str(script), 2, "flag-translated")]
+    assert (
+        call("check", "--file", str(script), "--file", str(script), "--json").stdout
+        == json.dumps(told, indent=2) + "\n"
+    )
     assert call("check", "--file", str(good)).output == "Nothing is wrong.\n"
     assert call("check", "--file", str(good), "--xla_dump_to=x").exit_code == 2
     assert call("check", "--file", str(tmp_path / "no.sh")).exit_code == 2

@@ -102,7 +102,9 @@ def test_a_script_that_is_the_command_itself_is_read_too(tmp_path: Path, monkeyp
     """As ``./train.py``; what cannot be read is left to who runs it."""
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     script = tmp_path / "train.py"
-    script.write_text("import os\nos.environ['XLA_FLAGS'] = '--xla_b=1'\n")
+    script.write_text(
+        "\ufeffimport os\nos.environ['XLA_FLAGS'] = '--xla_b=1'\n", encoding="utf-8"
+    )  # as Windows' editors do
     assert [one.code for one in _overwritten("auto", "--xla_a=1", (str(script),))] == ["program-overwrites"]
     assert not [*_overwritten("auto", "--xla_a=1", (str(tmp_path / "none.py"),))]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from ...knowledge.hazards import hazards
+from ...knowledge.options import known
 from ...model import Finding, Migration, Severity
 from ...values import Value
 from ..settings.pool_variables import UNIFIED
@@ -20,9 +21,9 @@ from .lost_flags import lost_flags
 from .mapped import HOLE, Place, Site, in_file, joined_text
 from .notebook_cells import notebook_python
 from .python_nodes import line_begins
-from .rewrite import Change, rewrite, tokens_of
+from .rewrite import BYTE_ORDER_MARK, Change, rewrite, tokens_of
 from .scheduled import instead_of_assigned
-from .variables_set import SetHere, variables_set
+from .variables_set import JAX_S, SetHere, variables_set
 
 __all__ = ["LineFault", "file_faults"]
 
@@ -34,6 +35,7 @@ OF_VALUES = frozenset({"bad-variable", "bad-option-value", "doubtful-variable", 
 """What is said of a value whatever else is set, but for what its meaning hangs on (unified memory)."""
 OF_FLAGS = frozenset({"ends-the-process"})
 """What is said of XLA_FLAGS at its own place, whatever variables stand around it."""
+OPTIONS_HERE = "All that there are: python -c 'import jax; print(*jax.config.values)'."
 
 
 class LineFault(Value):
@@ -48,6 +50,7 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
 
     Raises SyntaxError or ValueError where the file cannot be read as its kind.
     """
+    text = text.removeprefix(BYTE_ORDER_MARK)
     judge = _Judge(check)
     sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
     source, begins = _python(text, kind)
@@ -84,8 +87,8 @@ class _Judge:
         told: dict[Finding, int] = {}
         around = _Around(sites, variables)
         for one in variables:
-            told_of = self._variable(one, around.beside(one), around.maybe(one))
-            found = tuple(filter(None, (_of_option(one.name.lower(), f) for f in told_of)) if one.option else told_of)
+            found = tuple(self._variable(one, around.beside(one), around.maybe(one)))
+            found = tuple(_of_option(one, found)) if one.option else found
             yield from ((one.at, finding) for finding in found if finding.code in OF_VALUES)
             told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
         yield from ((at, finding) for finding, at in told.items())
@@ -137,13 +140,25 @@ class _Judge:
         return self._known[key]
 
 
-def _of_option(name: str, finding: Finding) -> Finding | None:
+def _of_option(one: SetHere, found: Collection[Finding]) -> Iterator[Finding]:
     """What is said of a variable, of the option that Python sets by its name: configure() mends no line of a program."""
-    if finding.code == "variable-without-reader":
-        return None
-    if finding.code == "unknown-variable":
-        hint = re.sub(r"JAX_\w+", lambda name: name[0].lower(), finding.hint)
-        return Finding("unknown-option", "error", f"jax has no option {name}: jax.config raises AttributeError.", hint)
+    name = one.name.lower()
+    for finding in found:
+        if finding.code == "unknown-variable":
+            hint = re.sub(r"JAX_\w+", lambda name: name[0].lower(), finding.hint)
+            yield Finding(
+                "unknown-option", "error", f"jax has no option {name}: jax.config raises AttributeError.", hint
+            )
+        elif finding.code != "variable-without-reader":
+            yield _as_of_option(finding)
+    if one.option == JAX_S and not found and not known(name):
+        message = (
+            f"No release of jax is known to have an option {name}: where it has none, jax.config raises AttributeError."
+        )
+        yield Finding("unknown-option", "warning", message, OPTIONS_HERE)
+
+
+def _as_of_option(finding: Finding) -> Finding:
     severity: Severity = "error" if finding.code == "flag-translated" else finding.severity
     message = finding.message.replace("`import jax` would raise", "jax.config raises")
     message = re.sub(r"; it would be taken out by configure\(\)", "", message)

@@ -92,16 +92,24 @@ def _is_python(source: str) -> bool:
 @lru_cache(maxsize=1)
 def _code(text: str) -> tuple[Cell, ...]:
     json.loads(text)
-    tops = {name: start for name, start, _ in _members(text, 0)}
-    return tuple(cell for at in _items(text, tops.get("cells", len(text))) for cell in _code_of(text, at))
+    return tuple(cell for at in _cells_of(text, 0) for cell in _code_of(text, at))
+
+
+def _cells_of(text: str, at: int) -> Iterator[int]:
+    """Where each cell begins; format 3 has them in worksheets."""
+    tops = {name: start for name, start, _ in _members(text, at)}
+    sheets = _items(text, tops.get("worksheets", len(text)))
+    yield from (cell for sheet in sheets for cell in _cells_of(text, sheet))
+    yield from _items(text, tops.get("cells", len(text)))
 
 
 def _code_of(text: str, at: int) -> Iterator[Cell]:
     """The source of a cell, if the cell runs: one string, or a list of lines."""
     members = {name: (start, end) for name, start, end in _members(text, at)}
     kind = text[slice(*members.get("cell_type", (0, 0)))].strip('"')
-    if kind not in PROSE and "source" in members:
-        start, end = members["source"]
+    source = members.get("source") or members.get("input")  # as format 3 calls it
+    if kind not in PROSE and source:
+        start, end = source
         strings = _STRING.finditer(text, start, end)
         characters = [one for string in strings for one in json_characters(text, string.start() + 1, string.end() - 1)]
         yield Cell(Mapped.of(characters, as_json), start, end)

@@ -16,7 +16,7 @@ from .compiled_with import compiled_with
 from .file_kinds import parts_that_run, place_of, sites_of
 from .mapped import HOLE, Edit, Mapped, Place, Site, Span, Spans, in_file, joined_text, line_start
 
-__all__ = ["Change", "Rewritten", "rewrite", "tokens_of"]
+__all__ = ["BYTE_ORDER_MARK", "Change", "Rewritten", "rewrite", "tokens_of"]
 
 BYTE_ORDER_MARK = "\ufeff"
 """Windows' editors begin files with it, and every reader skips it."""

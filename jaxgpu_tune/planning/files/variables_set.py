@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from ...values import Value
@@ -17,8 +17,12 @@ from .shell import CONTAINERS
 __all__ = ["SetHere", "part_of", "variables_set"]
 
 _NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]+_[A-Z0-9_]+(?![A-Za-z0-9_])")
-_OPTION = re.compile(r"\bupdate\((?:\s|\\n)*\\?['\"](jax_\w+)|\bconfig\.(jax_\w+)\s*=(?!=)")
+_OPTION = re.compile(r"\bupdate\((?:\s|\\n)*\\?['\"](jax_\w+)|\b(jax\.)?config\.(jax_\w+)\s*=(?!=)")
 """As Python sets an option of jax.config, also where it stands in a text of JSON."""
+_DEFINED = re.compile(r"(?<!\bupdate)\(\s*(?:name\s*=\s*)?\\?['\"](jax_\w+)")
+"""As a program may define one of its own."""
+JAX_S, ANYONE_S = "jax's", "anyone's"
+"""Whose an option is: ``config`` alone may be an object of the program's."""
 NESTED = ("yaml", "json")
 """Kinds that may set variables of several programs, each in its own list or map."""
 COMMANDS = ("shell", "dockerfile")
@@ -29,7 +33,7 @@ AT_RUN_TIME = "its value is known only when the program runs"
 class SetHere(Value):
     """One variable at one place. ``value`` None: it cannot be known, and ``unreadable`` says why where the value matters.
 
-    ``option``: it is one of jax.config, under the name of its variable. ``part``: equal for those that are set together, below 0 where that is one command, which sees what is set in 0, too; ``lost``: as of a Site.
+    ``option``: of whose config it is one, under the name of its variable; empty: of none. ``part``: equal for those that are set together, below 0 where that is one command, which sees what is set in 0, too; ``lost``: as of a Site.
     """
 
     at: int
@@ -38,21 +42,35 @@ class SetHere(Value):
     unreadable: str = ""
     part: int = 0
     lost: str = ""
-    option: bool = False
+    option: str = ""
 
 
 def variables_set(text: str, kind: str) -> tuple[SetHere, ...]:
     """In the order of the file. Raises SyntaxError or ValueError where it cannot be read as its kind."""
-    written = [*map(_in_container, _NAME.findall(text)), *_options(text, kind)]
+    options = _options(text, kind)
+    written = [*map(_in_container, _NAME.findall(text)), *options]
     names = {name for name in written if is_looked_at(name.upper()) and name != FLAGS}
-    found = (_set_here(site, name, text, kind) for name in sorted(names) for site in sites_of(text, kind, name))
+    found = (
+        _option_here(site, name, options[name]) if name in options else _set_here(site, name, text, kind)
+        for name in sorted(names)
+        for site in sites_of(text, kind, name)
+    )
     return tuple(sorted(filter(None, found), key=lambda one: one.at))
 
 
-def _options(text: str, kind: str) -> Iterator[str]:
-    """The options that Python sets."""
-    if kind in ("python", "notebook"):
-        yield from (update or assigned for update, assigned in _OPTION.findall(text))
+def _options(text: str, kind: str) -> dict[str, str]:
+    """The options that Python sets, and whose each is."""
+    found = _OPTION.findall(text) if kind in ("python", "notebook") else []
+    of_jax = {update or assigned for update, by_jax, assigned in found if update or by_jax}.difference(
+        _DEFINED.findall(text)
+    )
+    return {name: JAX_S if name in of_jax else ANYONE_S for name in (one[0] or one[2] for one in found)}
+
+
+def _option_here(site: Site, name: str, whose: str) -> SetHere:
+    whole, _ = joined_text(site.pieces)
+    known = not (site.unsure or HOLE in whole)
+    return SetHere(site.at, name.upper(), whole if known else None, option=whose)
 
 
 def _in_container(name: str) -> str:
@@ -63,9 +81,6 @@ def _in_container(name: str) -> str:
 def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
     """None where nothing is assigned: a name without a value takes what is set around the file."""
     whole, _ = joined_text(site.pieces)
-    if name.islower():
-        known = not (site.unsure or HOLE in whole)
-        return SetHere(site.at, name.upper(), whole if known else None, option=True)
     in_command = kind in COMMANDS or (kind == "makefile" and text[line_start(text, site.at)] == "\t")
     part = part_of(text, site.at) if kind in NESTED else -own_command(text, site.at) if in_command else 0
     if site.unsure or HOLE in whole:

@@ -275,6 +275,8 @@ def test_unified_memory_makes_room_for_a_fraction_above_1_wherever_it_stands(kin
         ("jax.config.update('jax_enable_pgel', True)", "error", "unknown-option", "raises AttributeError"),
         ("jax.config.update('jax_optimization_level', 'O9')", "error", "bad-option-value", "not 'O9'. jax.config raises."),
         ("jax.config.update('jax_exec_time_optimization_effort', 0.5)", "error", "flag-translated", "O1 stands for it"),
+        ("jax.config.update('jax_of_nobody', 1)", "warning", "unknown-option", "No release of jax is known to have"),
+        ("jax.config.jax_of_nobody = 1", "warning", "unknown-option", "No release of jax is known to have"),
         ("jax.config.jax_disable_jit = True", "warning", "jit-disabled", "nothing is compiled"),
         ("config.update('jax_transfer_guard', 'disallow')", "warning", "transfer-guard-disallow", ""),
     ],
@@ -286,9 +288,24 @@ def test_options_of_a_program_are_judged_as_their_variables_are(line: str, sever
     assert says in fault.finding.message and "configure()" not in fault.finding.message
 
 
-@pytest.mark.parametrize("name", ["jax_enable_x64", "jax_cuda_visible_devices", "jax_my_own"])
+@pytest.mark.parametrize(
+    "line", ["config.jax_of_nobody = 1", "bool_state(name='jax_of_nobody')\njax.config.update('jax_of_nobody', 1)"]
+)
+def test_an_option_that_may_be_the_programs_own_is_not_told(line: str) -> None:
+    assert found(f"{line}\n", "python") == []
+
+
+@pytest.mark.parametrize("kind", ["python", "notebook", "shell"])
+def test_a_byte_order_mark_is_skipped(kind: str) -> None:
+    """As every reader of the file does. https://docs.python.org/3/library/codecs.html#encodings-and-unicode"""
+    line = "os.environ['XLA_FLAGS'] = '--xla_gpu_graph_level=0'"
+    texts = {"python": line, "notebook": f'{{"cells": [{{"source": "{line}"}}]}}', "shell": "export XLA_FLAGS=--xla_gpu_graph_level=0"}  # fmt: skip
+    assert found(f"\ufeff{texts[kind]}\n", kind) == found(f"{texts[kind]}\n", kind) != []
+
+
+@pytest.mark.parametrize("name", ["jax_enable_x64", "jax_cuda_visible_devices"])
 def test_an_option_of_which_nothing_is_to_be_said(name: str) -> None:
-    """One that has no variable, one of the program's own, a value that is not known."""
+    """One that has no variable, a value that is not known."""
     assert found(f"jax.config.update('{name}', True)\njax.config.update('{name}', mine)\n", "python") == []
 
 

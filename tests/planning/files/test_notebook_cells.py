@@ -97,6 +97,13 @@ def test_a_notebook_without_cells_sets_nothing(text: str) -> None:
     assert list(notebook_sites(text)) == [] and not any(end - start > 1 for start, end in code_spans(text))
 
 
+@pytest.mark.parametrize("kind", ["code", "markdown"])
+def test_a_notebook_of_format_3_is_read_too(kind: str) -> None:
+    """Its cells lie in worksheets, and the source is called input."""
+    sheets = [{"cells": [{"cell_type": kind, "input": [f"%env XLA_FLAGS={FLAG}"], "outputs": []}]}] * 2
+    assert len(list(notebook_sites(json.dumps({"nbformat": 3, "worksheets": sheets})))) == (2 if kind == "code" else 0)
+
+
 def test_what_is_no_notebook_is_refused() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         list(notebook_sites("{"))
