@@ -18,6 +18,7 @@ from .call_options import PLAN, plan_arguments
 from .environment import planned
 from .output import print_json, say, tell
 from .parameters import COMMAND, Argument, Option
+from .text_files import unwarned
 
 __all__ = ["EXAMPLES", "PARAMETERS", "command"]
 
@@ -73,9 +74,9 @@ def _overwritten(preset: str, flags: str, program: tuple[str, ...]) -> Iterator[
     from ..planning.files.replaced import assigned_anew, passed_over_at
 
     try:
-        with open(script, encoding="utf-8-sig", errors="replace") as file:
+        with unwarned(), open(script, encoding="utf-8-sig", errors="replace") as file:
             source = file.read()
-        found, line = assigned_anew(source), None if before else passed_over_at(source)
+            found, line = assigned_anew(source), None if before else passed_over_at(source)
     except (OSError, RecursionError):  # who runs it tells that it cannot be read; what is nested deeply is not judged
         return
     lost = ", ".join(dropped_flags(flags, found.text, before)) if found else ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from ..wording import bad_argument
 from .output import say
 from .parameters import Option
 
-__all__ = ["AS", "kind_of", "read_as", "read_file", "text_of"]
+__all__ = ["AS", "kind_of", "read_as", "read_file", "text_of", "unwarned"]
 
 Result = TypeVar("Result")
 
@@ -63,9 +65,18 @@ def kind_of(name: str, text: str, said: str | None) -> str:
 def read_as(name: str, text: str, kind: str, reader: Callable[[str, str], Result]) -> Result:
     """What ``reader`` makes of the text as that kind. Raises BadSetting where it cannot."""
     try:
-        return reader(text, kind)
+        with unwarned():
+            return reader(text, kind)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise bad_argument(f"--file {name!r} cannot be read as {kind}: {error}.") from error
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """What Python warns of in a program (an escape that is none) is told to whoever runs it, not to whoever has it read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def text_of(words: tuple[str, ...], files: tuple[str, ...], command: str) -> str | None:

@@ -98,6 +98,13 @@ def test_r19_a_script_that_would_no_longer_set_its_flags_is_told_before_it_start
     assert (told in " ".join(done.stderr.split())) is not there.startswith("--")
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_python_warns_of_in_a_script_is_left_to_whoever_runs_it(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import os\nx = '\\d'\nos.environ['XLA_FLAGS'] = '--xla_b=1'\n")
+    assert [one.code for one in _overwritten("auto", "--xla_a=1", (str(script),))] == ["program-overwrites"]
+
+
 def test_a_script_that_is_the_command_itself_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As ``./train.py``; what cannot be read is left to who runs it."""
     monkeypatch.delenv("XLA_FLAGS", raising=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,12 @@ def test_a_file_that_is_not_of_its_kind_is_told(error: Exception) -> None:
 
     with pytest.raises(BadSetting, match=r"--file 'x\.py' cannot be read as python: bad\."):
         text_files.read_as("x.py", "", "python", reader)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_python_warns_of_is_left_to_whoever_runs_the_program() -> None:
+    """Python 3.12 says on stderr that ``\\d`` is no escape."""
+    assert text_files.read_as("x.py", "x = '\\d'", "python", lambda text, _: len(ast.parse(text).body)) == 1
 
 
 def test_a_text_that_is_the_name_of_a_file_is_told(

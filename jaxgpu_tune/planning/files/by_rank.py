@@ -12,7 +12,7 @@ from ...knowledge.families import launchers
 from ...model import Finding, SettingKind
 from ...values import Value
 from .mapped import Span, line_start
-from .python_nodes import line_begins, parsed
+from .python_nodes import every_node, line_begins, parsed
 
 __all__ = ["Given", "rank_spans", "set_by_rank"]
 
@@ -83,7 +83,7 @@ def _is_comment(text: str, at: int) -> bool:
 
 def _in_python(text: str) -> Iterator[Span]:
     begins = [*line_begins(text), len(text) + 1]
-    for node in ast.walk(parsed(text)):
+    for node in every_node(parsed(text)):
         if isinstance(node, ast.If) and _asks_for_rank(node.test):
             for branch in filter(None, (node.body, node.orelse)):
                 yield begins[branch[0].lineno - 1], begins[branch[-1].end_lineno or node.lineno]

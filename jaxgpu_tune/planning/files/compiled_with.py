@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...values import Value
 from ...wording import setting_text, written
-from .python_nodes import parsed
+from .python_nodes import every_node, parsed
 
 __all__ = ["CompiledWith", "compiled_with"]
 
@@ -45,10 +45,10 @@ def compiled_with(source: str) -> Iterator[tuple[CompiledWith, ...]]:
     """The flags of each place, written there or under a name that is given one map in the file. Raises SyntaxError for what is no Python."""
     tree = parsed(source)
     maps: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
+    for node in every_node(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             maps.setdefault(node.targets[0].id, []).append(node.value)
-    for node in ast.walk(tree):
+    for node in every_node(tree):
         if isinstance(node, ast.keyword) and node.arg == "compiler_options":
             given = maps.get(node.value.id, []) if isinstance(node.value, ast.Name) else [node.value]
             yield tuple(_options(given[0])) if len(given) == 1 else ()

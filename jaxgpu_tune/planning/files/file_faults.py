@@ -18,10 +18,10 @@ from .exported import is_kept_back
 from .file_kinds import place_of, sites_of
 from .late_settings import late_settings
 from .lost_flags import lost_flags
-from .mapped import HOLE, Place, Site, in_file, joined_text
+from .mapped import HOLE, Place, Site, in_file, joined_text, tokens_of
 from .notebook_cells import notebook_python
 from .python_nodes import line_begins
-from .rewrite import BYTE_ORDER_MARK, Change, rewrite, tokens_of
+from .rewrite import BYTE_ORDER_MARK, Change, rewrite
 from .scheduled import instead_of_assigned
 from .variables_set import JAX_S, SetHere, variables_set
 
@@ -199,8 +199,7 @@ class _Around:
 
 
 def _known_flags(site: Site) -> Iterable[Token]:
-    whole, _ = joined_text(site.pieces)
-    return (token for token in tokens_of(whole) if token.text.startswith("-") and HOLE not in token.text)
+    return (token for token in tokens_of(site.text) if token.text.startswith("-") and HOLE not in token.text)
 
 
 def _in_vain(sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:

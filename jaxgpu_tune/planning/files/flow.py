@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...values import Value
-from .mapped import HOLE
-from .rewrite import tokens_of
+from .mapped import HOLE, tokens_of
 
 __all__ = ["FlowEvent", "replaced_in"]
 

@@ -12,7 +12,7 @@ from ...knowledge.real_names import calls
 from ...values import Value
 from ..xla_flags.grammar import FLAGS
 from .python_names import Names
-from .python_nodes import parsed, text_in, way_over, what_runs
+from .python_nodes import every_node, parsed, text_in, way_over, what_runs
 from .too_late import CONFIGURE, CONFIGURED, INITIALIZE, RAISES, Happened, SetLate
 
 __all__ = ["late_settings"]
@@ -47,11 +47,11 @@ class _Reader:
         self._children = bool(
             _CHILDREN & {part for name in self._names.imported.values() for part in (name, name.split(".")[0])}
         )
-        self._children |= bool(_CHILDREN & {self._names.full(node) for node in ast.walk(tree)})
+        self._children |= bool(_CHILDREN & {self._names.full(node) for node in every_node(tree)})
         self._starters: dict[str, str] = {}
         self._configuring = {
             node.name
-            for node in ast.walk(tree)
+            for node in every_node(tree)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             and any(map(self._configures, node.decorator_list))
         }

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from .mapped import Mapped, Placed, bracket_end
-from .python_nodes import unwarned
 
 __all__ = ["literals"]
 
@@ -57,8 +56,7 @@ def _unescaped(escape: str) -> str:
     if escape == "\\\n":
         return ""
     try:
-        with unwarned():
-            return str(ast.literal_eval(f'"{escape}"')) if escape != '\\"' else '"'
+        return str(ast.literal_eval(f'"{escape}"')) if escape != '\\"' else '"'
     except (SyntaxError, ValueError):
         return escape
 

@@ -9,7 +9,7 @@ from ...model import Finding
 from ..xla_flags.grammar import FLAGS
 from .file_kinds import place_of
 from .flow import FlowEvent, replaced_in
-from .mapped import Site, joined_text, line_start
+from .mapped import Site, line_start
 from .python_flow import python_flow
 from .shell_flow import shell_flow
 from .variables_set import part_of
@@ -100,4 +100,4 @@ def _is_of_one_program(text: str, at: int, part: int) -> bool:
 
 
 def _event(site: Site) -> FlowEvent:
-    return FlowEvent(site.at, "sets", joined_text(site.pieces)[0], FLAGS in site.names)
+    return FlowEvent(site.at, "sets", site.text, FLAGS in site.names)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from ...values import Value
+from ..xla_flags.grammar import BLANKS, Token, scan_file_text
 
 __all__ = [
     "HOLE",
@@ -29,6 +30,7 @@ __all__ = [
     "json_characters",
     "line_of",
     "line_start",
+    "tokens_of",
 ]
 
 HOLE = "\ue000"
@@ -99,6 +101,11 @@ class Site(Value):
     unsure: str = ""
     names: tuple[str, ...] = ()
     lost: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole value, with a HOLE for each part that is not known."""
+        return "".join(piece.text for piece in self.pieces)
 
     def within(self, outer: Mapped) -> Site:
         """The same, where the file's characters are those of ``outer.text``."""
@@ -192,6 +199,23 @@ def joined_text(pieces: Iterable[Mapped]) -> tuple[str, list[tuple[Mapped, int]]
 def in_file(places: Iterable[tuple[Mapped, int]]) -> list[Span]:
     """Where those of some characters stand that stand in the file: what is put in when the program runs does not."""
     return [piece.spans[at] for piece, at in places if piece.spans[at][0] >= 0]
+
+
+def tokens_of(text: str) -> Iterator[Token]:
+    """XLA's arguments in a text that may hold holes, and words that are no flags, each with its place."""
+    at = 0
+    while at < len(text):
+        if text[at] in BLANKS + HOLE:
+            at += 1
+            continue
+        if text[at] != "-":
+            word = re.split(f"[{BLANKS}]", text[at:], maxsplit=1)[0]
+            yield Token(word, None, None, start=at, end=at + len(word))
+            at += len(word)
+            continue
+        token = scan_file_text(text[at:]).tokens[0]
+        yield token._replace(start=at, end=at + len(token.text))
+        at += max(len(token.text), 1)
 
 
 def line_of(text: str, at: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from ..xla_flags.grammar import FLAGS
 from .literals import literals
 from .mapped import Mapped, Site, as_it_stands
-from .python_nodes import line_begins, parsed
+from .python_nodes import every_node, line_begins, parsed
 from .shell import command_sites
 
 __all__ = ["python_sites"]
@@ -36,11 +36,11 @@ def python_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 class _Finder:
     def __init__(self, text: str, name: str) -> None:
         self._text, self._name = text, name
-        self._tree = parsed(text)
+        self._nodes = every_node(parsed(text))
         self._begins = line_begins(text)
 
     def sites(self) -> Iterator[Site]:
-        pending = [value for node in ast.walk(self._tree) for value in _values(node, self._name)]
+        pending = [value for node in self._nodes for value in _values(node, self._name)]
         names: set[str] = set()
         seen: set[tuple[int, int]] = set()
         while pending:
@@ -58,7 +58,7 @@ class _Finder:
     def commands(self) -> Iterator[Site]:
         """What the texts set that are run by a shell."""
         instead = f"Set os.environ[{self._name!r}] in the program itself, before JAX is used."
-        for node in ast.walk(self._tree):
+        for node in self._nodes:
             if isinstance(node, ast.Call) and node.args and _runs_shell(node) and _is_text(node.args[0]):
                 yield from command_sites(self._whole(node.args[0]), self._name, instead)
 
@@ -73,7 +73,7 @@ class _Finder:
 
     def _held(self, names: set[str], put_in: set[str]) -> Iterator[ast.expr]:
         """What the names are assigned. Of those put into a text only what may be flags: a part is not the whole value."""
-        for node in ast.walk(self._tree) if names else ():
+        for node in self._nodes if names else ():
             yield from _assigned(node, names - put_in)
             yield from (value for value in _assigned(node, put_in) if self._name == FLAGS and _may_be_flags(value))
 

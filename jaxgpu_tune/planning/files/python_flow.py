@@ -13,7 +13,7 @@ from ..xla_flags.grammar import FLAGS
 from .flow import FlowEvent
 from .mapped import HOLE
 from .python_names import InEnviron, Names
-from .python_nodes import parsed, text_in
+from .python_nodes import every_node, parsed, text_in
 
 __all__ = ["python_flow"]
 
@@ -27,10 +27,10 @@ def python_flow(source: str) -> Iterator[FlowEvent]:
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
         self._names = Names(tree)
-        named = Counter(filter(None, map(_bound, ast.walk(tree))))
+        named = Counter(filter(None, map(_bound, every_node(tree))))
         self._given = {
             node.targets[0].id: node.value
-            for node in ast.walk(tree)
+            for node in every_node(tree)
             if isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Name)
             and named[node.targets[0].id] == 1

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 
-__all__ = ["imported_names", "line_begins", "parsed", "text_in", "unwarned", "way_over", "what_runs"]
+__all__ = ["every_node", "imported_names", "line_begins", "parsed", "text_in", "way_over", "what_runs"]
 
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
@@ -17,7 +15,7 @@ _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 
 def imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """(name in the program, name in full) of what is imported anywhere in it."""
-    for node in ast.walk(tree):
+    for node in every_node(tree):
         if isinstance(node, ast.Import):
             for one in node.names:
                 yield (one.asname, one.name) if one.asname else (one.name.split(".")[0], one.name.split(".")[0])
@@ -33,16 +31,13 @@ def line_begins(text: str) -> tuple[int, ...]:
 @lru_cache(maxsize=1)
 def parsed(source: str) -> ast.Module:
     """The program, which nobody may change: one file is asked for many things in a row. Raises SyntaxError for what is no Python."""
-    with unwarned():
-        return ast.parse(source)
+    return ast.parse(source)
 
 
-@contextmanager
-def unwarned() -> Iterator[None]:
-    """What Python warns of in a program (an escape that is none) is told to whoever runs it, not to whoever has it read."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+@lru_cache(maxsize=1)
+def every_node(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All that is in the program, in no order that it runs in."""
+    return tuple(ast.walk(tree))
 
 
 def text_in(node: ast.AST | None) -> str:

@@ -11,12 +11,12 @@ from ...model import Migration
 from ...values import Value
 from ...wording import nearest
 from ..findings.conditional import would_be
-from ..xla_flags.grammar import BLANKS, Token, scan_file_text
+from ..xla_flags.grammar import BLANKS, Token
 from .compiled_with import compiled_with
 from .file_kinds import parts_that_run, place_of, sites_of
-from .mapped import HOLE, Edit, Mapped, Place, Site, Span, Spans, in_file, joined_text, line_start
+from .mapped import HOLE, Edit, Mapped, Place, Site, Span, Spans, in_file, joined_text, line_start, tokens_of
 
-__all__ = ["BYTE_ORDER_MARK", "Change", "Rewritten", "rewrite", "tokens_of"]
+__all__ = ["BYTE_ORDER_MARK", "Change", "Rewritten", "rewrite"]
 
 BYTE_ORDER_MARK = "\ufeff"
 """Windows' editors begin files with it, and every reader skips it."""
@@ -259,20 +259,3 @@ def _why_left(argument: str, new: str) -> str:
         return "it cannot be told whether this becomes a part of XLA_FLAGS"
     instead = f"; write {new} instead" if new else "; leave it out"
     return f"the program gets it by its own argument {argument}, and it counts when that is handed to XLA{instead}"
-
-
-def tokens_of(text: str) -> Iterator[Token]:
-    """XLA's arguments in a text that may hold holes, and words that are no flags, each with its place."""
-    at = 0
-    while at < len(text):
-        if text[at] in BLANKS + HOLE:
-            at += 1
-            continue
-        if text[at] != "-":
-            word = re.split(f"[{BLANKS}]", text[at:], maxsplit=1)[0]
-            yield Token(word, None, None, start=at, end=at + len(word))
-            at += len(word)
-            continue
-        token = scan_file_text(text[at:]).tokens[0]
-        yield token._replace(start=at, end=at + len(token.text))
-        at += max(len(token.text), 1)

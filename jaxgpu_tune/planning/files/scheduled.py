@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from ...model import Finding
 from ..settings.setting_names import VISIBLE
 from .mapped import line_of, line_start
-from .python_nodes import imported_names, parsed
+from .python_nodes import every_node, imported_names, parsed
 from .variables_set import SetHere
 
 __all__ = ["instead_of_assigned"]
@@ -50,7 +50,7 @@ def _finding(said: tuple[str, str], one: SetHere) -> Finding:
 def _in_functions(tree: ast.Module) -> frozenset[int]:
     """The lines of the functions of a program that imports Ray."""
     modules = {full.split(".")[0] for _, full in imported_names(tree)}
-    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    functions = (node for node in every_node(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     spans = (range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in functions)
     return frozenset(line for span in spans for line in span) if "ray" in modules else frozenset()
 

@@ -11,7 +11,7 @@ from ...knowledge.without_jax import words_without_jax
 from ..xla_flags.grammar import FLAGS
 from .commands import is_command
 from .flow import FlowEvent
-from .mapped import Site, joined_text
+from .mapped import Site
 from .shell import ENDS, HEREDOC, read_word
 
 __all__ = ["shell_flow"]
@@ -100,7 +100,7 @@ def _command(text: str, at: int) -> tuple[int, list[tuple[int, int]]]:
 def _events(text: str, words: list[tuple[int, int]], sites: list[Site], maybe: bool) -> Iterator[FlowEvent]:
     start, end = words[0][0] if words else 0, words[-1][1] if words else 0
     first = next((text[slice(*word)] for word in words if not _ASSIGNMENT.match(text, word[0])), "")
-    sets = [FlowEvent(site.at, "sets", joined_text(site.pieces)[0], FLAGS in site.names) for site in sites]
+    sets = [FlowEvent(site.at, "sets", site.text, FLAGS in site.names) for site in sites]
     if first in ("", *_SETTERS):
         used = any(
             _USED.search(text, *word) for word in words if not any(word[0] <= site.at < word[1] for site in sites)

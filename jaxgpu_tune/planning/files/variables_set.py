@@ -11,7 +11,7 @@ from ..merging.inherit import is_judged, is_looked_at
 from ..xla_flags.grammar import FLAGS
 from .exported import own_command
 from .file_kinds import sites_of
-from .mapped import HOLE, Site, joined_text, line_start
+from .mapped import HOLE, Site, line_start
 from .shell import CONTAINERS
 
 __all__ = ["SetHere", "part_of", "variables_set"]
@@ -68,9 +68,8 @@ def _options(text: str, kind: str) -> dict[str, str]:
 
 
 def _option_here(site: Site, name: str, whose: str) -> SetHere:
-    whole, _ = joined_text(site.pieces)
-    known = not (site.unsure or HOLE in whole)
-    return SetHere(site.at, name.upper(), whole if known else None, option=whose)
+    known = not (site.unsure or HOLE in site.text)
+    return SetHere(site.at, name.upper(), site.text if known else None, option=whose)
 
 
 def _in_container(name: str) -> str:
@@ -80,12 +79,11 @@ def _in_container(name: str) -> str:
 
 def _set_here(site: Site, name: str, text: str, kind: str) -> SetHere | None:
     """None where nothing is assigned: a name without a value takes what is set around the file."""
-    whole, _ = joined_text(site.pieces)
     in_command = kind in COMMANDS or (kind == "makefile" and text[line_start(text, site.at)] == "\t")
     part = part_of(text, site.at) if kind in NESTED else -own_command(text, site.at) if in_command else 0
-    if site.unsure or HOLE in whole:
+    if site.unsure or HOLE in site.text:
         return SetHere(site.at, name, None, (site.unsure or AT_RUN_TIME) if is_judged(name) else "", part, site.lost)
-    return SetHere(site.at, name, whole, part=part, lost=site.lost) if whole.strip() else None
+    return SetHere(site.at, name, site.text, part=part, lost=site.lost) if site.text.strip() else None
 
 
 def part_of(text: str, at: int) -> int:

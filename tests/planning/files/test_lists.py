@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from jaxgpu_tune.flag_texts import migrator
-from jaxgpu_tune.planning.files.mapped import joined_text
 from jaxgpu_tune.planning.files.rewrite import rewrite
 from jaxgpu_tune.planning.files.shell import shell_sites
 from tests.planning.files.test_file_faults import found
@@ -32,7 +31,7 @@ A, B = "--xla_gpu_autotune_level=2", "--xla_gpu_enable_command_buffer=FUSION,CUB
 def test_where_flags_end_in_a_list(text: str, value: str | None) -> None:
     """None: the list is cut at each comma, so what is meant cannot be known."""
     (site,) = shell_sites(text)
-    assert (None if site.unsure else joined_text(site.pieces)[0]) == value
+    assert (None if site.unsure else site.text) == value
 
 
 def test_nothing_with_a_comma_is_written_into_a_list_that_is_cut_there() -> None:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
 from jaxgpu_tune.flag_texts import checker, migrator
 from jaxgpu_tune.planning.files.file_faults import file_faults
 from jaxgpu_tune.planning.files.python_nodes import imported_names, line_begins, parsed, way_over, what_runs
-from tests.planning.files.test_commands import notebook
 
 
 def test_names_are_told_in_full() -> None:
@@ -28,14 +25,6 @@ def test_a_program_is_read_once_and_stays_as_it_is() -> None:
     source = "import os, jax\nos.environ['XLA_FLAGS'] += '--xla_a=1'\njax.config.update('jax_enable_x64', True)\n"
     assert file_faults(source, "python", checker("0.11.2"), migrator("0.11.2"))
     assert ast.dump(parsed(source)) == ast.dump(ast.parse(source)) and parsed(source) is parsed(source)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("kind", ["python", "notebook"])
-def test_what_python_warns_of_is_left_to_whoever_runs_the_program(kind: str) -> None:
-    source = "import os\nx = '\\d', 1if x else 2\nos.environ['XLA_FLAGS'] = '--xla_dump_to=\\d'\n"
-    text = source if kind == "python" else notebook(source)
-    assert file_faults(text, kind, checker("0.11.2"), migrator("0.11.2")) == ()
 
 
 def test_what_is_inside_comes_first_and_what_runs_later_not_at_all() -> None:
