@@ -42,8 +42,7 @@ def late_settings(source: str) -> tuple[SetLate, ...]:
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
         self._names = Names(tree)
-        self._starting, self._flagging = calls("start_backend"), calls("set_xla_flags")
-        self._touching = calls("start_cuda")
+        self._starting, self._touching = calls("start_backend"), calls("start_cuda")
         self._children = bool(
             _CHILDREN & {part for name in self._names.imported.values() for part in (name, name.split(".")[0])}
         )
@@ -127,8 +126,8 @@ class _Reader:
         for node in chain.from_iterable(map(what_runs, nodes)):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 jax = _importing(node, jax)
-            for name, way in self._sets(node):
-                self._judge(getattr(node, "lineno", 0), name, jax, way, self._by(node))
+            for name, way, by in self._sets(node):
+                self._judge(getattr(node, "lineno", 0), name, jax, way, by)
             what = self._starts(node)
             if what and jax.started is None:
                 jax = jax._replace(started=Happened(getattr(node, "lineno", 0), what))
@@ -158,12 +157,12 @@ class _Reader:
         on_gpu = device is not None and text_in(device).partition(":")[0] == "cuda"
         return called in self._touching or (method == "cuda" and not called) or (on_gpu and called != "torch.device")
 
-    def _sets(self, node: ast.AST) -> Iterator[tuple[str, str]]:
-        """(name, way) of each setting."""
+    def _sets(self, node: ast.AST) -> Iterator[tuple[str, str, str]]:
+        """(name, way, by) of each setting."""
         for one in self._names.in_environ(node):
-            yield one.name, way_over(one.value) if not one.way else one.way.replace("adds", "")
+            yield one.name, way_over(one.value) if not one.way else one.way.replace("adds", ""), one.by
         if isinstance(node, ast.Call):
-            yield from ((name, "") for name in self._called(node, self._names.full(node.func)))
+            yield from ((name, "", "") for name in self._called(node, self._names.full(node.func)))
 
     def _called(self, node: ast.Call, called: str) -> Iterator[str]:
         if called == _OWN and _raises(node):
@@ -172,15 +171,8 @@ class _Reader:
             yield CONFIGURED
         elif f"{called}()" == INITIALIZE:
             yield INITIALIZE
-        elif called in self._flagging:
-            yield FLAGS
         elif called == _UPDATE and len(node.args) > 1:
             yield text_in(node.args[0])
-
-    def _by(self, node: ast.AST) -> str:
-        """The call that sets XLA_FLAGS for the program; empty for other nodes."""
-        named = self._names.full(node.func) in self._flagging if isinstance(node, ast.Call) else False
-        return f"{ast.unparse(node).partition('(')[0]}()" if named else ""
 
     def _judge(self, line: int, name: str, jax: Jax, way: str = "", by: str = "") -> None:
         if name == CONFIGURED and jax.configured is not None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from ...knowledge.real_names import calls
 from ...knowledge.without_jax import is_call_without_jax
 from ..xla_flags.grammar import FLAGS
 from .flow import FlowEvent
@@ -85,11 +84,7 @@ class _Reader:
     def _is_only_where_unset(self, node: ast.If) -> bool:
         """Whether it is asked for, and set where it is not there."""
         inside = (part for statement in node.body for part in ast.walk(statement))
-        return self._names.asks_whether_unset(node.test, FLAGS) and any(map(self._sets, inside))
-
-    def _sets(self, node: ast.AST) -> bool:
-        by_call = isinstance(node, ast.Call) and self._names.full(node.func) in calls("set_xla_flags")
-        return by_call or self._given_by(node) is not None
+        return self._names.asks_whether_unset(node.test, FLAGS) and any(map(self._given_by, inside))
 
     def _text(self, node: ast.expr) -> str:
         """What an expression says, with a hole for what is not known."""

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import Literal
 
+from ...knowledge.real_names import calls
 from ...values import Value
+from ..xla_flags.grammar import FLAGS
 from .python_nodes import imported_names, text_in
 
 __all__ = ["InEnviron", "Names"]
@@ -15,11 +17,12 @@ Way = Literal["", "adds", "unless"]
 
 
 class InEnviron(Value):
-    """A variable that is set there. ``way``: "adds" to what was there, or acts only "unless" something was."""
+    """A variable that is set there. ``way``: "adds" to what was there, or acts only "unless" something was; ``by``: the call of a library that sets XLA_FLAGS."""
 
     name: str
     value: ast.expr
     way: Way = ""
+    by: str = ""
 
 
 class Names:
@@ -63,6 +66,8 @@ class Names:
             yield from (InEnviron(text_in(key), value) for key, value in pairs if key)
         elif called in ("__setitem__", "setdefault", "os.putenv") and len(call.args) > 1:
             yield InEnviron(text_in(call.args[0]), call.args[1], "unless" if called == "setdefault" else "")
+        elif called in calls("set_xla_flags"):
+            yield InEnviron(FLAGS, call, "adds", f"{ast.unparse(call.func)}()")
 
     def _is_environ(self, node: ast.AST) -> bool:
         """Also where its import is not seen, as by a star."""

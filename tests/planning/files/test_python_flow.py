@@ -34,6 +34,7 @@ def within(text: str) -> str:
         f"{SET}os.putenv('XLA_FLAGS', {DUMP!r})\n",
         f"{SET}os.environ['XLA_FLAGS'] = ' '.join([{DUMP!r}])\n",
         f"{SET}os.environ['XLA_FLAGS'] = f'--xla_dump_to={{d}}'\n",
+        f"{SET}import numpyro\nnumpyro.set_host_device_count(4)\n{NEXT}",
         f"{SET}os.environ['XLA_FLAGS'] = '--xla_dump_to=' + d\n",
     ],
 )

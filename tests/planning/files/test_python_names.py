@@ -8,7 +8,7 @@ import pytest
 
 from jaxgpu_tune.planning.files.python_names import Names
 
-HEAD = "import os, jax.numpy as jnp, six\nfrom os import environ as env, putenv\n"
+HEAD = "import os, jax.numpy as jnp, six, chex\nfrom os import environ as env, putenv\n"
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,8 @@ HEAD = "import os, jax.numpy as jnp, six\nfrom os import environ as env, putenv\
         ("env.setdefault('A', '1')", [("A", "unless")]),
         ("putenv('A', '1')", [("A", "")]),
         ("os.environ.__setitem__('A', '1')", [("A", "")]),
+        ("six.numpyro.set_host_device_count(4)", []),
+        ("chex.set_n_cpu_devices(4)", [("XLA_FLAGS", "adds")]),
         ("six.environ['A'] = '1'", []),
         ("self.environ.update(A='1')", []),
         ("os.environ.get('A', '1')", []),
