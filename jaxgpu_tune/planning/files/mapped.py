@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 
@@ -60,6 +60,12 @@ class Mapped(Value):
         """The characters, each with its place, as one text."""
         placed = tuple(characters)
         return cls("".join(character for character, _ in placed), tuple(span for _, span in placed), encode)
+
+    @classmethod
+    def joined(cls, pieces: Collection[Mapped], encode: Encoder) -> Mapped:
+        """Several pieces as one text, which is written as ``encode`` says."""
+        spans = (span for piece in pieces for span in piece.spans)
+        return cls("".join(piece.text for piece in pieces), tuple(spans), encode)
 
     @classmethod
     def hole(cls) -> Mapped:

@@ -68,8 +68,7 @@ class _Finder:
             pieces = list(self._literals(node))
         except _Unclear:
             return Mapped("", (), Mapped.hole().encode)
-        text, spans = "".join(one.text for one in pieces), tuple(span for one in pieces for span in one.spans)
-        return Mapped(text, spans, pieces[0].encode if len(pieces) == 1 else Mapped.hole().encode)
+        return Mapped.joined(pieces, pieces[0].encode if len(pieces) == 1 else Mapped.hole().encode)
 
     def _held(self, names: set[str], put_in: set[str]) -> Iterator[ast.expr]:
         """What the names are assigned. Of those put into a text only what may be flags: a part is not the whole value."""

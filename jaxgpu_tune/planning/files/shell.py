@@ -105,13 +105,19 @@ def flag_sites(text: str, name: str = FLAGS) -> Iterator[Site]:
 
 def unquoted(text: str, at: int) -> tuple[Mapped, tuple[str, ...]]:
     """What stands between the quotes that begin at ``at``, as one text, and the variables that are put into it."""
-    if text[at] == "'":
-        return _single(text, at)[0], ()
+    pieces, names = _to_quote(text, at + 1, text[at])
+    encode = _in_double_quotes if text[at] == '"' else pieces[0].encode
+    return Mapped.joined(pieces, encode), tuple(names)
+
+
+def _to_quote(text: str, start: int, mark: str) -> tuple[list[Mapped], list[str]]:
+    """What stands from there to the quotes that end it, and the variables that are put into it."""
+    if mark == "'":
+        return [_single(text, start - 1)[0]], []
     pieces: list[Mapped] = []
     names: list[str] = []
-    _inner(text, at + 1, '"', pieces, names, _in_double_quotes)
-    whole = "".join(piece.text for piece in pieces)
-    return Mapped(whole, tuple(span for piece in pieces for span in piece.spans), _in_double_quotes), tuple(names)
+    _inner(text, start, mark, pieces, names, _in_double_quotes)
+    return pieces, names
 
 
 def _in_one_quote(text: str, at: int, start: int) -> Site | None:
@@ -119,12 +125,7 @@ def _in_one_quote(text: str, at: int, start: int) -> Site | None:
     mark = text[at - 1]
     if mark not in "'\"":
         return None
-    pieces: list[Mapped] = []
-    names: list[str] = []
-    if mark == '"':
-        _inner(text, start, '"', pieces, names, _in_double_quotes)
-    else:
-        pieces.append(_single(text, start - 1)[0])
+    pieces, names = _to_quote(text, start, mark)
     words = "".join(piece.text for piece in pieces).split()
     return Site(at, tuple(pieces), names=tuple(names)) if all(word[0] in f"-{HOLE}" for word in words) else None
 
