@@ -51,15 +51,16 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
     Raises SyntaxError or ValueError where the file cannot be read as its kind.
     """
     text = text.removeprefix(BYTE_ORDER_MARK)
-    judge = _Judge(check)
     sites, variables = list(sites_of(text, kind)), variables_set(text, kind)
+    everything = [*(SetHere(site.at, FLAGS, site.text, lost=site.lost) for site in sites), *variables]
+    judge = _Judge(check, _Around(sites, variables))
     source, begins = _python(text, kind)
     at_places = chain(
         judge.all_of(sites, variables),
-        _in_vain(sites, variables),
+        _in_vain(everything),
         _late(text, kind, source, begins),
-        _kept_back(text, sites, variables) if kind == "shell" else (),
-        judge.compiled(source, begins, _Around(sites, variables)),
+        _kept_back(text, everything) if kind == "shell" else (),
+        judge.compiled(source, begins),
         _apart(text, kind, sites, variables),
         instead_of_assigned(text, kind, variables),
         lost_flags(text, kind, sites, source, begins),
@@ -76,8 +77,8 @@ def file_faults(text: str, kind: str, check: Check, migrate: Callable[[str], Mig
 class _Judge:
     """What ``check`` says of one setting among the others of its file; each environment is judged once."""
 
-    def __init__(self, check: Check) -> None:
-        self._check = check
+    def __init__(self, check: Check, around: _Around) -> None:
+        self._check, self._around = check, around
         self._known: dict[tuple[tuple[str, str], ...], tuple[Finding, ...]] = {}
 
     def all_of(self, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
@@ -85,24 +86,23 @@ class _Judge:
         for site in sites:
             yield from self._flags(site)
         told: dict[Finding, int] = {}
-        around = _Around(sites, variables)
         for one in variables:
-            found = tuple(self._variable(one, around.beside(one), around.maybe(one)))
+            found = tuple(self._variable(one, self._around.beside(one), self._around.maybe(one)))
             found = tuple(_of_option(one, found)) if one.option else found
             yield from ((one.at, finding) for finding in found if finding.code in OF_VALUES)
             told.update((finding, one.at) for finding in found if finding.code not in OF_VALUES)
         yield from ((at, finding) for finding, at in told.items())
 
-    def compiled(self, source: str, begins: Sequence[int], around: _Around) -> Iterator[tuple[int, Finding]]:
+    def compiled(self, source: str, begins: Sequence[int]) -> Iterator[tuple[int, Finding]]:
         """The hazards of what one function is compiled with beside what the file sets, at the last of its options."""
         codes = {hazard.code for hazard in hazards()}
         for options in compiled_with(source):
             known = [one for one in options if one.value is not None]
             if known:
                 levels = dict(one.variable for one in known if not one.is_flag)
-                flags = " ".join([*around.flags.values(), *(one.flag for one in known if one.is_flag)])
-                found = self._of({**around.whole, **levels, **({FLAGS: flags} if flags else {})})
-                new = (one for one in found if one.code in codes and one not in self._of(around.whole))
+                flags = " ".join([*self._around.flags.values(), *(one.flag for one in known if one.is_flag)])
+                found = self._of({**self._around.whole, **levels, **({FLAGS: flags} if flags else {})})
+                new = (one for one in found if one.code in codes and one not in self._of(self._around.whole))
                 yield from ((begins[known[-1].line - 1], finding) for finding in new)
 
     def _flags(self, site: Site) -> Iterator[tuple[int, Finding]]:
@@ -202,20 +202,22 @@ def _known_flags(site: Site) -> Iterable[Token]:
     return (token for token in tokens_of(site.text) if token.text.startswith("-") and HOLE not in token.text)
 
 
-def _in_vain(sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
+def _in_vain(everything: Iterable[SetHere]) -> Iterator[tuple[int, Finding]]:
     """What is set for a shell that ends before any program could see it."""
-    for at, name, instead in (*((s.at, FLAGS, s.lost) for s in sites), *((v.at, v.name, v.lost) for v in variables)):
-        if instead:
-            message = f"{name} is set in a shell that ends right after it: no program sees it."
-            yield at, Finding("set-in-vain", "error", message, instead)
+    for one in everything:
+        if one.lost:
+            message = f"{one.name} is set in a shell that ends right after it: no program sees it."
+            yield one.at, Finding("set-in-vain", "error", message, one.lost)
 
 
-def _kept_back(text: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
+def _kept_back(text: str, everything: Iterable[SetHere]) -> Iterator[tuple[int, Finding]]:
     """What a script does not export."""
-    for at, name in (*((site.at, FLAGS) for site in sites), *((one.at, one.name) for one in variables)):
-        if is_kept_back(text, at, name):
-            message = f"{name} is assigned without export: programs see it only if it was exported before this script."
-            yield at, Finding("not-exported", "warning", message, f"Write export {name}=…")
+    for one in everything:
+        if is_kept_back(text, one.at, one.name):
+            message = (
+                f"{one.name} is assigned without export: programs see it only if it was exported before this script."
+            )
+            yield one.at, Finding("not-exported", "warning", message, f"Write export {one.name}=…")
 
 
 def _apart(text: str, kind: str, sites: list[Site], variables: tuple[SetHere, ...]) -> Iterator[tuple[int, Finding]]:
