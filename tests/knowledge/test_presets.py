@@ -15,6 +15,7 @@ import jaxgpu_tune
 from jaxgpu_tune import plan
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.knowledge import flags, presets, tables
+from jaxgpu_tune.knowledge.notes import note
 from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_file, preset_names
 from jaxgpu_tune.knowledge.translations import translate
 from jaxgpu_tune.knowledge.vocabulary import when_problems
@@ -203,6 +204,25 @@ def test_one_hardware_queue_yields_to_what_is_there(name: str) -> None:
     assert plan(name, machine=here, environ={}).environ[queue] == "1"
     assert plan(name, machine=here, environ={queue: "8"}).environ.get(queue, "8") == "8"
     assert queue not in plan(name, machine=machine("H200", 1), environ={}).environ
+
+
+@pytest.mark.parametrize("name", ["fsdp", "data_parallel", "jax-toolbox"])
+def test_one_hardware_queue_is_not_set_on_blackwell(name: str) -> None:
+    """NVIDIA advises against it there, so unmeasured=True does not set it either."""
+    made = plan(name, machine=machine("B200", 8), environ={}, unmeasured=True)
+    assert made.xla_flags and "CUDA_DEVICE_MAX_CONNECTIONS" not in made.environ
+
+
+def test_what_a_maintained_preset_sets_has_no_note_that_it_gains_nothing() -> None:
+    told = {s.name: note(s.name) for preset in ALL if preset.kind == "maintained" for s in preset.settings}
+    assert [name for name, found in told.items() if found and "No gain was proved" in found.traps] == []
+
+
+@every_preset
+def test_where_a_setting_was_measured_names_the_release_and_the_gpus(preset: Preset) -> None:
+    """What a setting states of itself replaces what the preset states."""
+    for setting in preset.settings:
+        assert not setting.measured or {"jaxlib", "compute_capability"} <= setting.measured.keys()
 
 
 def test_runs_that_a_launcher_starts_side_by_side_say_that_each_is_alone() -> None:

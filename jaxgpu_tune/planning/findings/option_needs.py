@@ -135,7 +135,7 @@ def _missed(wish: Wish) -> Outcome:
     reason = "torch.cuda has started CUDA in this process, which has read its variables"
     message = f"{wish.name}={wish.value} is not set: {reason}."
     told = Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
-    return wish.left_out("late", reason, told)
+    return Outcome((), (wish.decided(wish.emitted, "late", reason),), (told,))
 
 
 def _no_texts(value: Any) -> list[str]:
