@@ -194,6 +194,8 @@ def test_pipeline_parallel_is_for_one_process_with_several_hopper_gpus() -> None
     assert not met("pipeline_parallel", EIGHT_H100._replace(processes=8))
     assert not met("pipeline_parallel", EIGHT_H100._replace(devices=1, local_gpus=1))
     assert not met("pipeline_parallel", EIGHT_H100._replace(jaxlib="0.10.1"))
+    without = plan("pipeline_parallel", machine=machine("H200", 2), environ={}, cuda_graphs=False)
+    assert "concurrent-without-graphs" in {finding.code for finding in without.findings}
 
 
 @pytest.mark.parametrize("name", ["fsdp", "data_parallel"])
