@@ -16,11 +16,13 @@ from .apply import former_options, in_notebook, why_not_again
 from .marker import MARKER, touched
 from .phase import MISSING, live_options, process_value, users_of_jax
 
-__all__ = ["Late", "late_finding", "or_else", "read_at_start", "restored_late", "too_late", "without"]
+__all__ = ["STARTED", "Late", "late_finding", "or_else", "read_at_start", "restored_late", "too_late", "without"]
 
 Planned = dict[str, Any]
 
 CHANGED = ("set", "merged", "removed")
+STARTED = "JAX's backend has already started; it is read only before"
+"""What the reason of each setting begins with that came too late for the backend."""
 
 
 class Late(Value):
@@ -132,11 +134,10 @@ def without(report: Report, late: Late, cause: str) -> Report:
 
     What an earlier call set in its place is in force, and stays: child processes and ``restore()`` need it.
     """
-    reason = "JAX's backend has already started; it is read only before"
 
     def marked_late(decision: Decision) -> Decision:
         hit = typed_name(decision.kind, decision.name) in late.names and decision.status in CHANGED
-        return decision._replace(status="late", reason=f"{reason} ({decision.reason})") if hit else decision
+        return decision._replace(status="late", reason=f"{STARTED} ({decision.reason})") if hit else decision
 
     decisions = tuple(map(marked_late, report.decisions))
     struck = {d.source.removeprefix(FAULT) for d in decisions if d.status == "late" and d.origin == "fault"}
