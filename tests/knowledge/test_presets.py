@@ -15,7 +15,6 @@ import jaxgpu_tune
 from jaxgpu_tune import plan
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.knowledge import flags, presets, tables
-from jaxgpu_tune.knowledge.notes import note
 from jaxgpu_tune.knowledge.presets import all_presets, load_preset, load_preset_file, preset_names
 from jaxgpu_tune.knowledge.translations import translate
 from jaxgpu_tune.knowledge.vocabulary import when_problems
@@ -213,11 +212,6 @@ def test_one_hardware_queue_is_not_set_on_blackwell(name: str) -> None:
     """NVIDIA advises against it there, so unmeasured=True does not set it either."""
     made = plan(name, machine=machine("B200", 8), environ={}, unmeasured=True)
     assert made.xla_flags and "CUDA_DEVICE_MAX_CONNECTIONS" not in made.environ
-
-
-def test_what_a_maintained_preset_sets_has_no_note_that_it_gains_nothing() -> None:
-    told = {s.name: note(s.name) for preset in ALL if preset.kind == "maintained" for s in preset.settings}
-    assert [name for name, found in told.items() if found and "No gain was proved" in found.traps] == []
 
 
 @every_preset
