@@ -123,7 +123,7 @@ def _of_file(
     here, seen = resolve(machine.jaxlib).release if machine.jaxlib else None, len(machine.gpus or ())
     notes = [(pin.at, pin.finding(here))] if pin and pin.jaxlib != here else []
     notes += [(job.at, job.finding(seen))] if job and job.devices != seen else []
-    return *(LineFault(place_of(text, kind, at), note) for at, note in sorted(notes)), *found
+    return *(LineFault(place_of(text, kind, at), note) for at, note in notes), *found
 
 
 def _reader(machine: Machine, jaxlib: str | None, job: Job | None) -> Reader:
