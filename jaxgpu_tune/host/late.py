@@ -67,11 +67,10 @@ def _differs(name: str, planned: Planned, now: Planned, report: Report) -> bool:
     """Whether a setting of this library's is not as planned, and nothing will read it again."""
     if name.startswith("--"):
         return planned.get(name) != now.get(name)
-    if name in report.jax_config or name in former_options():
-        wanted = report.jax_config.get(name, former_options().get(name))
-        return _is_frozen(name, report.machine.jax or report.machine.jaxlib) and wanted != process_value(
-            live_options(), name
-        )
+    options = {**former_options(), **report.jax_config}
+    if name in options:
+        frozen = _is_frozen(name, report.machine.jax or report.machine.jaxlib)
+        return frozen and options[name] != process_value(live_options(), name)
     return name in {*report.environ, *touched(os.environ)} and planned.get(name) != now.get(name)
 
 
@@ -121,12 +120,8 @@ def restored_late(was: Planned, now: Planned) -> tuple[Finding, ...]:
     if not names:
         return ()
     message = f"JAX's backend has already started with these, so taking them back changes nothing in this process: {', '.join(names)}."
-    hint = (
-        "Child processes start without them. Here, restart the kernel."
-        if in_notebook()
-        else "Child processes start without them."
-    )
-    return (Finding("restored-late", "warning", message, hint),)
+    here = " Here, restart the kernel." if in_notebook() else ""
+    return (Finding("restored-late", "warning", message, f"Child processes start without them.{here}"),)
 
 
 def without(report: Report, late: Late, cause: str) -> Report:

@@ -54,8 +54,8 @@ def flag_values(text: str) -> dict[str, tuple[str, ...]]:
     """Each flag of an XLA_FLAGS text with its values in order."""
     found: dict[str, tuple[str, ...]] = {}
     for token in scan(text).tokens:
-        value = token.meant
-        found[token.name or token.text] = (*found.get(token.name or token.text, ()), value)
+        name = token.name or token.text
+        found[name] = (*found.get(name, ()), token.meant)
     return found
 
 
