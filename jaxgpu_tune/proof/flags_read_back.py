@@ -154,7 +154,7 @@ def _together(spec: FlagSpec, values: tuple[str, ...]) -> str:
 def _unreadable(name: str, options: Options | None, target: Target) -> str:
     spec = target.flag(name)
     if spec is not None and spec.undefined:
-        return f"{target.label} writes its value to a place in memory that is chance"
+        return f"{target.label} writes its value to an undefined place in memory"
     if options is not None:
         return "no field of XLA's options is known to tell it"
     owner = "the CUDA plugin" if name in PROCESS_WIDE else "this jaxlib"

@@ -177,7 +177,7 @@ def test_auto_sets_nothing() -> None:
 
 def test_simulation_is_for_one_process_whatever_it_sees() -> None:
     """Measured on one GPU, alone and with others visible; where it sees several, programs that use them are spoken of."""
-    mode, several = "xla_gpu_command_buffer_scheduling_mode", "On a program that uses several, compare it first"
+    mode, several = "xla_gpu_command_buffer_scheduling_mode", "If it uses several, compare it first"
     assert met("simulation", EIGHT_H100._replace(devices=1, local_gpus=1)) == met("simulation", EIGHT_H100) == {mode}
     assert not met("simulation", EIGHT_H100._replace(processes=8))
     for count in (1, 2):
