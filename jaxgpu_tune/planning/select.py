@@ -125,14 +125,16 @@ def _judged(setting: Setting, request: Request, facts: Facts) -> tuple[Setting, 
     waived = request.unmeasured and _is_of_other_gpus(missed)
     if missed and not waived:
         return setting, " ".join(verdict.sentence for verdict in missed)
-    danger = withheld(setting, facts)
+    clash = request.held.clashing.get(setting.name)
+    danger = clash.message if clash else withheld(setting, facts)
     if danger:
         return setting, danger
     return setting._replace(reason=f"{setting.reason}; {_unmeasured(setting)}") if waived else setting, ""
 
 
 def unheeded(preset: Preset, request: Request) -> Iterator[Finding]:
-    """What is asked for and can have no effect here."""
+    """What is asked for and is not done here."""
+    yield from request.held.clashing.values()
     if request.layer_bytes is not None and not any(s.name in THRESHOLD_FLAGS for s in preset.settings):
         message = f"layer_bytes has no effect: preset {preset.name} sets no combine threshold."
         yield Finding("layer-bytes-unused", "warning", message, "It serves presets such as fsdp.")
@@ -150,7 +152,8 @@ def nothing_set(
         return
     held = {setting.source for setting in selection.settings}
     for part in _parts(preset) if held else (preset,):
-        if part.settings and held.isdisjoint(setting.source for setting in part.settings):
+        told = all(setting.name in request.held.clashing for setting in part.settings)
+        if not told and held.isdisjoint(setting.source for setting in part.settings):
             yield _sets_nothing(part, facts)
 
 
