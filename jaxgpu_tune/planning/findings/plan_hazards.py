@@ -35,6 +35,8 @@ def clashes(found: Settled, facts: Facts, ours: Collection[str]) -> dict[str, Fi
 
     Of several the one that the hazard names first: that one can do without the others.
     """
+    if not ours:
+        return {}
     from ...knowledge.hazards import hazards
 
     in_force, left_out = _by_kind(found), dict[str, Finding]()
