@@ -42,9 +42,12 @@ def clashes(found: Settled, facts: Facts, ours: Collection[str]) -> dict[str, Fi
     in_force, left_out = _by_kind(found), dict[str, Finding]()
     for hazard in hazards():
         if hazard.withheld and hazard.triggered_by(in_force) and _holds(hazard, facts):
-            names = hazard.set_by(in_force)
+            names = dict.fromkeys(hazard.set_by(in_force))
             for name in [name for name in names if name in ours][:1]:
-                message = f"{name} of the preset is left out beside {', '.join({*names} - {name})}. {hazard.message} (source: {hazard.source})"
+                others = ", ".join(other for other in names if other != name)
+                message = (
+                    f"{name} of the preset is left out beside {others}. {hazard.message} (source: {hazard.source})"
+                )
                 left_out[name] = Finding(hazard.code, "warning", message, hazard.hint)
     return left_out
 
