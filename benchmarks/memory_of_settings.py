@@ -29,6 +29,7 @@ CASES = {
     "fsdp_comm": ("fsdp", 2),
     "fsdp_compute": ("fsdp", 2),
     "data_parallel": ("data_parallel", 2),
+    "pipeline": ("pipeline_parallel", 2),
     "decode": ("decode", 2),
     "rl_scan": ("simulation", 1),
     "stencil": ("simulation", 1),

@@ -16,29 +16,32 @@ INTRODUCTION = f"""<!-- Written by `python -m benchmarks.tables`: measure anew w
 
 # What was measured
 
-This page says what each preset did to the time of a training step, on which program and which GPU. It cannot say what a preset
-does to *your* program: `jaxgpu-tune compare none PRESET -- python train.py` measures that.
+This page shows how each preset changed the time of a step, on which program and which GPU. It cannot say what a preset does to *your*
+program: `jaxgpu-tune compare none PRESET -- python train.py` measures that.
 
-**How.** Each run is a process of its own. A run with a preset and a run with nothing set (the *default*) take turns, there and
-back again, on the same GPUs: that is a *pair*. *Speed* is the default's time by the preset's: 1.10 is ten percent faster, 0.95 five
-percent slower. The number is the median of the pairs, in brackets are the smallest and the largest.
+**How.** Each run is a process of its own. Runs with a preset and runs with nothing set (the *default*) take turns on the same GPUs.
+One of each makes a *pair*. *Speed* is the default's time divided by the preset's: 1.10 is ten percent faster, 0.95 five percent
+slower. It is the median of the pairs, with the smallest and the largest in brackets.
 
 **When it counts.** A preset is called *faster* or *slower* after {PAIRS} pairs that all agree and differ by at least half a percent in
-the median. If they do not, *no difference is shown*, whatever the median is. {PAIRS} pairs hold the true median with a probability of 97 %.
-Fewer pairs decide nothing. They stand here only where a preset has nothing better on a release, with their number; the files of results hold all others.
+the median. Otherwise *no difference is shown*, whatever the median is. The range of {PAIRS} pairs holds the true median with a
+probability of 97 %. Fewer pairs decide nothing. This page shows them, with their number, only if a preset has nothing better on a
+release. The files of results hold all others.
 
-**What pairs do not show.** A process loads what one before it compiled, so six pairs are of one compilation or two. XLA chooses kernels by timing them, so
-another compilation may be faster or slower. One setting (`CONCURRENT`, data parallel) was compiled three times: a step took 45.8, 46.5 and 47.1 ms,
-and 47.2 ms by default. So take a gain of one or two percent for what it is. `compare` compiles each run anew.
+**What pairs do not show.** A process loads what an earlier one compiled, so six pairs cover one or two compilations. XLA chooses
+kernels by timing them, so another compilation may be faster or slower. One setting (`CONCURRENT`, data parallel) was compiled three
+times: a step took 45.8, 46.5 and 47.1 ms, and 47.2 ms by default. So a gain of one or two percent may not last. `compare` compiles each
+run anew.
 
-**Programs.** Those of people's libraries are in `benchmarks/programs`, each a script that knows nothing of this library
-(`python -m benchmarks.programs.ppo --steps 200`); the others, in plain JAX, in `benchmarks/workloads`.
+**Programs.** Programs that use JAX libraries are in `benchmarks/programs`. Each is a script that does not import this library
+(`python -m benchmarks.programs.ppo --steps 200`). The others, in plain JAX, are in `benchmarks/workloads`.
 
-**Words.** *FSDP*: each GPU holds a part of every weight, and gathers the whole of a layer just before it is needed. *Collective*: an
+**Words.** *FSDP*: each GPU holds a part of every weight, and gathers a whole layer just before it is needed. *Collective*: an
 operation in which all GPUs exchange data. *Exposed* communication: the time in which a collective runs and nothing else.
-*Compilation* is that of the first process. *Peak memory* is what arrays took at most on one GPU, with the variant and by default.
-*Losses off by*: the largest relative difference to the default's in the first ten steps; kernels chosen by timing add in another order.
-*Several queues*: the preset without its `CUDA_DEVICE_MAX_CONNECTIONS=1`, as it was before that was part of it.
+*Compilation* is that of the first process. *Peak memory* is the most that arrays took on one GPU, with the variant and (in brackets)
+by default. *Losses off by*: the largest relative difference to the default's losses in the first ten steps. Losses may differ because
+kernels that are chosen by timing add in another order. *Several queues*: the preset without its `CUDA_DEVICE_MAX_CONNECTIONS=1`, as
+it was before that setting was added.
 """
 OTHER_PURPOSE = {
     "fast_compile": "shorter compilation, at the cost of the step",

@@ -101,6 +101,7 @@ REGIONS = {"concurrent regions": flags(command_buffer_scheduling_mode="CONCURREN
 CONCURRENT = {"simulation's setting": flags(command_buffer_scheduling_mode="CONCURRENT")}
 UPDATES = {"no updates of temporaries": flags(command_buffer_update_mode="SKIP_TEMP")}
 ON_EXPERTS = {"one queue": ONE_QUEUE, **ON_MANY, "protocols": PROTOCOLS, **CONCURRENT}
+ON_TENSORS = {"one queue": ONE_QUEUE, **CONCURRENT}
 PIPELINED = {
     "flags": {
         "xla_gpu_experimental_pipeline_parallelism_opt_level": "PIPELINE_PARALLELISM_OPT_LEVEL_ENABLE",

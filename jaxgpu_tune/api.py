@@ -266,7 +266,7 @@ def migrate(xla_flags: str, to: str | None = None) -> Migration:
 def explain(name: str, jaxlib: str | None = None) -> Explanation:
     """Everything known of a flag, variable, option, preset or candidate of ``tune``, and what holds for it here. Raises UnknownFlag for a name nobody knows."""
     from .knowledge.real_names import real_name
-    from .planning.explain import closest_name, containing, name_alone
+    from .planning.explain import as_set, closest_name, containing, name_alone
     from .planning.explain import explain as explain_name
     from .planning.select import facts_of
 
@@ -287,7 +287,7 @@ def explain(name: str, jaxlib: str | None = None) -> Explanation:
         raise UnknownFlag.of(
             [Finding("unknown-name", "error", f"{name!r} is no flag, variable, option or preset that is known.", hint)]
         )
-    return found
+    return as_set(found, os.environ)
 
 
 for _function in (configure, plan, environ, compiler_options):

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from .api import fresh_environ
@@ -26,7 +25,8 @@ from .wording import bad_argument
 __all__ = ["arms_of", "environ_of", "python_arms"]
 
 NONE, CLEAN = "none", "clean"
-NOTHING = Path(__file__).parent / "measure" / "nothing.toml"
+NOTHING = "auto"
+"""The preset that sets nothing: for what arguments ask for alone."""
 STAYS = ("xla_force_host_platform_device_count",)
 """Flags that say what the program is, not how it is compiled: "clean" leaves them."""
 STAYING = frozenset(

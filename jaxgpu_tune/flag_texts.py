@@ -14,7 +14,7 @@ from .planning.findings.conditional import conditional
 from .planning.merging.assemble import ordered
 from .planning.merging.inherit import read_flags
 from .planning.release.target import target_of
-from .planning.request import PRESET, check_own, make_request
+from .planning.request import PRESET, Request, check_own, make_request
 from .planning.settings.from_arguments import texts
 
 TYPE_CHECKING = False
@@ -30,25 +30,30 @@ MENDER = "configure()"
 NOTHING = Preset("none", "Nothing beyond what is set already.", "maintained")
 
 
-def checked(xla_flags: str | None = None, jaxlib: str | None = None) -> tuple[Report, Reading]:
+def checked(
+    xla_flags: str | None = None, jaxlib: str | None = None, machine: Machine | None = None
+) -> tuple[Report, Reading]:
     """The plan that only mends what is set, with the findings of ``check``; and what XLA makes of the text as it stands.
 
     The latter tells where the faults are, and what to write instead.
     """
     given = dict(os.environ) if xla_flags is None else texts("xla_flags", {"XLA_FLAGS": xla_flags})
-    report, read = _judged(given, jaxlib)
-    return on_this_disk(report), read
+    report, read = _judged(given, jaxlib, make_request()._replace(machine=machine))
+    return on_this_disk(report, described=machine is not None), read
 
 
-def checker(jaxlib: str | None = None) -> Callable[[Mapping[str, str]], tuple[Finding, ...]]:
+def checker(
+    jaxlib: str | None = None, machine: Machine | None = None, devices: int | None = None
+) -> Callable[[Mapping[str, str]], tuple[Finding, ...]]:
     """The findings of ``check`` for many environments, as files set them; they may be meant for other hosts' disks.
 
-    The machine is looked at once.
+    The machine is looked at once, unless one is given. ``devices``: of the whole job.
     """
-    machine = observe_fresh(make_request(), {}, jaxlib).machine
+    request = make_request()._replace(machine=machine, devices=devices)
+    request = request._replace(machine=observe_fresh(request, {}, jaxlib).machine)
 
     def check(environ: Mapping[str, str]) -> tuple[Finding, ...]:
-        report, read = _judged(texts("environ", environ), jaxlib, machine)
+        report, read = _judged(texts("environ", environ), jaxlib, request)
         return tuple(with_outcome(finding, read.ends) for finding in report.findings)
 
     return check
@@ -62,10 +67,9 @@ def with_outcome(finding: Finding, ends: str) -> Finding:
     return finding._replace(message=f"{finding.message} As it stands, XLA ends the process on it.")
 
 
-def _judged(given: Mapping[str, str], jaxlib: str | None, machine: Machine | None = None) -> tuple[Report, Reading]:
+def _judged(given: Mapping[str, str], jaxlib: str | None, request: Request) -> tuple[Report, Reading]:
     from .planning.release.reading import reading
 
-    request = make_request()._replace(machine=machine)
     observation = observe_fresh(request, given, jaxlib)
     report = make_plan(request, observation, NOTHING)
     report = with_findings(report, check_own(given, preset_files(given.get(PRESET, ""))))
@@ -83,11 +87,11 @@ def _is_fatal(finding: Finding) -> bool:
     return finding.code in FATAL_TO_XLA and not finding.message.startswith("jax_")
 
 
-def migrator(to: str | None = None) -> Callable[[str], Migration]:
-    """``migrate`` for many texts: the machine is looked at once."""
+def migrator(to: str | None = None, machine: Machine | None = None) -> Callable[[str], Migration]:
+    """``migrate`` for many texts: the machine is looked at once, unless one is given."""
     from .planning.release.migrate import restated
 
-    machine = observe_fresh(make_request(), {}, to).machine
+    machine = observe_fresh(make_request()._replace(machine=machine), {}, to).machine
     machine = machine._replace(nccl=None)  # what a text means hangs on the release, not on what is installed beside it
     target = target_of(machine)
 

@@ -15,6 +15,7 @@ from .model import Decision, Finding, Machine, Observation, Preset, Report
 from .planning.base.wish import Problem
 from .planning.composing import compose
 from .planning.draft import Draft, Sight, drafted
+from .planning.findings.plan_hazards import clashes
 from .planning.findings.unfit_installs import misfits, shadowed, shared_flags
 from .planning.findings.whole import of_settings, of_surroundings
 from .planning.in_force import InForce, Settled, in_force
@@ -153,7 +154,8 @@ def make_plan(
     request, preset = (request, preset) if preset else composed(request)
     sight = Sight(observation, preset, refused, accepted, looks_around)
     draft = drafted(_holding(request, InForce((request.platform,) if request.platform else ())), sight)
-    held = in_force(draft.settled)
+    ours = {wish.name for wish in draft.wishes if wish.origin == "preset"}
+    held = in_force(draft.settled)._replace(clashing=clashes(draft.settled, draft.facts, ours))
     if held != draft.request.held:
         draft = drafted(_holding(request, held), sight)
     raise_problems(draft.problems)

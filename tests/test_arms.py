@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jaxgpu_tune.arms import arms_of, environ_of, python_arms
+from jaxgpu_tune.arms import NOTHING, arms_of, environ_of, python_arms
 from jaxgpu_tune.errors import BadSetting, UnknownPreset
 from jaxgpu_tune.host.marker import is_pinned
+from jaxgpu_tune.knowledge.presets import load_preset
 from tests.child import told
 
 FLAG = "--xla_backend_optimization_level=0"
@@ -51,7 +52,7 @@ def test_a_mapping_gives_each_name_its_arguments() -> None:
     none, flat, quick = arms_of(how, ["true"], {})
     assert "XLA_FLAGS" not in none.environ
     assert flat.environ["XLA_FLAGS"] == FLAG and flat.name == "flat"
-    assert quick.name == "quick"
+    assert quick.name == "quick" and not load_preset(NOTHING).settings
 
 
 def test_a_name_that_comes_again_is_compared_with_itself() -> None:

@@ -338,7 +338,7 @@ class Mine(str, Enum):
 asked = ('fsdp', 'debug', 'auto', Mine.DEBUG)
 tell([[r.preset, [f.message for f in r.findings if f.code == 'preset-overruled']] for r in map(jaxgpu_tune.configure, asked)])
 """
-    lost = "JAXGPU_TUNE_PRESET=debug takes the place of 'fsdp', which the program asks for."
+    lost = "JAXGPU_TUNE_PRESET=debug replaces 'fsdp', which the program asks for."
     assert told(code, JAXGPU_TUNE_PRESET="debug") == [["debug", [lost]], *[["debug", []]] * 3]
 
 

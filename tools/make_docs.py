@@ -63,16 +63,16 @@ def flags_page() -> str:
 def presets_index() -> str:
     """The text of docs/presets/index.md."""
     introduction = (
-        f"{WARNING}\n\n# Presets\n\nFind your program in the list. Where no preset fits, [tune](../tune.md) searches the settings "
-        "that pay.\n\nA page for each preset tells what it is for, where it comes from, what was measured, and every "
-        "setting with its condition and its reason. Settings are in the newest names; they are translated to the release "
-        "that is installed, and what a release does by itself is not set. Presets are joined by `+`: "
-        '`configure("fsdp+reproducible")`. Evidence that names a file under `benchmarks/results` has its raw data there; what names none was measured '
-        "before the suite existed, by programs and data that are not kept."
+        f"{WARNING}\n\n# Presets\n\nFind your program in the list. If no preset fits, [tune](../tune.md) searches for settings "
+        'that make it faster. Join presets with `+`: `configure("fsdp+reproducible")`.\n\nEach preset has a page. It says '
+        "what the preset is for, where it comes from, what was measured, and every setting with its condition and its reason. "
+        "Settings have their newest names there; they are translated to the installed release. What a release does by default "
+        "is not set. Raw data are in the file under `benchmarks/results` that the evidence names. Evidence that names no file "
+        "was measured before the suite existed, by programs and data that were not kept."
     )
     kinds = {
-        "maintained": "hold what was measured to help, and say where; `debug` and `reproducible` are not for speed and have no measurement, and `fast_compile` makes steps slower",
-        "published": "are others' recipes under their own names, as they were published",
+        "maintained": "hold what was measured to help, and say where. `debug` and `reproducible` are not for speed, and have no measurement. `fast_compile` makes steps slower",
+        "published": "are recipes that others have published, under their own names",
     }
     parts = [introduction]
     for kind, what in kinds.items():
@@ -85,13 +85,14 @@ def _flags_introduction(present: int, removed: int) -> str:
     first, newest = known.releases()[0], known.releases()[-1]
     return (
         f"{WARNING}\n\n# The XLA flags of jaxlib\n\n"
-        f"Every flag of the {len(known.releases())} releases of jaxlib from {first} to {newest}: {present} that the newest has, "
-        f"{removed} that were removed. Names, types, defaults, members and lives were read off the released wheels by "
-        "`python -m tools.read_flags` and asked of their parsers; notes, traps and translations are this project's own. "
-        "The text after *XLA:* is the binary's own help text, shortened where it is long.\n\n"
-        '*Surfaces*: `XLA_FLAGS` takes every flag. "compile option" means that `jit(compiler_options=)` takes it too, and '
-        '"process-wide" that it acts on the whole process, so that it belongs into `XLA_FLAGS` even where the other surface '
-        "takes it. `jaxgpu-tune explain NAME` says the same of one flag, and what holds where you are."
+        f"This page lists every flag of the {len(known.releases())} releases of jaxlib from {first} to {newest}: {present} that the "
+        f"newest has, and {removed} that were removed. `jaxgpu-tune explain NAME` says the same about one flag, and what holds on your "
+        "machine.\n\nNames, types, defaults, values and releases were read from the released wheels by `python -m tools.read_flags`, "
+        "and asked of their parsers. Notes, traps and translations are this project's own. The text after *XLA:* is the binary's own "
+        "help text, shortened if it is long.\n\n"
+        '*Surfaces* says where a flag can be set. `XLA_FLAGS` takes every flag. "compile option" means that '
+        '`jit(compiler_options=)` takes it, too. "process-wide" means that it acts on the whole process: set it in `XLA_FLAGS`, even '
+        "if `jit` takes it."
     )
 
 
@@ -180,7 +181,7 @@ def _condition(rule: Rule) -> str:
     if rule.values is not None:
         return " or ".join(map(_code, rule.values))
     if rule.at_least is not None:
-        return f"{rule.at_least:g} and more"
+        return f"{rule.at_least:g} or more"
     return f"below {rule.below:g}" if rule.below is not None else "each member" if rule.each else "any value"
 
 

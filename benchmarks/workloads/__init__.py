@@ -16,6 +16,7 @@ from benchmarks.tried import (
     ON_MANY,
     ON_PIPELINES,
     ON_SCAN,
+    ON_TENSORS,
     PARTS_OF_TOOLBOX,
     REGIONS,
     SCATTERS,
@@ -188,6 +189,7 @@ WORKLOADS: dict[str, Workload] = {
         "workloads.tensor_parallel",
         ("tensor_parallel",),
         ("jax-toolbox", "jax-toolbox-collective-matmul"),
+        tried=alone(ON_TENSORS),
         late=True,
     ),
     "diffusion": Workload(

@@ -9,7 +9,12 @@ from ..wording import bad_argument
 from .output import OLDER
 from .parameters import Argument, Option
 
-__all__ = ["JAXLIB", "LAYER_BYTES", "PLAN", "mapping", "plan_arguments"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..model import Machine
+
+
+__all__ = ["JAXLIB", "LAYER_BYTES", "MACHINE", "PLAN", "machine_named", "mapping", "plan_arguments"]
 
 SETTINGS = {"flags": ("flag",), "env": ("env", "variable"), "jax_config": ("config",)}
 """Arguments that are mappings, each filled by ``--flag NAME=VALUE`` and ``--no-flag NAME``; an older spelling comes last."""
@@ -24,6 +29,7 @@ JSON_VALUES = ("config", "try-config")
 _PAIRED = frozenset(name for options in SETTINGS.values() for option in options for name in (option, f"no_{option}"))
 
 JAXLIB = Option("jaxlib", "--jaxlib", "text", "For this jaxlib instead of the installed one.", "VERSION")
+MACHINE = Option("machine", "--machine", "text", "For this machine (JSON, as `detect --json` writes it).", "FILE")
 LAYER_BYTES = Option(
     "layer_bytes",
     "--layer-bytes",
@@ -79,7 +85,7 @@ PLAN: tuple[Option | Argument, ...] = (
     Option(
         "probe", "--probe", "on_off", "Ask the installed jaxlib for its flags, or never (default: if no table has it)."
     ),
-    Option("machine", "--machine", "text", "Plan for this machine (JSON, as `detect --json` writes it).", "FILE"),
+    MACHINE,
 )
 
 
@@ -98,10 +104,15 @@ def plan_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     if "memory_fraction" in found:
         found["memory_fraction"] = _fraction(found["memory_fraction"])
     if "machine" in found:
-        from ..host.detect import machine_of_file
-
-        found["machine"] = machine_of_file(found["machine"], f"--machine {found['machine']!r}")
+        found["machine"] = machine_named(found["machine"])
     return found
+
+
+def machine_named(file: str) -> Machine:
+    """The machine of ``--machine``. Raises BadSetting for a file that cannot be used."""
+    from ..host.detect import machine_of_file
+
+    return machine_of_file(file, f"--machine {file!r}")
 
 
 _ABSENT = {parameter.name: parameter.absent for parameter in PLAN}

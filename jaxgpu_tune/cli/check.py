@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache, partial
 
 from ..values import jsonable
-from .call_options import JAXLIB
+from .call_options import JAXLIB, MACHINE, machine_named
+from .environment import tell_without_gpus
 from .output import exit_code, print_json, say
 from .parameters import JSON, Argument, Option
 from .text_files import AS, kind_of, read_as, read_file, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..model import Machine
     from ..planning.files.file_faults import LineFault
+    from ..planning.files.slurm import Job
 
     Reader = Callable[[str, str], tuple[LineFault, ...]]
 
@@ -25,16 +29,25 @@ PARAMETERS = (
     Option("files", "--file", "many", "Check what this file sets instead; may be repeated.", "FILE"),
     AS,
     JAXLIB,
+    MACHINE,
     JSON,
 )
 EXAMPLES = (
     ("jaxgpu-tune check", "what is wrong with the XLA_FLAGS of this shell"),
     ("jaxgpu-tune check --jaxlib 0.11.2 -- '--xla_gpu_graph_level=0'", "a text of your own, for another jaxlib"),
     ("jaxgpu-tune check --file train.sh --file Dockerfile", "what scripts and images set"),
+    ("jaxgpu-tune check --file job.sh --machine node.json", "on a login node, for the GPUs that the job gets"),
 )
 
 
-def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json: bool) -> int:
+def command(
+    text: tuple[str, ...],
+    files: tuple[str, ...],
+    kind: str | None,
+    jaxlib: str | None,
+    machine: str | None,
+    as_json: bool,
+) -> int:
     """Say what is wrong with TEXT as XLA_FLAGS (default: the environment's), and what to write instead.
 
     Shows where the fault is, what XLA makes of it (it ends the process, or stops reading without a word), and the text
@@ -45,16 +58,19 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
     names the flags that are lost where a later line sets XLA_FLAGS anew. In Python and notebooks it also finds what is
     set after JAX has started, and what takes the place of what configure() has set. A value that is put together when
     the file runs is named, not judged. A file that installs a release of jax itself (pip install jax==0.4.30) is judged
-    for that one, unless --jaxlib is given.
+    for that one, unless --jaxlib is given. A job script that asks SLURM for GPUs (#SBATCH --gpus-per-node=8) is judged for
+    that many, unless --machine is given.
 
     Exit code 1 if XLA would end the process, or if what is set would not count as it stands.
     """
     from ..flag_texts import checked
 
     said = text_of(text, files, "check")
+    other = machine_named(machine) if machine else None
     if files:
-        return _files(files, kind, jaxlib, as_json)
-    report, read = checked(said, jaxlib)
+        return _files(files, kind, jaxlib, other, as_json)
+    report, read = checked(said, jaxlib, other)
+    tell_without_gpus(report.machine, described=other is not None, platforms=os.environ.get("JAX_PLATFORMS"))
     if as_json:
         print_json(report.findings)
     else:
@@ -66,8 +82,17 @@ def command(text: tuple[str, ...], files: tuple[str, ...], kind: str | None, jax
     return exit_code(report.findings)
 
 
-def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json: bool) -> int:
-    found = _faults(names, kind, jaxlib)
+def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, other: Machine | None, as_json: bool) -> int:
+    from ..host.detect import detect_machine, machine_file
+
+    described = other is not None or machine_file(os.environ) is not None
+    machine = other or detect_machine({}, live=False)
+    reader = cache(partial(_reader, machine))
+    found = [
+        (name, one) for name in dict.fromkeys(names) for one in _of_file(name, kind, jaxlib, machine, described, reader)
+    ]
+    if {name for name, one in found if one.finding.code == "judged-for-job"} != {*names}:
+        tell_without_gpus(machine, described=described)
     if as_json:
         print_json([{"file": name, **jsonable(one.place), **jsonable(one.finding)} for name, one in found])
     else:
@@ -78,40 +103,35 @@ def _files(names: tuple[str, ...], kind: str | None, jaxlib: str | None, as_json
     return exit_code(one.finding for _, one in found)
 
 
-def _faults(names: tuple[str, ...], kind: str | None, jaxlib: str | None) -> list[tuple[str, LineFault]]:
-    reader = cache(_reader)
-    return [(name, one) for name in dict.fromkeys(names) for one in _of_file(name, kind, jaxlib, reader)]
-
-
 def _of_file(
-    name: str, said: str | None, jaxlib: str | None, reader: Callable[[str | None], Reader]
+    name: str,
+    said: str | None,
+    jaxlib: str | None,
+    machine: Machine,
+    described: bool,
+    reader: Callable[[str | None, Job | None], Reader],
 ) -> tuple[LineFault, ...]:
-    """For the release that is asked for, else for the one that the file itself installs, else for the one here."""
+    """For the release and the GPUs that are asked for, else for those that the file itself names, else for those here."""
+    from ..knowledge.flags import resolve
     from ..planning.files.file_faults import LineFault
     from ..planning.files.file_kinds import place_of
     from ..planning.files.pinned import pin_in
+    from ..planning.files.slurm import job_in
 
     text = read_file(name)
     kind = kind_of(name, text, said)
-    pin = None if jaxlib else pin_in(text)
-    found = read_as(name, text, kind, reader(pin.jaxlib if pin else jaxlib))
-    here = _here() if pin else None
-    if pin is None or pin.jaxlib == here:
-        return found
-    return LineFault(place_of(text, kind, pin.at), pin.finding(here)), *found
+    pin, job = None if jaxlib else pin_in(text), None if described else job_in(text)
+    found = read_as(name, text, kind, reader(pin.jaxlib if pin else jaxlib, job))
+    here, seen = resolve(machine.jaxlib).release if machine.jaxlib else None, len(machine.gpus or ())
+    notes = [(pin.at, pin.finding(here))] if pin and pin.jaxlib != here else []
+    notes += [(job.at, job.finding(seen))] if job and job.devices != seen else []
+    return *(LineFault(place_of(text, kind, at), note) for at, note in notes), *found
 
 
-def _reader(jaxlib: str | None) -> Reader:
-    """The machine is looked at once for all files of a release."""
+def _reader(machine: Machine, jaxlib: str | None, job: Job | None) -> Reader:
     from ..flag_texts import checker, migrator
     from ..planning.files.file_faults import file_faults
 
-    return partial(file_faults, check=checker(jaxlib), migrate=migrator(jaxlib))
-
-
-def _here() -> str | None:
-    from ..api import detect
-    from ..knowledge.flags import resolve
-
-    installed = detect().jaxlib
-    return resolve(installed).release if installed else None
+    judged = job.on(machine) if job else machine
+    check = checker(jaxlib, judged, job.devices if job else None)
+    return partial(file_faults, check=check, migrate=migrator(jaxlib, judged))

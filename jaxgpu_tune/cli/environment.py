@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
+from ..host.detect import machine_file
 from ..host.marker import MARKER
-from ..model import Report
+from ..model import Machine, Report
 from ..planning.settings.setting_names import VISIBLE
+from .output import say
 
-__all__ = ["all_settings", "changes_of", "planned"]
+__all__ = ["all_settings", "changes_of", "planned", "tell_without_gpus"]
 
 THIS_HOSTS_OWN = frozenset({VISIBLE})
 """Where a job runs elsewhere, its scheduler or container says which GPUs it may use."""
@@ -18,10 +21,26 @@ THIS_HOSTS_OWN = frozenset({VISIBLE})
 def planned(
     preset: str, arguments: dict[str, Any], who: str = "jaxgpu-tune", *, here: bool = False
 ) -> tuple[Report, dict[str, str]]:
-    """The report, and the complete environment of a fresh process with the marker that tells what was set here."""
+    """The report, and the complete environment of a fresh process with the marker that tells what was set here.
+
+    That no GPU is seen is told on stderr.
+    """
     from ..api import fresh_environ
 
-    return fresh_environ(preset, os.environ, here=here, who=who, **arguments)
+    report, final = fresh_environ(preset, os.environ, here=here, who=who, **arguments)
+    if not any(finding.code == "no-gpu" for finding in report.findings):
+        tell_without_gpus(report.machine, described="machine" in arguments, platforms=final.get("JAX_PLATFORMS"))
+    return report, final
+
+
+def tell_without_gpus(machine: Machine, *, described: bool, platforms: str | None = None) -> None:
+    """On stderr, where a command speaks of this machine, which has no GPU and is not said to need none."""
+    if machine.gpus == () and platforms != "cpu" and not (described or machine_file(os.environ)):
+        say(
+            "note: No GPU is seen here, so this is for a machine without GPUs. For the job's machine run "
+            "`jaxgpu-tune detect --json > node.json` there, and add --machine node.json here.",
+            sys.stderr,
+        )
 
 
 def changes_of(final: dict[str, str]) -> dict[str, str | None]:

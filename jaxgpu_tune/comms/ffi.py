@@ -11,6 +11,7 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from pkgutil import get_data
 
 import jax
 import jaxlib.version
@@ -20,7 +21,8 @@ from .kept import kept
 __all__ = ["TARGET", "BuildError", "built", "find_compiler", "load_launcher", "said"]
 
 TARGET = "jaxgpu_tune_launch"
-SOURCE = Path(__file__).with_name("launcher.cc")
+SOURCE = get_data(__name__, "launcher.cc") or b""
+"""Read as the package was imported: it may lie in a zip file."""
 STAGES = ("instantiate", "execute")
 COMPILERS = ("g++", "clang++", "c++", "nvcc", "/usr/local/cuda/bin/nvcc")
 OPTIONS = ("-shared", "-O2", "-std=c++17", "-w")
@@ -54,12 +56,13 @@ def built(compiler: str) -> bytes:
     """The library. Kept by source, options, compiler, processor, and release of jaxlib, whose headers it includes. Raises BuildError."""
     shared = ("-Xcompiler=-fPIC", "-cudart=none") if Path(compiler).name == "nvcc" else ("-fPIC",)
     command = (compiler, *OPTIONS, *shared)
-    made_of = SOURCE.read_bytes(), command, said(compiler, "--version"), platform.machine(), jaxlib.version.__version__
+    made_of = SOURCE, command, said(compiler, "--version"), platform.machine(), jaxlib.version.__version__
 
     def build() -> bytes:
         with tempfile.TemporaryDirectory() as folder:
-            library = Path(folder, "launcher.so")
-            said(*command, f"-I{jax.ffi.include_dir()}", str(SOURCE), "-o", str(library))
+            source, library = Path(folder, "launcher.cc"), Path(folder, "launcher.so")
+            source.write_bytes(SOURCE)
+            said(*command, f"-I{jax.ffi.include_dir()}", str(source), "-o", str(library))
             return library.read_bytes()
 
     return kept("so", made_of, build)

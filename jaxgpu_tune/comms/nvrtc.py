@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from pkgutil import get_data
 
 from .kept import kept
 
 __all__ = ["CompileError", "compiled", "find_library"]
 
-SOURCE = Path(__file__).with_name("kernels.cu")
+SOURCE = get_data(__name__, "kernels.cu") or b""
+"""Read as the package was imported: it may lie in a zip file."""
 PLACES = ("nvidia/cu*/lib/libnvrtc.so.*", "nvidia/cuda_nvrtc/lib/libnvrtc.so.*")
 """In the wheels nvidia-cuda-nvrtc (CUDA 13) and nvidia-cuda-nvrtc-cu12."""
 SONAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
@@ -45,9 +47,8 @@ def compiled(architecture: str, defines: Mapping[str, object], *, form: str = "c
         "--std=c++17",
         *(f"-D{name}" if value is True else f"-D{name}={value}" for name, value in sorted(defines.items())),
     )
-    source = SOURCE.read_bytes()
     library = _library()
-    return kept(form, (source, options, library.version), lambda: library.compile(source, options, form))
+    return kept(form, (SOURCE, options, library.version), lambda: library.compile(SOURCE, options, form))
 
 
 class _Library:

@@ -16,11 +16,13 @@ from .apply import former_options, in_notebook, why_not_again
 from .marker import MARKER, touched
 from .phase import MISSING, live_options, process_value, users_of_jax
 
-__all__ = ["Late", "late_finding", "or_else", "read_at_start", "restored_late", "too_late", "without"]
+__all__ = ["STARTED", "Late", "late_finding", "or_else", "read_at_start", "restored_late", "too_late", "without"]
 
 Planned = dict[str, Any]
 
 CHANGED = ("set", "merged", "removed")
+STARTED = "JAX's backend has already started; it is read only before"
+"""What the reason of each setting begins with that came too late for the backend."""
 
 
 class Late(Value):
@@ -65,11 +67,10 @@ def _differs(name: str, planned: Planned, now: Planned, report: Report) -> bool:
     """Whether a setting of this library's is not as planned, and nothing will read it again."""
     if name.startswith("--"):
         return planned.get(name) != now.get(name)
-    if name in report.jax_config or name in former_options():
-        wanted = report.jax_config.get(name, former_options().get(name))
-        return _is_frozen(name, report.machine.jax or report.machine.jaxlib) and wanted != process_value(
-            live_options(), name
-        )
+    options = {**former_options(), **report.jax_config}
+    if name in options:
+        frozen = _is_frozen(name, report.machine.jax or report.machine.jaxlib)
+        return frozen and options[name] != process_value(live_options(), name)
     return name in {*report.environ, *touched(os.environ)} and planned.get(name) != now.get(name)
 
 
@@ -119,12 +120,8 @@ def restored_late(was: Planned, now: Planned) -> tuple[Finding, ...]:
     if not names:
         return ()
     message = f"JAX's backend has already started with these, so taking them back changes nothing in this process: {', '.join(names)}."
-    hint = (
-        "Child processes start without them. Here, restart the kernel."
-        if in_notebook()
-        else "Child processes start without them."
-    )
-    return (Finding("restored-late", "warning", message, hint),)
+    here = " Here, restart the kernel." if in_notebook() else ""
+    return (Finding("restored-late", "warning", message, f"Child processes start without them.{here}"),)
 
 
 def without(report: Report, late: Late, cause: str) -> Report:
@@ -132,11 +129,10 @@ def without(report: Report, late: Late, cause: str) -> Report:
 
     What an earlier call set in its place is in force, and stays: child processes and ``restore()`` need it.
     """
-    reason = "JAX's backend has already started; it is read only before"
 
     def marked_late(decision: Decision) -> Decision:
         hit = typed_name(decision.kind, decision.name) in late.names and decision.status in CHANGED
-        return decision._replace(status="late", reason=f"{reason} ({decision.reason})") if hit else decision
+        return decision._replace(status="late", reason=f"{STARTED} ({decision.reason})") if hit else decision
 
     decisions = tuple(map(marked_late, report.decisions))
     struck = {d.source.removeprefix(FAULT) for d in decisions if d.status == "late" and d.origin == "fault"}

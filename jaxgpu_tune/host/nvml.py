@@ -115,13 +115,12 @@ def _usable(nvml: Any, handles: list[Any], environ: Mapping[str, str]) -> Iterat
     chosen = visible(gpus, [device for device, _ in pieces], environ.get("CUDA_VISIBLE_DEVICES"))
     own = {device.uuid: index for index, device in enumerate(chosen)}
     links = _links(nvml, {uuid: by_uuid[uuid] for uuid in own})
-    for uuid, index in own.items():
-        device = chosen[index]
-        gpu = _gpu(nvml, by_uuid[uuid], index, uuid, mig=bool(device.parent))
+    for index, device in enumerate(chosen):
+        gpu = _gpu(nvml, by_uuid[device.uuid], index, device.uuid, mig=bool(device.parent))
         if device.parent:
             gpu = gpu._replace(compute_capability=_capability(nvml, by_uuid[device.parent]), nvlink_peers=())
         else:
-            peers = links[uuid]
+            peers = links[device.uuid]
             gpu = gpu._replace(nvlink_peers=None if peers is None else tuple(sorted(own[p] for p in peers if p in own)))
         yield gpu
 

@@ -70,6 +70,8 @@ def _wrapped(number: int, bits: int) -> int:
 
 
 def _wrong(spec: FlagSpec, text: str, allowed: str, near: str = "") -> ValueError:
+    if text == "None":
+        near = f"To take it out: --no-flag {spec.name}, or None without quotes."
     return ValueError(f"--{spec.name} does not take {text!r}: it takes {allowed}. {near}".rstrip())
 
 

@@ -77,7 +77,7 @@ class Trigger(Value):
 class Hazard(Value):
     """What can go wrong: ``severity``, ``message`` and ``hint`` are those of the Finding to make; ``source`` is public.
 
-    ``withheld``: a preset's setting that triggers it by itself is left out where ``when`` holds.
+    ``withheld``: a preset's setting that triggers it, by itself or beside others, is left out where ``when`` holds.
     """
 
     code: str

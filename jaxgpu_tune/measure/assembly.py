@@ -103,7 +103,7 @@ def _notes(told: Watched, gpus: Sequence[GpuStep]) -> Iterable[str]:
     if told.why_not_traced:
         yield f"There is no trace: {told.why_not_traced}."
     elif told.reduction and not gpus:
-        yield "No GPU ran anything in the trace (on a CPU there is no device part): only the host's clock is told."
+        yield "No GPU ran anything in the trace, so there is no device part: only the host's times are reported."
     if gpus and not gpus[0].steps:
         yield "Nothing repeats in the trace, so that all of it counts as one step: trace more steps."
     if gpus and gpus[0].parts["cuda_graphs"] > UNSEEN * gpus[0].step_ms:

@@ -161,7 +161,7 @@ def unmatched(pattern: str, lines: list[str]) -> Finding | None:
     )
     message = f"--metric {pattern!r} finds no number {told}."
     return Finding(
-        "metric-not-found", "warning", message, "If it should match by now, press Ctrl-C and mend the pattern."
+        "metric-not-found", "warning", message, "If it should match by now, press Ctrl-C and fix the pattern."
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
 from .profile import Watched
+from .trace.collectives import Collective
 from .trace.reduction import PARTS, GpuStep
 
 __all__ = ["OF_GRAPHS", "mean", "measures_of"]
@@ -19,6 +20,9 @@ OF_GRAPHS = (
     "graph_launches",
 )
 """Measures that a run without CUDA graphs does not tell of the program as it is."""
+
+SMALL_SUM = 1 << 20
+"""Bytes of an array up to which a sum over the GPUs is a matter of latency: those of ``comms`` are up to this size by default."""
 
 
 def mean(values: Iterable[float]) -> float:
@@ -35,6 +39,8 @@ def measures_of(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str,
     idle = _true_idle(told, gpus)
     found = {
         "looped_gathers": mean(map(_looped_gathers, gpus)),
+        "small_sums": mean(sum(map(_exposed, _sums(gpu, small=True))) for gpu in gpus),
+        "large_sums": mean(sum(map(_exposed, _sums(gpu, small=False))) for gpu in gpus),
         "gathered_transposes": mean(gpu.gathered_transposes_ms for gpu in gpus),
         "waiting": mean(gpu.waiting_ms for gpu in gpus),
         "idle_host": idle * mean(gpu.parts["idle_host"] for gpu in gpus),
@@ -50,6 +56,7 @@ def measures_of(told: Watched, gpus: Sequence[GpuStep], every: int) -> dict[str,
         "compute_capability": min(capabilities) if len(capabilities) == len(gpus) else None,
         "collectives": mean(sum(one.runs for one in gpu.collectives) for gpu in gpus),
         "gathers": mean(sum(one.runs for one in gpu.collectives if one.kind == "all-gather") for gpu in gpus),
+        "small_sums": mean(sum(one.runs for one in _sums(gpu, small=True)) for gpu in gpus),
         "in_graphs_share": mean(gpu.graphs.ms for gpu in gpus) / step,
         "graph_launches": mean(gpu.graphs.launches for gpu in gpus),
         **_of_launches(gpus),
@@ -89,3 +96,13 @@ def _looped_gathers(gpu: GpuStep) -> float:
     """Exposed milliseconds of all-gathers of which an instruction runs more than once a step."""
     gathers = (one for one in gpu.collectives if one.kind == "all-gather")
     return sum(one.exposed_ms for one in gathers if one.runs > 1.5 * len(one.ops))
+
+
+def _sums(gpu: GpuStep, *, small: bool) -> Iterator[Collective]:
+    for one in gpu.collectives:
+        if one.kind == "all-reduce" and one.bytes is not None and (one.bytes <= SMALL_SUM) is small:
+            yield one
+
+
+def _exposed(one: Collective) -> float:
+    return one.exposed_ms - one.waiting_ms

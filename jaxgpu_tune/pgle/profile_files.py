@@ -72,15 +72,10 @@ def read_folder(path: str | os.PathLike[str]) -> Mapping[str, CostProfile]:
 
 
 def checked_target(path: str | os.PathLike[str]) -> Path:
-    """Where a profile is to be written.
-
-    Raises BadSetting for a name that XLA would pass over, or a folder that is not there.
-    """
+    """Where a profile is to be written. Raises BadSetting for a name that XLA would pass over."""
     file = Path(path)
     if file.suffix not in ENDINGS or file.name.endswith(".xplane.pb"):
         raise bad_profile(f"{file} is no name for a profile. {RENAME}", f"Write {file.stem.partition('.')[0]}{TEXT}.")
-    if not file.parent.is_dir():
-        raise bad_profile(f"{file.parent} is no folder.", "Make it first.")
     return file
 
 

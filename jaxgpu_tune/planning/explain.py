@@ -22,12 +22,14 @@ from ..named import Files
 from ..values import EMPTY
 from ..wording import nearest, written
 from .base.conditions import Facts, all_met
+from .base.secrets import shown_value
 from .composing import compose, is_preset
 from .release.target import Target
 from .select import advised
 from .settings.setting_names import VISIBLE
+from .xla_flags.grammar import scan
 
-__all__ = ["closest_name", "containing", "explain", "name_alone", "numbered_gpus"]
+__all__ = ["as_set", "closest_name", "containing", "explain", "name_alone", "numbered_gpus"]
 
 ARGUMENTS = Arguments.__annotations__
 ALIKE = 0.75
@@ -68,6 +70,17 @@ def explain(
         memory=_memory(plain),
         **_build_facts(kind, plain, target),
     )
+
+
+def as_set(told: Explanation, environ: Mapping[str, str]) -> Explanation:
+    """With what is set already, as XLA_FLAGS or the variable has it."""
+    written_now: dict[str | None, str] = {}
+    if told.kind == "xla_flag":
+        written_now = {token.name: token.text for token in scan(environ.get("XLA_FLAGS", "")).tokens}
+    elif told.kind in ("env", "jax_config"):
+        written_now = {name: f"{name}={shown_value(name, text)}" for name, text in environ.items()}
+    text = written_now.get(told.name.upper() if told.kind == "jax_config" else told.name)
+    return told._replace(here=f"Set now: {text}. {told.here}".rstrip()) if text else told
 
 
 def name_alone(name: str) -> str:

@@ -9,11 +9,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..knowledge.pool import registering
-from ..values import Value
+from ..values import EMPTY, Value
 from ..wording import MIB, count_of
 from .base.wish import Wish
 from .settings.pool_variables import COLLECTIVE_POOL, UNIFIED, has_unified_memory
 from .settings.setting_names import PLATFORMS_OPTION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..model import Finding
+
 
 __all__ = ["InForce", "Settled", "in_force"]
 
@@ -46,13 +51,15 @@ class Settled(Value):
 class InForce(Value):
     """``platforms``: those that JAX is told to start, none where it chooses; ``unified``: memory may exceed the GPU's; ``registers``: NCCL registers XLA's buffers.
 
-    ``collective_bytes``: of the second pool, from which registered buffers come; 0 where none is asked for.
+    ``collective_bytes``: of the second pool, from which registered buffers come; 0 where none is asked for. ``clashing``: settings of
+    the preset that are dangerous beside what else is set, and what is said of each.
     """
 
     platforms: tuple[str, ...] = ()
     unified: bool = False
     registers: bool = False
     collective_bytes: int = 0
+    clashing: Mapping[str, Finding] = EMPTY
 
     @property
     def cpu(self) -> bool:

@@ -114,10 +114,11 @@ def _preset(request: Request, calls: Iterable[tuple[Layer, Request]], notes: lis
     if request.preset == AUTO:
         return former
     message = (
-        f"Preset {request.preset!r}, which {request.who} asks for, takes the place of {former!r}, "
+        f"Preset {request.preset!r}, which {request.who} asks for, replaces {former!r}, "
         f"which {earlier(layer)} asked for."
     )
-    hint = f"For both, write {former}+{os.path.basename(request.preset)}; to keep {former} alone, name no preset here."
+    both = "+".join(dict.fromkeys([*former.split("+"), *os.path.basename(request.preset).split("+")]))
+    hint = f"For both, write {both}; to keep {former} alone, name no preset here."
     notes.append(Finding("preset-displaced", "warning", message, hint))
     return request.preset
 

@@ -157,7 +157,7 @@ def chosen_preset(environ: Mapping[str, str], preset: Any, files: Files = EMPTY)
     except (UnknownPreset, BadSetting) as error:
         raise type(error).of(one._replace(message=f"{PRESET}: {one.message}") for one in error.findings) from None
     asked = str(getattr(preset, "value", preset))
-    message = f"{PRESET}={named} takes the place of {asked!r}, which the program asks for."
+    message = f"{PRESET}={named} replaces {asked!r}, which the program asks for."
     note = Finding("preset-overruled", "note", message)
     return named, () if asked in (named, "auto") else (note,)
 

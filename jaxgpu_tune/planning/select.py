@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..knowledge.families import acts
+from ..knowledge.presets import owner_of
 from ..model import Decision, Finding, Gpu, Machine, Origin, Preset, Setting
 from ..values import Value
 from ..wording import MIB
@@ -27,7 +28,7 @@ FLAGS_FOR_GPUS = "xla_gpu_"
 REMEDIES = {
     "compute_capability": "Pass unmeasured=True (--unmeasured) to set it all the same; `jaxgpu-tune compare` tells whether it pays on your program.",
     "devices": "If the job uses another number of GPUs than are visible here, say so: devices=N, or CUDA_VISIBLE_DEVICES.",
-    "processes": "If each process is a run of its own, say how many GPUs it uses: devices=1.",
+    "processes": "If each process is a run of its own, say how many GPUs a run uses: devices=1, or more.",
     "jaxlib": "Its settings are for other releases of jaxlib; `jaxgpu-tune explain {preset}` lists them.",
 }
 """What can be done where a preset sets nothing, by the one condition that does not hold; the preset's name goes in."""
@@ -124,14 +125,16 @@ def _judged(setting: Setting, request: Request, facts: Facts) -> tuple[Setting, 
     waived = request.unmeasured and _is_of_other_gpus(missed)
     if missed and not waived:
         return setting, " ".join(verdict.sentence for verdict in missed)
-    danger = withheld(setting, facts)
+    clash = request.held.clashing.get(setting.name)
+    danger = clash.message if clash else withheld(setting, facts)
     if danger:
         return setting, danger
     return setting._replace(reason=f"{setting.reason}; {_unmeasured(setting)}") if waived else setting, ""
 
 
 def unheeded(preset: Preset, request: Request) -> Iterator[Finding]:
-    """What is asked for and can have no effect here."""
+    """What is asked for and is not done here."""
+    yield from request.held.clashing.values()
     if request.layer_bytes is not None and not any(s.name in THRESHOLD_FLAGS for s in preset.settings):
         message = f"layer_bytes has no effect: preset {preset.name} sets no combine threshold."
         yield Finding("layer-bytes-unused", "warning", message, "It serves presets such as fsdp.")
@@ -147,8 +150,18 @@ def nothing_set(
         if any(name.endswith("-plugin") for name in machine.plugins or ()) or _fails_without(request, machine):
             yield _no_gpu(preset, request, machine)
         return
-    if selection.unmet and not selection.settings:
-        yield _sets_nothing(preset, facts)
+    held = {setting.source for setting in selection.settings}
+    for part in _parts(preset) if held else (preset,):
+        told = all(setting.name in request.held.clashing for setting in part.settings)
+        if not told and held.isdisjoint(setting.source for setting in part.settings):
+            yield _sets_nothing(part, facts)
+
+
+def _parts(preset: Preset) -> Iterator[Preset]:
+    """Each preset of this library that is joined in it, with its own settings."""
+    for name in preset.name.split("+"):
+        own = tuple(setting for setting in preset.settings if owner_of(setting.source) == name.strip())
+        yield preset._replace(name=name.strip(), settings=own)
 
 
 def _fails_without(request: Request, machine: Machine) -> bool:

@@ -154,7 +154,7 @@ def _together(spec: FlagSpec, values: tuple[str, ...]) -> str:
 def _unreadable(name: str, options: Options | None, target: Target) -> str:
     spec = target.flag(name)
     if spec is not None and spec.undefined:
-        return f"{target.label} writes its value to a place in memory that is chance"
+        return f"{target.label} writes its value to an undefined place in memory"
     if options is not None:
         return "no field of XLA's options is known to tell it"
     owner = "the CUDA plugin" if name in PROCESS_WIDE else "this jaxlib"
@@ -169,10 +169,8 @@ def agree(expected: Any, found: Any, spec: FlagSpec | None) -> bool:
     """Whether a value in the language of compile options is in a decoded field. To lists that add up jax adds its own."""
     adds_up = spec is not None and spec.repeat != "last"
     if isinstance(found, (list, dict)):
-        wanted, there = (
-            _members(expected),
-            [f"{key}={found[key]}" for key in found] if isinstance(found, dict) else found,
-        )
+        wanted = expected.split(",") if expected else []
+        there = [f"{key}={item}" for key, item in found.items()] if isinstance(found, dict) else found
         if EVERY in wanted and len(there) > 1:
             return True
         missing = set(wanted) - set(map(str, there))
@@ -182,10 +180,6 @@ def agree(expected: Any, found: Any, spec: FlagSpec | None) -> bool:
     if isinstance(found, str):
         return str(expected).lower() == found.lower()  # XLA turns some texts into capitals
     return bool(expected == found)
-
-
-def _members(text: str) -> list[str]:
-    return text.split(",") if text else []
 
 
 def shown_option(value: Any) -> str:

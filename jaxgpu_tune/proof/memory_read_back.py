@@ -58,13 +58,10 @@ def verified_fraction(text: str, memory: tuple[AllocatorNumbers, ...]) -> Answer
         return "unreadable", "the allocator states no limit, or the GPU's memory is unknown", None
     shown = ", ".join(f"{share:.3f}" for share in found)
     wanted = float(text or default_fraction())  # an empty variable is none to jaxlib
+    limit = f"the allocator's limit is {shown} of the GPU's memory"
     if all(abs(share - wanted) <= TOLERANCE for share in found):
-        return "effective", f"the allocator's limit is {shown} of the GPU's memory", shown
-    return (
-        "ignored",
-        f"the allocator's limit is {shown} of the GPU's memory: set too late, or another setting wins",
-        shown,
-    )
+        return "effective", limit, shown
+    return "ignored", f"{limit}: set too late, or another setting wins", shown
 
 
 def verified_preallocation(text: str, memory: tuple[AllocatorNumbers, ...]) -> Answer:

@@ -59,7 +59,7 @@ def _took_effect(variable: Wanted, around: Signs) -> str:
 def _read_back(name: str, text: str, around: Signs) -> Answer:
     reader = READERS.get(name)
     if reader is not None:
-        return reader(text, around)
+        return reader(text, around.memory)
     if any(line.rstrip(".").endswith(f" {name} set by environment to {text}") for line in around.nccl_log.splitlines()):
         return "effective", "NCCL's log says that it was read", text
     if name.startswith("NCCL_DEBUG") and around.nccl_log:
@@ -69,8 +69,8 @@ def _read_back(name: str, text: str, around: Signs) -> Answer:
     return "unreadable", f"it still holds this; {who}", None
 
 
-def _visible(text: str, around: Signs) -> Answer:
-    count, listed = len(around.memory), len([item for item in text.split(",") if item.strip()])
+def _visible(text: str, memory: tuple[AllocatorNumbers, ...]) -> Answer:
+    count, listed = len(memory), len([item for item in text.split(",") if item.strip()])
     return (
         ("effective" if count == listed else "unreadable"),
         f"it names {listed}, and this process has {count} GPUs",
@@ -78,9 +78,9 @@ def _visible(text: str, around: Signs) -> Answer:
     )
 
 
-READERS: dict[str, Callable[[str, Signs], Answer]] = {
-    **dict.fromkeys(FRACTION_NAMES, lambda text, around: verified_fraction(text, around.memory)),
-    PREALLOCATE: lambda text, around: verified_preallocation(text, around.memory),
-    ALLOCATOR: lambda text, around: verified_allocator(text, around.memory),
+READERS: dict[str, Callable[[str, tuple[AllocatorNumbers, ...]], Answer]] = {
+    **dict.fromkeys(FRACTION_NAMES, verified_fraction),
+    PREALLOCATE: verified_preallocation,
+    ALLOCATOR: verified_allocator,
     VISIBLE: _visible,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..host.apply import last_applied
+from ..host.late import STARTED
 from ..host.marker import touched
 from ..knowledge import options
 from ..model import Decision, Machine, Report, SettingKind
@@ -53,8 +54,8 @@ def flag_values(text: str) -> dict[str, tuple[str, ...]]:
     """Each flag of an XLA_FLAGS text with its values in order."""
     found: dict[str, tuple[str, ...]] = {}
     for token in scan(text).tokens:
-        value = token.meant
-        found[token.name or token.text] = (*found.get(token.name or token.text, ()), value)
+        name = token.name or token.text
+        found[name] = (*found.get(name, ()), token.meant)
     return found
 
 
@@ -63,10 +64,15 @@ def _of_report(report: Report) -> Iterator[Wanted]:
     for decision in report.decisions:
         if decision.status not in HELD or _is_vehicle(decision, report):
             continue
-        late = decision.reason if decision.status == "late" else ""
+        late = _why_late(decision) if decision.status == "late" else ""
         own = () if decision.value is None else (decision.value,)
         yield Wanted(decision.kind, decision.name, own if late else flags.get(decision.name, own), late)
     yield from _undecided(report, (decision.name for decision in report.decisions))
+
+
+def _why_late(decision: Decision) -> str:
+    """Without what the setting is for, so that those of one cause are told as one."""
+    return STARTED if decision.reason.startswith(STARTED) else decision.reason
 
 
 def _is_vehicle(decision: Decision, report: Report) -> bool:

@@ -183,7 +183,7 @@ def _end_of_file(binary: bytes | mmap, start: int) -> int:
     """Where the file's descriptor ends: at the first field that is none of its own, or a second name."""
     end = start
     for number, _, _, at in entries(binary, start):
-        if not (number <= 14) or (number == 1 and end != start):
+        if number > 14 or (number == 1 and end != start):
             break
         end = at
     return end

@@ -93,14 +93,10 @@ def _dumped(folder: str) -> str:
 
 def read_text(text: str) -> Options | None:
     """The fields of options that were dumped as text, lists as lists; None: there is no text."""
-    found: dict[str, Any] = {}
+    found: dict[str, list[Any]] = {}
     for name, value in _lines(text):
-        if name in found:
-            former = found[name] if isinstance(found[name], list) else [found[name]]
-            found[name] = [*former, value]
-        else:
-            found[name] = value
-    return found if text else None
+        found.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()} if text else None
 
 
 def _lines(text: str) -> Iterator[tuple[str, Any]]:

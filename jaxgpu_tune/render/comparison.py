@@ -147,7 +147,7 @@ def _notes(found: Comparison) -> Iterator[str]:
 
 
 def _mend(reference: Variant) -> str:
-    told = f"The reference ({reference.name}) failed{_in_some(reference)}, so nothing can be compared: mend that first."
+    told = f"The reference ({reference.name}) failed{_in_some(reference)}, so nothing can be compared: fix that first."
     return f"{told} {LEFT_BEHIND}" if _in_some(reference) else told
 
 

@@ -41,7 +41,7 @@ def doctor_text(told: Mapping[str, Any], width: int | None = None) -> str:
 
 
 def _mended(names: list[str]) -> str:
-    return f"configure() and jaxgpu-tune run mend {', '.join(names)} as told here; without them it stays as set."
+    return f"configure() and jaxgpu-tune run repair {', '.join(names)} as said here; without them, the values stay as they are."
 
 
 def _errors(findings: list[Finding]) -> int:

@@ -48,7 +48,8 @@ def worth(report: Report) -> str:
     if not done:
         return ""
     named = [name.strip() for name in report.preset.split("+")]
-    measured = [name for name in dict.fromkeys((*named, *(owner_of(d.source) for d in done))) if gains_of(name)]
+    stated = dict.fromkeys((*named, *(owner_of(d.source) for d in done)))
+    measured = [name for name in stated if gains_of(name) and not _is_unmet(name, report)]
     if not measured:
         files = [f"jaxgpu-tune explain {name}" for name in named if is_path(name)]
         says = f" What its file says of it: {', '.join(files)}." if files else ""
@@ -56,6 +57,12 @@ def worth(report: Report) -> str:
     more = [decision for decision in done if owner_of(decision.source) not in measured]
     gained = _gained(measured, report.machine, _job(report), alone=" and ".join(measured) if more else "")
     return f"{gained} {_beyond(more, measured, report.preset)}" if more else gained
+
+
+def _is_unmet(name: str, report: Report) -> bool:
+    """Whether no condition of that preset's settings holds here."""
+    unmet = {(d.kind, d.name) for d in report.decisions if d.status == "unmet" and owner_of(d.source) == name}
+    return all((setting.kind, setting.name) in unmet for setting in load_preset(name).settings)
 
 
 def _is_from_a_preset(decision: Decision) -> bool:

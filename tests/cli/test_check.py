@@ -134,3 +134,39 @@ def test_check_finds_nothing_wrong_in_a_good_text() -> None:
     result = call("check", "--xla_gpu_autotune_level=2 --xla_dump_to=/tmp/x")
     assert (result.exit_code, result.output) == (0, "Nothing is wrong.\n")
     assert json.loads(call("check", "--json", "--xla_gpu_autotune_level=2").output) == []
+
+
+HANGS = "export XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,COLLECTIVES\n"
+OF_SEVERAL = "collectives-in-graphs"
+NO_GPU = "No GPU is seen here"
+
+
+def test_another_machine_may_be_meant(tmp_path: Path) -> None:
+    """For a text, the environment and files: its GPUs, and its jaxlib."""
+    node, script, job = tmp_path / "node.json", tmp_path / "train.sh", tmp_path / "job.sh"
+    node.write_text(json.dumps({"gpus": [{"count": 8}], "jax": "0.5.1", "jaxlib": "0.5.1"}))
+    script.write_text(HANGS)
+    job.write_text(f"#SBATCH --gres=gpu:1\n{HANGS}")
+    text = HANGS.partition("=")[2].strip()
+    for what in ((text,), ("--file", str(script)), ("--file", str(job))):
+        assert OF_SEVERAL in call("check", "--machine", str(node), *what).stdout
+        assert OF_SEVERAL not in call("check", *what).stdout
+    script.write_text("export XLA_FLAGS=--xla_gpu_graph_level=0\n")
+    for what in (("--xla_gpu_graph_level=0",), ("--file", str(script))):
+        assert "not for jaxlib 0.11.2" in call("check", *what).stdout
+        assert "not for" not in call("check", "--machine", str(node), *what).stdout
+    assert call("check", "--machine", "absent.json").exit_code == 2
+
+
+@pytest.mark.usefixtures("login_node")
+def test_on_a_login_node_a_job_is_judged_for_the_gpus_that_it_asks_for(tmp_path: Path) -> None:
+    """What its lines say of them; a file that says nothing is judged for what is here."""
+    script, job = tmp_path / "train.sh", tmp_path / "job.sh"
+    script.write_text(HANGS)
+    job.write_text(f"#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\n{HANGS}")
+    said = call("check", "--file", str(script))
+    assert (said.stdout, NO_GPU in said.stderr) == ("Nothing is wrong.\n", True)
+    said = call("check", "--file", str(job))
+    assert f"{job}:4: With COLLECTIVES" in said.stdout and said.stderr == ""
+    assert f"{job}:3: The job asks for 16 GPUs" in said.stdout
+    assert NO_GPU in call("check", "--file", str(job), "--file", str(script)).stderr

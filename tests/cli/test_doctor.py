@@ -42,7 +42,7 @@ def test_what_is_mended_is_named(environ: dict[str, str], mended: list[str], mon
     """And only that: where nothing is, there is no such line."""
     found, screen = doctor(monkeypatch, environ)
     assert found == mended
-    assert (f"mend {', '.join(mended)} as told here" in " ".join(screen.split())) == bool(mended)
+    assert (f"repair {', '.join(mended)} as said here" in " ".join(screen.split())) == bool(mended)
 
 
 @pytest.mark.parametrize(("flags", "mended"), [(KEPT, []), (f"{KEPT} stray", ["XLA_FLAGS"])])

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from jaxgpu_tune import plan
 from jaxgpu_tune.cli.environment import all_settings, changes_of, planned
+from jaxgpu_tune.host import detect
+from tests.child import ROOT
+from tests.cli.typed import call
 from tests.fleet import machine
+
+H100X8 = str(ROOT / "tests" / "machines" / "h100x8.json")
 
 ENVIRONS = st.dictionaries(st.sampled_from("ABCDE"), st.sampled_from(["", "1", "2"]))
 
@@ -62,3 +67,32 @@ def test_which_gpus_a_job_may_use_is_said_where_it_runs(monkeypatch: pytest.Monk
     assert told["NCCL_DEBUG"] == "INFO" and told["XLA_FLAGS"] == report.xla_flags
     (call,) = json.loads(final["JAXGPU_TUNE_STATE"])["calls"]
     assert call[1] == "jaxgpu-tune" and call[2]["preset"] == "fsdp"
+
+
+WITHOUT = "note: No GPU is seen here, so this is for a machine without GPUs."
+
+
+@pytest.mark.usefixtures("login_node")
+@pytest.mark.parametrize("command", [("plan", "fsdp"), ("env", "fsdp"), ("check",), ("check", "--xla_dump_to=x")])
+def test_that_no_gpu_is_seen_is_told_with_what_to_do(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where it is meant so, and not of a machine that is described."""
+    said = call(*command)
+    assert said.stderr.startswith(WITHOUT) and "--machine node.json" in said.stderr and WITHOUT not in said.stdout
+    words = (*command[:-1], "--machine", H100X8, command[-1]) if len(command) > 1 else (*command, "--machine", H100X8)
+    assert WITHOUT not in call(*words).stderr
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    assert WITHOUT not in call(*command).stderr
+    monkeypatch.delenv("JAX_PLATFORMS")
+    monkeypatch.setenv("JAXGPU_TUNE_MACHINE", H100X8)
+    assert WITHOUT not in call(*command).stderr
+
+
+@pytest.mark.usefixtures("login_node")
+def test_a_cuda_build_without_a_gpu_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the plan's own finding, which says what to do as well."""
+    packages = detect.installed_versions()
+    there = packages._replace(plugins={"jax-cuda12-plugin": packages.jaxlib or ""})
+    monkeypatch.setattr(detect, "installed_versions", lambda: there)
+    said = call("plan", "fsdp")
+    assert "error (no-gpu)" in said.stdout and "--machine" in said.stdout and WITHOUT not in said.stderr
+    assert WITHOUT in call("check").stderr

@@ -61,6 +61,16 @@ def test_run_without_a_preset_is_told_to_name_one_first() -> None:
 
 
 @pytest.mark.usefixtures("this_jaxlib")
+def test_what_it_takes_the_place_of_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again by the configure() of the program."""
+    monkeypatch.setenv("NCCL_DEBUG", "WARN")
+    code = "import jaxgpu_tune; print([one.code for one in jaxgpu_tune.configure('fsdp').findings])"
+    done = program(*running(code, "--env", "NCCL_DEBUG=INFO"))
+    assert " ".join(done.stderr.split()).count("NCCL_DEBUG=WARN was set already") == 1
+    assert "request-holds" in done.stdout
+
+
+@pytest.mark.usefixtures("this_jaxlib")
 @pytest.mark.parametrize(
     ("there", "off", "lost"),
     [

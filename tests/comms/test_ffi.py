@@ -78,15 +78,13 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 
 ON_CPU = """
 import ctypes, sys, jax, jax.numpy as jnp, numpy as np
-from pathlib import Path
 from jaxgpu_tune.comms import ffi, launch
 driver = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
-source = ffi.SOURCE.read_text()
+source = ffi.SOURCE.decode()
 for there, here in ((".Ctx<ffi::PlatformStream<void*>>()", ""), ("Launch(void* stream, ", "Launch("), ("), stream, ", "), nullptr, ")):
     assert source.count(there) == 1
     source = source.replace(there, here)
-ffi.SOURCE = Path(sys.argv[2])
-ffi.SOURCE.write_text(source)
+ffi.SOURCE = source.encode()
 register = jax.ffi.register_ffi_target
 jax.ffi.register_ffi_target = lambda *given, platform: register(*given, platform="cpu")
 ffi.load_launcher()
@@ -113,10 +111,8 @@ def test_it_launches_what_it_is_told(compiler: str, tmp_path: Path) -> None:
     (tmp_path / "driver.c").write_text(DRIVER)
     driver = str(tmp_path / "libdriver.so")
     ffi.said(compiler, "-shared", "-fPIC", "-x", "c", str(tmp_path / "driver.c"), "-o", driver)
-    argv = (driver, str(tmp_path / "launcher.cc"))
-    loads, once, again, first, second, error = told(
-        ON_CPU, argv=argv, JAX_PLATFORMS="cpu", XDG_CACHE_HOME=str(tmp_path)
-    )
+    given = {"JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(tmp_path)}
+    loads, once, again, first, second, error = told(ON_CPU, argv=(driver,), **given)
     assert loads == 1
     assert once == [2.0 * n for n in range(8)] and again == [2.0 * n + 2 for n in range(8)]
     assert first == second == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 14.0]
@@ -140,13 +136,9 @@ def test_without_a_compiler_it_is_psum(monkeypatch: pytest.MonkeyPatch, caplog: 
     assert reason in comm.explain() and reason in caplog.text
 
 
-def test_a_build_that_fails_is_told_with_the_compilers_words(
-    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_fails_is_told_with_the_compilers_words(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As any other reason."""
-    other = tmp_path / "other.cc"
-    other.write_text("nonsense;")
-    monkeypatch.setattr(ffi, "SOURCE", other)
+    monkeypatch.setattr(ffi, "SOURCE", b"nonsense;")
     comm, mesh = communicator(), Mesh(np.array(jax.devices()[:1]), ("tp",))
     comm._start(mesh, Exchange(mesh))
     assert "load_launcher failed" in comm.explain() and "nonsense" in comm.explain()

@@ -67,6 +67,6 @@ def test_fences_are_there_if_asked_for(kernel: str) -> None:
 
 def test_what_python_and_the_kernels_both_know_is_the_same() -> None:
     """The word that nothing has arrived in, and the sizes that the memory is made of."""
-    source = nvrtc.SOURCE.read_text()
+    source = nvrtc.SOURCE.decode()
     for name, value in (("EMPTY", f"0x{EMPTY:X}u"), ("SLOTS", SLOTS), ("CONTROL", CONTROL)):
         assert re.search(rf"#define {name} {value}\b", source), name

@@ -153,6 +153,11 @@ class TestFacts:
             "it takes one of IGNORE, RUNTIME, COMPILE_TIME (the case of letters counts)."
         )
 
+    def test_the_word_none_does_not_take_a_flag_out(self) -> None:
+        """As somebody types it on the command line who has read that None removes."""
+        told = known.check_value(known.flags("0.12.0.1")["xla_gpu_autotune_level"], "None", "0.12.0.1") or ""
+        assert told.endswith(" To take it out: --no-flag xla_gpu_autotune_level, or None without quotes.")
+
     def test_nearest_name(self) -> None:
         assert known.closest_flag("xla_gpu_autotune_levl", "0.12.0.1") == "xla_gpu_autotune_level"
         assert known.closest_flag("--autotune-level", "0.12.0.1") == "xla_gpu_autotune_level"

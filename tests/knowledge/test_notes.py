@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxgpu_tune.knowledge import flags
 from jaxgpu_tune.knowledge.notes import all_notes, note
+from jaxgpu_tune.knowledge.presets import all_presets
 
 RELEASES = flags.releases()
 
@@ -28,3 +29,9 @@ def test_a_variable_finds_its_option_s_note() -> None:
     assert note("JAX_ENABLE_PGLE") == note("jax_enable_pgle") is not None
     assert note("XLA_MAKE_IT_FAST") is None
     assert note("JAX_MAKE_IT_FAST") is None
+
+
+def test_no_note_denies_a_gain_for_which_a_preset_sets_the_setting() -> None:
+    """What a measurement has changed is changed in both places."""
+    set_for_speed = {s.name for preset in all_presets() if preset.kind == "maintained" for s in preset.settings}
+    assert [one.name for one in all_notes().values() if "No gain" in one.traps and one.name in set_for_speed] == []

@@ -177,7 +177,7 @@ def test_auto_sets_nothing() -> None:
 
 def test_simulation_is_for_one_process_whatever_it_sees() -> None:
     """Measured on one GPU, alone and with others visible; where it sees several, programs that use them are spoken of."""
-    mode, several = "xla_gpu_command_buffer_scheduling_mode", "On a program that uses several, compare it first"
+    mode, several = "xla_gpu_command_buffer_scheduling_mode", "If it uses several, compare it first"
     assert met("simulation", EIGHT_H100._replace(devices=1, local_gpus=1)) == met("simulation", EIGHT_H100) == {mode}
     assert not met("simulation", EIGHT_H100._replace(processes=8))
     for count in (1, 2):
@@ -193,6 +193,8 @@ def test_pipeline_parallel_is_for_one_process_with_several_hopper_gpus() -> None
     assert not met("pipeline_parallel", EIGHT_H100._replace(processes=8))
     assert not met("pipeline_parallel", EIGHT_H100._replace(devices=1, local_gpus=1))
     assert not met("pipeline_parallel", EIGHT_H100._replace(jaxlib="0.10.1"))
+    without = plan("pipeline_parallel", machine=machine("H200", 2), environ={}, cuda_graphs=False)
+    assert "concurrent-without-graphs" in {finding.code for finding in without.findings}
 
 
 @pytest.mark.parametrize("name", ["fsdp", "data_parallel"])
@@ -203,6 +205,20 @@ def test_one_hardware_queue_yields_to_what_is_there(name: str) -> None:
     assert plan(name, machine=here, environ={}).environ[queue] == "1"
     assert plan(name, machine=here, environ={queue: "8"}).environ.get(queue, "8") == "8"
     assert queue not in plan(name, machine=machine("H200", 1), environ={}).environ
+
+
+@pytest.mark.parametrize("name", ["fsdp", "data_parallel", "jax-toolbox"])
+def test_one_hardware_queue_is_not_set_on_blackwell(name: str) -> None:
+    """NVIDIA advises against it there, so unmeasured=True does not set it either."""
+    made = plan(name, machine=machine("B200", 8), environ={}, unmeasured=True)
+    assert made.xla_flags and "CUDA_DEVICE_MAX_CONNECTIONS" not in made.environ
+
+
+@every_preset
+def test_where_a_setting_was_measured_names_the_release_and_the_gpus(preset: Preset) -> None:
+    """What a setting states of itself replaces what the preset states."""
+    for setting in preset.settings:
+        assert not setting.measured or {"jaxlib", "compute_capability"} <= setting.measured.keys()
 
 
 def test_runs_that_a_launcher_starts_side_by_side_say_that_each_is_alone() -> None:

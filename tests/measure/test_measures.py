@@ -29,6 +29,24 @@ def test_numbers_of_the_host() -> None:
         assert measures_of(Watched(**known), [], 0)["memory_share"] is None
 
 
+def test_sums_are_told_by_their_size() -> None:
+    """All-reduces of up to 1 MiB and of more; without the time in which a GPU waits for the last to begin; a size that is not known is in neither."""
+    total = {"kind": "all-reduce", "exposed_ms": 0.75, "waiting_ms": 0.25}
+    mebibyte = 1 << 20
+    one = gpu(
+        0,
+        collectives=(
+            collective(1, runs=64.0, bytes=mebibyte, **total),
+            collective(2, runs=2.0, bytes=mebibyte + 1, **total),
+            collective(3, runs=2.0, bytes=None, **total),
+            collective(4, runs=2.0, bytes=mebibyte),
+        ),
+    )
+    found = measures_of(Watched(), [one], 2)
+    assert (found["small_sums"], found["small_sums_ms"], found["large_sums_ms"]) == (64.0, 0.5, 0.5)
+    assert found["small_sums_share"] == found["large_sums_share"] == 0.5 / one.step_ms
+
+
 def test_numbers_of_the_gpus_are_means() -> None:
     one = gpu(
         0,

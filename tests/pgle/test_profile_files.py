@@ -42,9 +42,9 @@ def test_what_xla_would_pass_over_is_refused(tmp_path: Path, name: str, content:
         profile_files.read_profile(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["profile", "profile.txt", "t.xplane.pb", "absent/p.pb"])
+@pytest.mark.parametrize("name", ["profile", "profile.txt", "t.xplane.pb"])
 def test_a_name_that_xla_would_pass_over_is_not_written(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadSetting, match=r"no name for a profile|no folder"):
+    with pytest.raises(BadSetting, match="no name for a profile"):
         profile_files.write_profile(PROFILE, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

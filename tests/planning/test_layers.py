@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +92,16 @@ def test_the_last_that_says_a_thing_holds(calls: list[tuple[str, dict[str, Any]]
     assert found.preset == (named[-1] if named and last[0] == "auto" else last[0])
     displaced = bool(named) and last[0] not in ("auto", named[-1])
     assert ("preset-displaced" in {one.code for one in found.notes}) is displaced
+
+
+@pytest.mark.parametrize(
+    ("former", "now", "both"),
+    [("fsdp", "decode", "fsdp+decode"), ("fsdp", "fsdp+reproducible", "fsdp+reproducible")],
+)
+def test_a_displaced_preset_is_told_how_to_have_both(former: str, now: str, both: str) -> None:
+    """Each preset of the two is named once."""
+    (note,) = recalled(make_request(now, {}), [Layer(1, "configure()", {"preset": former})]).notes
+    assert note.hint.startswith(f"For both, write {both};")
 
 
 @given(st.sampled_from((0.25, 0.5, "auto")), st.integers(1, 4), st.booleans())

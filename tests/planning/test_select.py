@@ -219,6 +219,17 @@ class TestPreset:
         assert self.told(preset(setting(), setting(when=AMPERE)), machine()) == []
         assert self.told(preset(), machine()) == []
 
+    def test_of_joined_ones_each_that_sets_nothing_says_so(self) -> None:
+        """Not one that has no settings, nor where nothing at all is set: that is told of the whole."""
+        held = {name: setting(f"xla_{name}")._replace(source=f"preset {name}") for name in ("fsdp", "decode")}
+        unheld = held["decode"]._replace(when=AMPERE)
+        joined = preset(held["fsdp"], unheld)._replace(name="fsdp + decode+auto")
+        (finding,) = self.told(joined, machine())
+        assert finding.message.startswith("decode sets nothing here: compute capability 9.0")
+        assert self.told(joined._replace(settings=tuple(held.values())), machine()) == []
+        (whole,) = self.told(joined._replace(settings=(unheld,)), machine())
+        assert whole.message.startswith("fsdp + decode+auto sets nothing here")
+
     def test_one_that_sets_nothing_for_several_reasons_tells_all(self) -> None:
         """Another jaxlib alone would not help; neither would unmeasured=True."""
         (finding,) = self.told(preset(setting(when={"jaxlib": "<0.5", **AMPERE})), machine())

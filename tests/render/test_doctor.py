@@ -31,7 +31,7 @@ def test_the_screen(severities: list[str], start: Any, mended: list[str], enviro
     reasons = f"here, for {errors} reason{'' if errors == 1 else 's'}."
     assert lines[0].endswith(reasons) if errors else lines[0] == "Nothing keeps JAX from the GPU here."
     assert sum("Wrong." in line for line in lines) == len(severities)
-    assert (f"configure() and jaxgpu-tune run mend {', '.join(mended)} as" in "\n".join(lines)) is bool(mended)
+    assert (f"configure() and jaxgpu-tune run repair {', '.join(mended)} as" in "\n".join(lines)) is bool(mended)
     started = [line for line in lines if "JAX started on" in line]
     shown = start is not None and start["platform"] is not None
     plural = "" if start and start["devices"] == 1 else "s"

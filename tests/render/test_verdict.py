@@ -178,6 +178,14 @@ def test_of_joined_presets_those_that_were_not_measured_are_named() -> None:
     assert said.startswith("Measured, fsdp alone, ") and "--xla_gpu_exclude_nondeterministic_ops. Compare both" in said
 
 
+def test_of_joined_presets_one_that_sets_nothing_here_is_worth_nothing() -> None:
+    """On one GPU fsdp sets nothing; in a job of several processes pipeline_parallel does."""
+    alone = worth(jaxgpu_tune.plan("fsdp+reproducible", environ={}, machine=MACHINES / "h100x1.json"))
+    assert alone.startswith("Nothing of it was measured") and "fsdp alone" not in alone
+    job = {"environ": {}, "machine": MACHINES / "slurm_h100x8_rank9.json"}
+    assert worth(jaxgpu_tune.plan("fsdp+pipeline_parallel", **job)) == worth(jaxgpu_tune.plan("fsdp", **job))
+
+
 def test_what_an_argument_brings_along_needs_no_measurement() -> None:
     """A compilation cache changes no step, and no preset can be compared with itself."""
     place = {"environ": {}, "machine": MACHINES / "h200x2_captured.json"}

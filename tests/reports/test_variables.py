@@ -24,6 +24,27 @@ def test_R21_what_an_image_brings_is_told_and_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("environ", "name", "told"),
+    [
+        ({CONNECTIONS: "1"}, CONNECTIONS, f"Set now: {CONNECTIONS}=1."),
+        ({"XLA_FLAGS": "--xla_gpu_autotune_level=2 --xla_gpu_autotune_level=3"}, "--xla_gpu_autotune_level", "Set now: --xla_gpu_autotune_level=3. jaxlib "),
+        ({"JAX_ENABLE_X64": "1"}, "jax_enable_x64", "Set now: JAX_ENABLE_X64=1. jax "),
+        ({"WANDB_API_KEY": "1"}, "fsdp", ""),
+        ({}, CONNECTIONS, ""),
+    ],
+)  # fmt: skip
+def test_R21_explain_tells_what_is_set_already(
+    environ: dict[str, str], name: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in (CONNECTIONS, "XLA_FLAGS", "JAX_ENABLE_X64"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, text in environ.items():
+        monkeypatch.setenv(variable, text)
+    here = jaxgpu_tune.explain(name).here
+    assert here.startswith(told) and ("Set now" in here) is bool(told)
+
+
+@pytest.mark.parametrize(
     ("card", "count", "environ", "status"),
     [
         ("H100", 8, {}, "set"),

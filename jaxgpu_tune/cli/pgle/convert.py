@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..measuring import check_output
 from ..output import exit_code, print_json, say, tell
 from ..parameters import JSON, Argument, Option
 
@@ -48,6 +49,7 @@ def command(
     from ...pgle.sidecar import Sidecar, write_sidecar
 
     file = checked_target(target) if target else None
+    check_output("--to", target)
     found = convert(sources, percentile, module, read_program(program) if program else None)
     if file:
         write_profile(found.profile, file)

@@ -13,7 +13,6 @@ from ...model import Finding, Report
 from ...pgle.cost_profile import CostProfile
 from ...pgle.sidecar import Sidecar
 from ..call_options import PLAN, plan_arguments
-from ..environment import planned
 from ..output import print_json, say
 from ..parameters import Argument, Option
 
@@ -29,10 +28,13 @@ CACHE = Option("store", "--store", "text", "Where recordings are kept (default: 
 
 def plan_of(given: Mapping[str, Any], **more: Any) -> tuple[Report, dict[str, str]]:
     """The plan of the options, and the environment that the command gets."""
+    from ...api import fresh_environ
+
     rest = {name: value for name, value in given.items() if name != "preset"}
     arguments = plan_arguments(rest)
     flags = {**(arguments.get("flags") or {}), **more.pop("flags", {})}
-    return planned(given["preset"], {**arguments, **({"flags": flags} if flags else {}), **more}, here=True)
+    wanted = {**arguments, **({"flags": flags} if flags else {}), **more}
+    return fresh_environ(given["preset"], os.environ, here=True, who="jaxgpu-tune", **wanted)
 
 
 def setup_of(report: Report, program: tuple[str, ...], digest: str = "") -> Sidecar:

@@ -135,7 +135,7 @@ def _missed(wish: Wish) -> Outcome:
     reason = "torch.cuda has started CUDA in this process, which has read its variables"
     message = f"{wish.name}={wish.value} is not set: {reason}."
     told = Finding("cuda-started", "warning", message, "Call configure() before torch first uses a GPU.")
-    return wish.left_out("late", reason, told)
+    return Outcome((), (wish.decided(wish.emitted, "late", reason),), (told,))
 
 
 def _no_texts(value: Any) -> list[str]:
@@ -155,7 +155,7 @@ def _unusable(wish: Wish, names: list[str]) -> Outcome:
 
 def _why_no_pgle(facts: Facts, environ: Mapping[str, str]) -> str:
     if facts.jaxlib is not None and matches(LOSES_COSTS, facts.jaxlib):
-        return f"jaxlib {facts.jaxlib} loses the costs when it joins the profiles, which 0.4.31 mends"
+        return f"jaxlib {facts.jaxlib} loses the costs when it joins the profiles, which 0.4.31 fixes"
     tools = sorted(name for name, value in environ.items() if value and acts(name, "profiles"))
     if tools:
         return f"{tools[0]} tells of a tool that profiles this process, and CUPTI serves one at a time"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from ...model import Finding, Setting
 from ..base.conditions import Facts, all_met
@@ -16,23 +16,49 @@ if TYPE_CHECKING:
     from ...model import SettingKind
 
 
-__all__ = ["hazard_findings", "withheld"]
+__all__ = ["clashes", "hazard_findings", "withheld"]
 
 
 def hazard_findings(found: Settled, facts: Facts) -> Iterator[Finding]:
     """A finding for each known hazard whose settings are in force and whose conditions hold."""
-    kinds: tuple[tuple[SettingKind, Mapping[str, Any]], ...] = (
-        ("xla_flag", found.flags),
-        ("env", found.variables),
-        ("jax_config", found.options),
-    )
-    in_force = {(kind, name): value for kind, values in kinds for name, value in values.items()}
+    in_force = _by_kind(found)
     from ...knowledge.hazards import hazards
 
     for hazard in hazards():
         if hazard.triggered_by(in_force) and _holds(hazard, facts):
             message = f"{hazard.message}{_named(hazard, hazard.set_by(in_force))} (source: {hazard.source})"
             yield Finding(hazard.code, hazard.severity, message, hazard.hint)
+
+
+def clashes(found: Settled, facts: Facts, ours: Collection[str]) -> dict[str, Finding]:
+    """Each setting of a preset (``ours``) that makes a hazard of several settings which a preset must not complete, and what to say of it.
+
+    Of several the one that the hazard names first: that one can do without the others.
+    """
+    if not ours:
+        return {}
+    from ...knowledge.hazards import hazards
+
+    in_force, left_out = _by_kind(found), dict[str, Finding]()
+    for hazard in hazards():
+        if hazard.withheld and hazard.triggered_by(in_force) and _holds(hazard, facts):
+            names = dict.fromkeys(hazard.set_by(in_force))
+            for name in [name for name in names if name in ours][:1]:
+                others = ", ".join(other for other in names if other != name)
+                message = (
+                    f"{name} of the preset is left out beside {others}. {hazard.message} (source: {hazard.source})"
+                )
+                left_out[name] = Finding(hazard.code, "warning", message, hazard.hint)
+    return left_out
+
+
+def _by_kind(found: Settled) -> dict[tuple[SettingKind, str], Any]:
+    kinds: tuple[tuple[SettingKind, Mapping[str, Any]], ...] = (
+        ("xla_flag", found.flags),
+        ("env", found.variables),
+        ("jax_config", found.options),
+    )
+    return {(kind, name): value for kind, values in kinds for name, value in values.items()}
 
 
 def _named(hazard: Hazard, names: tuple[str, ...]) -> str:

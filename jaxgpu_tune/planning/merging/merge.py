@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ...model import Decision, Finding
+from ...model import Decision, Finding, Severity
 from ...wording import written
 from ..base.wish import YIELDS, Outcome, Wish, together
 from ..release.target import Target, same
@@ -244,16 +244,16 @@ def _named(losers: list[Wish]) -> str:
 
 
 def overruled(losers: Iterable[Wish], winner: Wish) -> Iterator[Finding]:
-    """What was set or asked for before and gives way is told; what an earlier call gave way to was told then."""
+    """What was set or asked for before and gives way is told; what an earlier call gave way to was told then, and is a note."""
+    by = "it is removed" if winner.value is None else f"{shown(winner)} ({winner.source}) takes its place"
+    code = "request-holds" if winner.origin == "request" else "overruled"
+    severity: Severity = "note" if winner.origin == "request" else "warning"
     for loser in {(w.name, w.origin): w for w in losers if w.value is not None}.values():
         if loser.origin == "existing":
-            message = f"{shown(loser)} was set already; {shown(winner)} ({winner.source}) takes its place."
-            code = "request-holds" if winner.origin == "request" else "overruled"
-            yield Finding(code, "warning", message, "Set it in one place only.")
+            yield Finding(code, severity, f"{shown(loser)} was set already; {by}.", "Set it in one place only.")
         elif loser.origin == "request" and winner.origin == "argument":
-            what = "it is removed" if winner.value is None else f"{shown(winner)} ({winner.source}) takes its place"
-            message = f"{shown(loser)} was {loser.reason}; {what}."
-            yield Finding("overruled", "warning", message, "Ask for it in one place only.")
+            message = f"{shown(loser)} was {loser.reason}; {by}."
+            yield Finding(code, severity, message, "Ask for it in one place only.")
 
 
 def yielding(group: list[Wish], winner: Wish, target: Target) -> Iterator[Finding]:

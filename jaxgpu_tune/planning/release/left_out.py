@@ -75,7 +75,7 @@ def _closest_hint(name: str, target: Target) -> str:
 
 def undefined(wish: Wish, target: Target) -> Outcome:
     """What a release reads through a stale pointer: jaxlib 0.4.35 ends at jax.devices() with the flag alone in XLA_FLAGS."""
-    why = f"{target.label} writes the value of --{wish.name} to a place in memory that is chance, which can end the process (seen on 0.4.35)"
+    why = f"{target.label} writes the value of --{wish.name} to an undefined place in memory, which can end the process (seen on 0.4.35)"
     if wish.origin == "argument":
         return wrong_argument(BadFlagValue, "bad-flag-value", f"{why}.", "Update jaxlib, or leave the flag out.")
     message = f"--{wish.name}={wish.value} is left out: {why}."

@@ -96,8 +96,9 @@ class Reader(ValueReader):
         else:
             start = self._at
             self._at = max(self._end_of_word(), start + 1)
+            word = self._text[start : self._at]
             wrong = "XLA stops at a word that does not begin with '-', and never reads what follows"
-            self._note("stray-word", wrong, self._text[start : self._at])
+            self._note("unexpanded-variable" if word.startswith("$") else "stray-word", wrong, word)
 
     # --- a flag
 

@@ -138,4 +138,5 @@ _HINTS = {
     "tpu-flag": "On a TPU put it into LIBTPU_INIT_ARGS; here it has no use.",
     "typographic-dash": "Type the flag by hand: a word processor or web page has replaced its hyphens.",
     "typographic-quote": "Type plain quotes: a word processor or web page has replaced them.",
+    "unexpanded-variable": "The variable's value was not put in. A shell does so within double quotes, not within single ones; a file that no shell reads must hold the flags themselves.",
 }

@@ -44,7 +44,12 @@ def test_without_a_target_only_what_is_found_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [(("x.nsys-rep",), "nsys export --type sqlite"), (("--to", "m.pb"), "SOURCE")]
+    ("words", "told"),
+    [
+        (("x.nsys-rep",), "nsys export --type sqlite"),
+        (("--to", "m.pb"), "SOURCE"),
+        (("x.pb", "--to", "absent/m.pb"), "--to 'absent/m.pb': there is no such folder."),
+    ],
 )
 def test_what_cannot_be_converted_is_refused(words: tuple[str, ...], told: str) -> None:
     done = call("pgle", "convert", *words)

@@ -75,7 +75,7 @@ def test_cudas_variables_once_cuda_has_started(origin: Any, name: str, started: 
     mine = wish(name, "1", origin, "env")
     left, decisions, findings, _ = refused([mine], modules=frozenset({"torch.cuda"} if started else {"torch"}))
     missed = started and origin != "existing" and name.startswith("CUDA_")
-    assert left == [mine] * (not missed) and [one.status for one in decisions] == ["late"] * missed
+    assert left == [mine] * (not missed) and [(one.status, one.value) for one in decisions] == [("late", "1")] * missed
     assert [one.code for one in findings] == ["cuda-started"] * missed
 
 

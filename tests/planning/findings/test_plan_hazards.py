@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from jaxgpu_tune import plan
 from jaxgpu_tune.knowledge.hazards import Hazard, hazards
 from jaxgpu_tune.model import Setting
 from jaxgpu_tune.planning.base.conditions import Facts
 from jaxgpu_tune.planning.base.wish import Wish
 from jaxgpu_tune.planning.findings.plan_hazards import hazard_findings, withheld
 from jaxgpu_tune.planning.in_force import Settled
+from tests.fleet import machine
 
 OLD_GPU = "triton-on-old-gpu"
 BY_CODE = {hazard.code: hazard for hazard in hazards()}
@@ -56,3 +60,42 @@ def test_a_finding_has_the_source_of_its_fact() -> None:
     (finding,) = hazard_findings(Settled.of(wishes), Facts(compute_capabilities=("7.0",)))
     assert finding.message == f"{hazard.message} Set here: {wishes[0].name}. (source: {hazard.source})"
     assert (finding.severity, finding.hint) == (hazard.severity, hazard.hint)
+
+
+MODE, DOUBLE = "xla_gpu_command_buffer_scheduling_mode", "xla_gpu_enable_while_loop_double_buffering"
+CONCURRENT, BUFFERED = f"--{MODE}=CONCURRENT", f"--{DOUBLE}=true"
+HANGS = "concurrent-double-buffering-hangs"
+
+
+@pytest.mark.parametrize(
+    ("preset", "existing", "arguments", "left_out"),
+    [
+        ("pipeline_parallel", BUFFERED, {}, MODE),
+        ("simulation", "--xla_gpu_enable_while_loop_unrolling=WHILE_LOOP_UNROLLING_DOUBLE_BUFFER", {}, MODE),
+        ("fsdp", CONCURRENT, {}, DOUBLE),
+        ("fsdp", "", {"flags": {MODE: "CONCURRENT"}}, DOUBLE),
+        ("fsdp+pipeline_parallel", "", {}, MODE),
+    ],
+)
+@pytest.mark.parametrize("prefer", ["existing", "preset"])
+def test_a_preset_does_not_complete_what_is_known_to_hang(
+    preset: str, existing: str, arguments: dict[str, Any], left_out: str, prefer: Any
+) -> None:
+    """Its setting is left out beside what is set already, what is asked for, or what comes first of two presets; and said to be."""
+    made = plan(preset, machine=machine("H200", 2), environ={"XLA_FLAGS": existing}, prefer=prefer, **arguments)
+    assert left_out not in made.xla_flags
+    assert (CONCURRENT in made.xla_flags) is (left_out == DOUBLE)
+    told = [one for one in made.findings if one.code == HANGS]
+    assert len(told) == 1 and told[0].message.startswith(f"{left_out} of the preset is left out beside ")
+    assert not any(one.code == "preset-sets-nothing" for one in made.findings)
+    (decision,) = [one for one in made.decisions if one.name == left_out]
+    assert decision.status == "unmet" and decision.reason == told[0].message
+
+
+def test_what_is_asked_for_is_set_however_dangerous() -> None:
+    """Both by the user: a warning, no more; and a preset whose other part is set to its default is whole."""
+    both = plan("auto", machine=machine("H200", 2), environ={"XLA_FLAGS": f"{CONCURRENT} {BUFFERED}"})
+    assert CONCURRENT in both.xla_flags and BUFFERED in both.xla_flags
+    assert [one.code for one in both.findings if one.code == HANGS] == [HANGS]
+    whole = plan("fsdp+pipeline_parallel", machine=machine("H200", 2), environ={}, flags={DOUBLE: None})
+    assert CONCURRENT in whole.xla_flags and not any(one.code == HANGS for one in whole.findings)

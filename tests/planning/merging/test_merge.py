@@ -112,7 +112,7 @@ def wish(origin: str, value: str | None, name: str = "NCCL_ALGO", kind: str = "e
     return Wish(kind, name, value, origin, f"reason of {origin}", f"source of {origin}")  # type: ignore[arg-type]
 
 
-OVERRULED, HOLDS = [("overruled", "warning")], [("request-holds", "warning")]
+OVERRULED, HOLDS = [("overruled", "warning")], [("request-holds", "note")]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,8 @@ def test_what_a_release_reads_by_chance_is_never_set(origin: str) -> None:
     outcome = left_out.undefined(wish(origin), HERE)
     if origin == "argument":
         assert (
-            told(outcome) == ([], [], [BadFlagValue]) and "memory that is chance" in outcome.problems[0].finding.message
+            told(outcome) == ([], [], [BadFlagValue])
+            and "undefined place in memory" in outcome.problems[0].finding.message
         )
     else:
         assert told(outcome) == (["dropped"], [("undefined-unrolling", "warning")], [])
