@@ -167,6 +167,6 @@ def test_on_a_login_node_a_job_is_judged_for_the_gpus_that_it_asks_for(tmp_path:
     said = call("check", "--file", str(script))
     assert (said.stdout, NO_GPU in said.stderr) == ("Nothing is wrong.\n", True)
     said = call("check", "--file", str(job))
-    assert f"{job}:4: With COLLECTIVES" in said.stdout and said.stderr == ""
+    assert f"warning (collectives-in-graphs): {job}:4: " in said.stdout and said.stderr == ""
     assert f"{job}:3: The job asks for 16 GPUs" in said.stdout
     assert NO_GPU in call("check", "--file", str(job), "--file", str(script)).stderr
