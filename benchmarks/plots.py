@@ -64,7 +64,8 @@ def panels(outcome: Outcome) -> dict[str, dict[str, list[tuple[str, float, float
 
 def _is_detail(workload: Workload, variant: str) -> bool:
     """What was tried on top of a preset is in the tables only."""
-    return workload.until == "steps" and variant in {one.name for one in workload.tried}
+    on_top = variant.startswith(tuple(f"{preset}, " for preset in workload.presets))
+    return workload.until == "steps" and (on_top or variant in {one.name for one in workload.tried})
 
 
 def kind_of(workload: Workload) -> str:
