@@ -28,8 +28,10 @@ cut = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
 
 @jax.jit
 def train_step(w, x):
-    w = jnp.tanh(w @ x)
-    return w, jnp.mean(w)
+    w, v = jnp.tanh(w @ x), x[0]
+    for _ in range(8):  # what takes long to compile, also on a busy machine, is the step
+        v = jnp.tanh(v @ x)
+    return w, jnp.mean(w) + 1e-9 * jnp.mean(v)
 
 
 if "deaf" in options:
