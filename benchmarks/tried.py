@@ -96,7 +96,11 @@ ON_MANY = {
     "scale-up overlap 2": flags(experimental_parallel_scale_up_collective_overlap_limit=2),
     "8 GiB": LARGE,
 }
-ON_SCAN = {"double buffering": flags(enable_while_loop_double_buffering=True), "cuBLAS only": CUBLAS}
+ON_SCAN = {
+    "double buffering": flags(enable_while_loop_double_buffering=True, command_buffer_scheduling_mode="CONCURRENT"),
+    "cuBLAS only": CUBLAS,
+}
+"""Double buffering with the setting of the preset, which would give way to it."""
 REGIONS = {"concurrent regions": flags(command_buffer_scheduling_mode="CONCURRENT_REGIONS")}
 CONCURRENT = {"simulation's setting": flags(command_buffer_scheduling_mode="CONCURRENT")}
 UPDATES = {"no updates of temporaries": flags(command_buffer_update_mode="SKIP_TEMP")}

@@ -11,6 +11,7 @@ from .errors import BadFlagValue, BadSetting, JaxGpuTuneError, ProbeFailed, Unkn
 from .host.detect import MACHINE_FILE
 from .host.observe import relevant
 from .host.packages import installed_versions
+from .knowledge.presets import owner_of
 from .model import Decision, Finding, Machine, Observation, Preset, Report
 from .planning.base.wish import Problem
 from .planning.composing import compose
@@ -154,7 +155,7 @@ def make_plan(
     request, preset = (request, preset) if preset else composed(request)
     sight = Sight(observation, preset, refused, accepted, looks_around)
     draft = drafted(_holding(request, InForce((request.platform,) if request.platform else ())), sight)
-    ours = {wish.name for wish in draft.wishes if wish.origin == "preset"}
+    ours = {wish.name for wish in draft.wishes if wish.origin == "preset" and owner_of(wish.source)}
     held = in_force(draft.settled)._replace(clashing=clashes(draft.settled, draft.facts, ours))
     if held != draft.request.held:
         draft = drafted(_holding(request, held), sight)

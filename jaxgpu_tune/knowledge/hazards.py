@@ -38,28 +38,25 @@ class Trigger(Value):
     others: tuple[Trigger, ...] = ()
 
     def present_in(self, settings: InForce) -> bool:
-        """Whether one of the names is in force with such a value, or a setting that says the same in another release's words."""
-        return (
-            any(self._fits(name, settings.get((self.kind, name))) for name in self.names)
-            or any(self._fits(*one) for one in self._in_other_words(settings))
-            or any(other.present_in(settings) for other in self.others)
-        )
+        """Whether any setting in force has such a value."""
+        return any(self.set_by(settings))
 
-    def present_as(self, name: str, value: Any) -> bool:
-        """Whether this one of its names has such a value."""
-        return self._fits(name, value)
+    def set_by(self, settings: InForce) -> Iterator[str]:
+        """The names in force that have such a value: its own, those that say the same in another release's words, those of another kind."""
+        yield from (name for name in self.names if self._fits(name, settings.get((self.kind, name))))
+        for source in dict.fromkeys(source for name in self.names for source in speaking_for(self.kind, name)):
+            value = settings.get((self.kind, source))
+            said = () if value is None else alike(self.kind, source, value)
+            if any(name in self.names and self._fits(name, meant) for name, meant in said):
+                yield source
+        for other in self.others:
+            yield from other.set_by(settings)
 
     def speaks_of(self, name: str) -> bool:
         """Whether some value of that setting is such a one."""
         said = (one for value in values_told(self.kind, name) for one in alike(self.kind, name, value))
         own = name in self.names or any(one[0] in self.names and self._fits(*one) for one in said)
         return own or any(other.speaks_of(name) for other in self.others)
-
-    def _in_other_words(self, settings: InForce) -> Iterator[tuple[str, Any]]:
-        for source in dict.fromkeys(source for name in self.names for source in speaking_for(self.kind, name)):
-            value = settings.get((self.kind, source))
-            if value is not None:
-                yield from (one for one in alike(self.kind, source, value) if one[0] in self.names)
 
     def _fits(self, name: str, value: Any) -> bool:
         if value is None:
@@ -77,7 +74,7 @@ class Trigger(Value):
 class Hazard(Value):
     """What can go wrong: ``severity``, ``message`` and ``hint`` are those of the Finding to make; ``source`` is public.
 
-    ``withheld``: a preset's setting that triggers it, by itself or beside others, is left out where ``when`` holds.
+    ``withheld``: a preset's setting that triggers it is left out where ``when`` holds; beside others, one of this library's presets.
     """
 
     code: str
@@ -94,9 +91,8 @@ class Hazard(Value):
         return all(trigger.present_in(settings) for trigger in self.triggers)
 
     def set_by(self, settings: InForce) -> tuple[str, ...]:
-        """The names in force that trigger it, as they are set."""
-        each = ((trigger.kind, name, trigger) for trigger in self.triggers for name in trigger.names)
-        return tuple(name for kind, name, trigger in each if trigger.present_as(name, settings.get((kind, name))))
+        """The names in force that trigger it, as they are set, each once."""
+        return tuple(dict.fromkeys(name for trigger in self.triggers for name in trigger.set_by(settings)))
 
     def speaks_of(self, name: str) -> bool:
         """Whether it needs that setting, under this name or another release's."""

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks.workloads import WORKLOADS
+from jaxgpu_tune import plan
 from tests.child import FAST, compiled_once, told_warm
+from tests.fleet import machine
 
 TRAIN = r"""
 import jax
@@ -75,3 +77,18 @@ def test_a_workload_trains_however_it_is_cut(name: str) -> None:
         assert two == sorted(two, reverse=True) and two[-1] < two[0]
     assert found["two"]["collectives"] > 0
     assert found["three"]["devices"] == 3
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_variant_has_all_the_settings_of_its_preset(count: int) -> None:
+    """None is left out because it is dangerous beside what the variant adds: its times would be told of the preset."""
+    variants = {one.name: one for it in WORKLOADS.values() for one in it.tried if one.preset}
+    plans = {
+        name: plan(it.preset, machine=machine("H200", count), environ={}, **it.arguments)
+        for name, it in variants.items()
+    }
+    told = {
+        name: [one.message for one in made.findings if "is left out beside" in one.message]
+        for name, made in plans.items()
+    }
+    assert {name: messages for name, messages in told.items() if messages} == {}

@@ -78,10 +78,12 @@ def is_quiet(text: str, at: int) -> bool:
 
 @cache
 def _quiet() -> re.Pattern[str]:
-    """What starts no program that could read a variable: blanks, comments, commands, and assignments alone."""
+    """What starts no program that could read a variable: blanks, comments, commands, and assignments alone, without what a program says in them."""
+    quiet = words_without_jax("reading_nothing")
+    started = rf"(?:\$\(|`|[<>]\()(?!\(|\s*{quiet})"
     return re.compile(
-        rf"[\s;&]+|\\\n|#[^\n]*|{words_without_jax('reading_nothing')}[^;&|\n]*"
-        r"|\w+\+?=(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\([^)]*\)|[^\s;&|'\"])*",
+        rf"[\s;&]+|\\\n|#[^\n]*|{quiet}(?:(?!{started})[^;&|\n])*"
+        rf"|\w+\+?=(?:'[^']*'|\"(?:(?!{started})[^\"\\]|\\.)*\"|(?!{started})[^\s;&|'\"])*",
         re.DOTALL,
     )
 

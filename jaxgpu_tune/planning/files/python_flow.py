@@ -12,7 +12,7 @@ from ..xla_flags.grammar import FLAGS
 from .flow import FlowEvent
 from .mapped import HOLE
 from .python_names import InEnviron, Names
-from .python_nodes import every_node, parsed, text_in
+from .python_nodes import bound_name, every_node, parsed, text_in
 
 __all__ = ["python_flow"]
 
@@ -26,7 +26,7 @@ def python_flow(source: str) -> Iterator[FlowEvent]:
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
         self._names = Names(tree)
-        named = Counter(filter(None, map(_bound, every_node(tree))))
+        named = Counter(filter(None, map(bound_name, every_node(tree))))
         self._given = {
             node.targets[0].id: node.value
             for node in every_node(tree)
@@ -111,13 +111,6 @@ class _Reader:
         called = f"{module or first}{dot}{rest}" if module or not dot else ""
         on_text = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)
         return not (on_text or is_call_without_jax(called))
-
-
-def _bound(node: ast.AST) -> str:
-    """The name that is given a value there."""
-    if isinstance(node, ast.arg):
-        return node.arg
-    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
 
 
 def _ways(node: ast.stmt) -> list[list[ast.stmt]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["every_node", "imported_names", "line_begins", "parsed", "text_in", "way_over", "what_runs"]
+__all__ = ["bound_name", "every_node", "imported_names", "line_begins", "parsed", "text_in", "way_over", "what_runs"]
 
 _NOT_YET = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp)
 """What is written there, and runs later."""
@@ -21,6 +21,13 @@ def imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield (one.asname, one.name) if one.asname else (one.name.split(".")[0], one.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+def bound_name(node: ast.AST) -> str:
+    """The name that is given a value there; empty for what gives none."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
 
 
 def line_begins(text: str) -> tuple[int, ...]:

@@ -29,8 +29,10 @@ _TOKEN = re.compile(
 _GAP = re.compile(r"(?:[ \t\r]|\\\r?\n)+|\d*[<>]+&?\d?|#[^\n]*")
 _ASSIGNMENT = re.compile(r"[\w.]+\+?=")
 _SETTERS = frozenset({"export", "declare", "typeset", "readonly", "local", "set", "setenv", "ENV"})
-_USED = re.compile(rf"\$\{{?{FLAGS}\b|(?:\$\(|`)[^)`]*\bpython")
-"""Its value, or what a program says that may have read it."""
+_SAID = re.compile(r"(?:\$\(|`)[^)`]*\bpython")
+"""What a program says that may have read it."""
+_USED = re.compile(rf"\$\{{?{FLAGS}\b|{_SAID.pattern}")
+"""That, or its value."""
 
 
 def shell_flow(text: str, sites: Iterable[Site]) -> Iterator[FlowEvent]:
@@ -109,7 +111,7 @@ def _events(text: str, words: list[tuple[int, int]], sites: list[Site], maybe: b
         yield from [FlowEvent(start, "opens"), *sets, FlowEvent(end, "closes")] if maybe else sets
     elif first in ("unset", "unsetenv"):
         yield from [FlowEvent(start, "reads")] if FLAGS in text[start:end] else []
-    elif sets or not _without_jax().match(text, start):
+    elif sets or _SAID.search(text, start, end) or not _without_jax().match(text, start):
         given = [
             event
             for event, site in zip(sets, sites, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from ...model import Finding, Gpu, Machine
 from ...values import Value
@@ -12,8 +13,9 @@ __all__ = ["Job", "job_in"]
 
 LINE = re.compile(r"#SBATCH\s(.*)")
 OPTION = re.compile(
-    r"(?<!\S)(?:--(gres|gpus|gpus-per-node|gpus-per-task|nodes|ntasks|ntasks-per-node)[=\s]\s*|-([GNn])\s*)(\S+)"
+    r"^(?:--(gres|gpus|gpus-per-node|gpus-per-task|nodes|ntasks|ntasks-per-node)[=\n]|-([GNn])\n?)(.+)$", re.MULTILINE
 )
+"""In the words of a line, each on a line of its own."""
 LONG = {"G": "gpus", "N": "nodes", "n": "ntasks"}
 GRES = re.compile(r"(?:^|,)(?:gres[/:])?gpu(?::[^:,(]*[^\d:,(][^:,(]*)?(?::(\d+))?(?=$|[,(])")
 """As in gpu:8, gpu:h100:8 and gpu:1080ti:8; without a number it is one."""
@@ -47,7 +49,9 @@ def job_in(text: str) -> Job | None:
         if line[0].strip() and not line[0].startswith("#"):
             break  # SLURM reads no further
         found = LINE.match(line[0])
-        told = {name or LONG[letter]: value for name, letter, value in OPTION.findall(found[1])} if found else {}
+        told = (
+            {name or LONG[letter]: value for name, letter, value in OPTION.findall(_words(found[1]))} if found else {}
+        )
         if found and found[1].split()[:1] == ["hetjob"]:
             return None
         if any(name.startswith("g") for name in told):
@@ -55,6 +59,14 @@ def job_in(text: str) -> Job | None:
         asked |= told
     numbers = {name: _number(name, value) for name, value in asked.items()}
     return None if at is None else _job(at, numbers)
+
+
+def _words(line: str) -> str:
+    """Without quotes and comments."""
+    try:
+        return "\n".join(shlex.split(line, comments=True))
+    except ValueError:  # an open quote
+        return "\n".join(line.split())
 
 
 def _number(name: str, value: str) -> int:

@@ -31,7 +31,7 @@ def hazard_findings(found: Settled, facts: Facts) -> Iterator[Finding]:
 
 
 def clashes(found: Settled, facts: Facts, ours: Collection[str]) -> dict[str, Finding]:
-    """Each setting of a preset (``ours``) that makes a hazard of several settings which a preset must not complete, and what to say of it.
+    """Each setting of this library's presets (``ours``) that makes a hazard of several settings which they must not complete, and what to say of it.
 
     Of several the one that the hazard names first: that one can do without the others.
     """
@@ -42,7 +42,7 @@ def clashes(found: Settled, facts: Facts, ours: Collection[str]) -> dict[str, Fi
     in_force, left_out = _by_kind(found), dict[str, Finding]()
     for hazard in hazards():
         if hazard.withheld and hazard.triggered_by(in_force) and _holds(hazard, facts):
-            names = dict.fromkeys(hazard.set_by(in_force))
+            names = hazard.set_by(in_force)
             for name in [name for name in names if name in ours][:1]:
                 others = ", ".join(other for other in names if other != name)
                 message = (

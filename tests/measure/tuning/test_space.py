@@ -119,3 +119,11 @@ def test_thresholds_hold_the_layer_that_is_told() -> None:
     found = space(gpus=2, arguments={"layer_bytes": 300 << 20})
     values = {one.value for move in found.moves for one in move.config if "threshold_bytes" in one.name}
     assert values == {str(300 << 20)}
+
+
+def test_a_run_has_all_the_settings_that_it_is_named_by() -> None:
+    """What may hang is tried last and as it is called: no part of it is left out."""
+    risky = frozenset([MODE, atom("xla_gpu_enable_while_loop_double_buffering=true")])
+    found = space()
+    assert found.risk(risky) == "dies"
+    assert found.environ(risky)["XLA_FLAGS"].split() == [f"--{one.name}={one.value}" for one in sorted(risky)]

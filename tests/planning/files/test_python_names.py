@@ -19,10 +19,12 @@ HEAD = "import os, jax.numpy as jnp, six, chex\nfrom os import environ as env, p
         ("environ['A'] += '1'", [("A", "adds")]),
         ("os.environ.update({'A': '1', **more}, B='2')", [("B", ""), ("A", "")]),
         ("env.setdefault('A', '1')", [("A", "unless")]),
+        ("os.environ |= {'A': '1', **more}", [("A", "")]),
         ("putenv('A', '1')", [("A", "")]),
         ("os.environ.__setitem__('A', '1')", [("A", "")]),
         ("six.numpyro.set_host_device_count(4)", []),
         ("chex.set_n_cpu_devices(4)", [("XLA_FLAGS", "adds")]),
+        ("other |= {'A': '1'}", []),
         ("six.environ['A'] = '1'", []),
         ("self.environ.update(A='1')", []),
         ("os.environ.get('A', '1')", []),
@@ -35,6 +37,13 @@ def test_every_form_that_sets_a_variable(text: str, told: list[tuple[str, str]])
     tree = ast.parse(HEAD + text)
     node = tree.body[-1].value if isinstance(tree.body[-1], ast.Expr) else tree.body[-1]
     assert [(one.name, one.way) for one in Names(tree).in_environ(node)] == told
+
+
+@pytest.mark.parametrize("own", ["environ = dict(os.environ)", "def child(environ): pass"])
+def test_a_map_of_the_program_is_not_the_environment(own: str) -> None:
+    """Such as a child's, whatever it is called."""
+    tree = ast.parse(f"import os\n{own}\nenviron['A'] = '1'")
+    assert list(Names(tree).in_environ(tree.body[-1])) == []
 
 
 def test_a_name_in_full_is_one_that_is_imported() -> None:

@@ -47,6 +47,9 @@ def test_every_way_of_a_choice_is_lost() -> None:
     "text",
     [
         f"{SET}\npython a.py\n{NEXT}\npython b.py\n",
+        f"{SET}\necho devices: $(python a.py)\n{NEXT}\npython b.py\n",
+        f'{SET}\n[ -n "$(python a.py)" ] || exit\n{NEXT}\npython b.py\n',
+        f"{SET}\ntest `python a.py` = 1\n{NEXT}\npython b.py\n",
         f"{SET}\nif [ $D = 1 ]; then\npython a.py\nfi\n{NEXT}\n",
         f"{SET}\n(cd a && python a.py)\n{NEXT}\n",
         f"{SET}\nfor x in 1 2; do python a.py $x; done\n{NEXT}\n",

@@ -25,6 +25,10 @@ HEAD = "#!/bin/bash\n"
         ("#SBATCH --ntasks=8\n#SBATCH --gpus-per-task=1\n", (3, 8, 1)),
         ("#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=1\n", (4, 8, 1)),
         ("#SBATCH --gres=gpu:8\n# a word\n\n#SBATCH --gres=gpu:2\n", (5, 2, 2)),
+        ("#SBATCH --gpus-per-node=8 # was --gpus-per-node=4\n", (2, 8, 8)),
+        ('#SBATCH --gpus=8 --comment="uses --gpus=4 of them"\n', (2, 8, 8)),
+        ("#SBATCH -N 2 --gres='gpu:h100:4'\n", (2, 8, 4)),
+        ('#SBATCH --gres="gpu:8"\r\n', (2, 8, 8)),
         ("#SBATCH --gres=gpu:${N}\n", (2, 1, 1)),
     ],
 )
