@@ -41,7 +41,9 @@ operation in which all GPUs exchange data. *Exposed* communication: the time in 
 *Compilation* is that of the first process. *Peak memory* is the most that arrays took on one GPU, with the variant and (in brackets)
 by default. *Losses off by*: the largest relative difference to the default's losses in the first ten steps. Losses may differ because
 kernels that are chosen by timing add in another order. *Several queues*: the preset without its `CUDA_DEVICE_MAX_CONNECTIONS=1`, as
-it was before that setting was added.
+it was before that setting was added. *One queue*: that setting alone. *Scatters to 64 MiB*, *8 GiB*: other combine thresholds.
+*Protocols*: NCCL's, as `jax-toolbox` sets them. *Simulation's setting*: `xla_gpu_command_buffer_scheduling_mode=CONCURRENT`. Each
+variant is defined in `benchmarks/tried.py`.
 """
 OTHER_PURPOSE = {
     "fast_compile": "shorter compilation, at the cost of the step",
