@@ -10,6 +10,7 @@ from .errors import BadSetting
 from .model import Finding
 
 __all__ = [
+    "FOR_THE_JOB",
     "SEVERITIES",
     "by_severity",
     "capital",
@@ -32,6 +33,9 @@ __all__ = [
 
 MIB, GIB = 1 << 20, 1 << 30
 SEVERITIES = ("error", "warning", "note")
+FOR_THE_JOB = (
+    "For the job's machine run `jaxgpu-tune detect --json > node.json` there, and add --machine node.json here."
+)
 PLACE = re.compile(r"[^:]+:(\d+| cell \d+, line \d+): ")
 """A file and its line, as a finding about it begins."""
 

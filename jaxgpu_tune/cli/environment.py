@@ -10,6 +10,7 @@ from ..host.detect import machine_file
 from ..host.marker import MARKER
 from ..model import Machine, Report
 from ..planning.settings.setting_names import VISIBLE
+from ..wording import FOR_THE_JOB
 from .output import say
 
 __all__ = ["all_settings", "changes_of", "planned", "tell_without_gpus"]
@@ -36,11 +37,7 @@ def planned(
 def tell_without_gpus(machine: Machine, *, described: bool, platforms: str | None = None) -> None:
     """On stderr, where a command speaks of this machine, which has no GPU and is not said to need none."""
     if machine.gpus == () and platforms != "cpu" and not (described or machine_file(os.environ)):
-        say(
-            "note: No GPU is seen here, so this is for a machine without GPUs. For the job's machine run "
-            "`jaxgpu-tune detect --json > node.json` there, and add --machine node.json here.",
-            sys.stderr,
-        )
+        say(f"note: No GPU is seen here, so this is for a machine without GPUs. {FOR_THE_JOB}", sys.stderr)
 
 
 def changes_of(final: dict[str, str]) -> dict[str, str | None]:

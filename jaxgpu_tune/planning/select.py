@@ -8,7 +8,7 @@ from ..knowledge.families import acts
 from ..knowledge.presets import owner_of
 from ..model import Decision, Finding, Gpu, Machine, Origin, Preset, Setting
 from ..values import Value
-from ..wording import MIB
+from ..wording import FOR_THE_JOB, MIB
 from .base.conditions import ConditionAnswer, Facts, all_met, evaluate
 from .findings.plan_hazards import withheld
 from .request import Request
@@ -178,7 +178,7 @@ def _no_gpu(preset: Preset, request: Request, machine: Machine) -> Finding:
     without = outcome_without_gpu(request.held.platforms, machine)
     plugin = "JAX's CUDA plugin is installed, but no" if machine.plugins else "No"
     message = f"{plugin} NVIDIA GPU can be used here: {without}{', and ' + preset.name + ' sets nothing' if preset.settings else ''}."
-    hint = "Look at nvidia-smi and CUDA_VISIBLE_DEVICES; in a container: docker run --gpus all. On a login node plan for the job's machine: `jaxgpu-tune detect --json` there writes a file for --machine."
+    hint = f"Look at nvidia-smi and CUDA_VISIBLE_DEVICES; in a container: docker run --gpus all. {FOR_THE_JOB}"
     return Finding("no-gpu", "error", message, hint)
 
 

@@ -385,3 +385,24 @@ def test_fast_compile_states_what_it_did_to_eleven_workloads() -> None:
     (line, *_) = load_preset("fast_compile").evidence
     for values, words in ((compiled, "of the default's time"), (faster, "of its speed")):
         assert f"{min(values):.2f} to {max(values):.2f} {words}, in the median {median(values):.2f}" in line
+
+
+def test_what_is_said_of_one_process_a_gpu_is_what_was_measured() -> None:
+    """Data parallel in milliseconds, FSDP by how many times as fast as the default; beside one process for all."""
+    outcome = next(one for one in COMMITTED if one.name == "h200-0.11.2")
+    page = " ".join((ROOT / "docs" / "use.md").read_text("utf-8").split())
+    plain = outcome.row("data_parallel", "default, one process a GPU")
+    apart, together = (outcome.row("fsdp_first", name) for name in ("fsdp, one process a GPU", "fsdp"))
+    assert plain and apart and together and plain.speed.word == "no-difference"
+    assert (
+        f"took {plain.step_ms:.2f} ms with one process per GPU, and {plain.default_ms:.2f} ms with one process" in page
+    )
+    assert f"was {apart.speed.value:.3f} and {together.speed.value:.3f} times as fast" in page
+
+
+@pytest.mark.parametrize("preset", ["fsdp", "data_parallel", "pipeline_parallel", "decode"])
+def test_readme_says_by_how_much_a_preset_gains(preset: str) -> None:
+    """Of programs on several GPUs: the least and the most of those that it makes faster, by a verdict."""
+    gains = sorted(row.speed.value for _, _, name, row in MAINTAINED if name == preset and row.speed.word == "faster")
+    told = f"{gains[0]:.2f}" + (f" to {gains[-1]:.2f}" if len(gains) > 1 else "")
+    assert f"| `{preset}` | {told} |" in (ROOT / "README.md").read_text("utf-8")

@@ -7,7 +7,7 @@ import shlex
 
 from ...model import Finding, Gpu, Machine
 from ...values import Value
-from ...wording import counted
+from ...wording import FOR_THE_JOB, counted
 
 __all__ = ["Job", "job_in"]
 
@@ -38,8 +38,7 @@ class Job(Value):
         """What is said of it. ``here``: how many GPUs are seen."""
         seen = f"{counted(here, 'GPU')} {'is' if here == 1 else 'are'} seen here" if here else "no GPU is seen here"
         message = f"The job asks for {counted(self.devices, 'GPU')}, so the file is judged for that many; {seen}."
-        hint = "Which kind of GPU it gets is not known. For the job's machine run `jaxgpu-tune detect --json > node.json` there, and add --machine node.json here."
-        return Finding("judged-for-job", "note", message, hint)
+        return Finding("judged-for-job", "note", message, f"Which kind of GPU it gets is not known. {FOR_THE_JOB}")
 
 
 def job_in(text: str) -> Job | None:

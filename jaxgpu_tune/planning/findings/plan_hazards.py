@@ -45,10 +45,8 @@ def clashes(found: Settled, facts: Facts, ours: Collection[str]) -> dict[str, Fi
             names = hazard.set_by(in_force)
             for name in [name for name in names if name in ours][:1]:
                 others = ", ".join(other for other in names if other != name)
-                message = (
-                    f"{name} of the preset is left out beside {others}. {hazard.message} (source: {hazard.source})"
-                )
-                left_out[name] = Finding(hazard.code, "warning", message, hazard.hint)
+                why = f"{name} of the preset is left out beside {others}. {hazard.message} (source: {hazard.source})"
+                left_out[name] = Finding(hazard.code, "warning", why, hazard.hint)
     return left_out
 
 
