@@ -63,15 +63,13 @@ def panels(outcome: Outcome) -> dict[str, dict[str, list[tuple[str, float, float
 
 
 def _is_detail(workload: Workload, variant: str) -> bool:
-    """What was tried on top of a preset is in the tables only."""
+    """What was tried on top of a preset, and the time to the first step, are in the tables only."""
     on_top = variant.startswith(tuple(f"{preset}, " for preset in workload.presets))
-    return workload.until == "steps" and (on_top or variant in {one.name for one in workload.tried})
+    return workload.until == "first step" or on_top or variant in {one.name for one in workload.tried}
 
 
 def kind_of(workload: Workload) -> str:
     """What a panel holds."""
-    if workload.until == "first step":
-        return "time to the first step"
     if workload.devices != "all":
         return "one GPU"
     return "FSDP" if workload.module in ("workloads.fsdp", "programs.transformer") else "several GPUs, not FSDP"
