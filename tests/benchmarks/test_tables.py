@@ -383,6 +383,7 @@ def test_what_is_said_of_the_first_step_is_what_its_starts_took() -> None:
         cached, again = _start_seconds(name, "compilation cache, second start")
         assert f"{starts} starts took {default} s by default, {again} starts" in advised
         assert f"{cached} s" in advised and cached in evidence
+    assert f"and {_start_seconds('stencil_start', 'compilation cache, second start')[0]} s." in evidence
 
 
 def test_fast_compile_states_what_it_did_to_eleven_workloads() -> None:
