@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model import Finding
-from ..planning.settings.setting_names import CACHE_OPTION
+from ..planning.settings.setting_names import CACHE_OPTION, CACHE_SWITCH
 
 __all__ = ["OPTIONS", "cache_folder_findings", "look_anew"]
 
 MODULE = "jax._src.compilation_cache"
-OPTIONS = (CACHE_OPTION, "jax_enable_compilation_cache")
+OPTIONS = (CACHE_OPTION, CACHE_SWITCH)
 
 
 def look_anew() -> None:

@@ -19,7 +19,7 @@ from ..in_force import Settled
 from ..merging.merge import RANKS, shown
 from ..settings.from_arguments import PROFILE_ENDINGS
 from ..settings.pool_variables import FRACTION_NAMES, UNIFIED
-from ..settings.setting_names import CACHE_OPTION, EXPECT_OPTION, GUARD_OPTIONS, PGLE_OPTION, PROFILE_FLAG
+from ..settings.setting_names import CACHE_OPTION, CACHE_SWITCH, EXPECT_OPTION, GUARD_OPTIONS, PGLE_OPTION, PROFILE_FLAG
 
 __all__ = ["check_options", "companions", "refused_here"]
 
@@ -191,6 +191,9 @@ def check_options(found: Settled) -> Iterator[Finding]:
         yield Finding("pgle-needs-cache", "error", message, "Pass compilation_cache= with the profile run's directory.")
     if not isinstance(folder, str):
         return
+    if folder and values.get(CACHE_SWITCH) is False and CACHE_SWITCH in found.inherited:
+        message = f"{CACHE_OPTION}={folder}, and {CACHE_SWITCH} is off: JAX neither fills the cache nor reads it."
+        yield Finding("cache-off", "warning", message, f"Take {CACHE_SWITCH.upper()} out of the environment.")
     if "://" in folder and values.get(XLA_CACHES) not in ("none", ""):
         message = f"{CACHE_OPTION}={folder}: XLA's own files in the cache cannot be written to an address."
         yield Finding("cache-address", "warning", message, f'Set {XLA_CACHES} to "none" (jax 0.4.36 and newer).')

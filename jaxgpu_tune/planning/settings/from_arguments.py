@@ -13,6 +13,7 @@ from ...wording import nearest, setting_text
 from ..xla_flags.grammar import scan
 from .setting_names import (
     CACHE_OPTION,
+    CACHE_SWITCH,
     CUDA_GRAPHS_FLAG,
     EXPECT_OPTION,
     GUARD_OPTIONS,
@@ -165,7 +166,7 @@ def cache_settings(cache: Any, problems: list[Finding]) -> Iterable[Setting]:
     if cache is None:
         return
     if cache is False:
-        yield _asked("jax_config", "jax_enable_compilation_cache", False, "compilation_cache")
+        yield _asked("jax_config", CACHE_SWITCH, False, "compilation_cache")
     elif cache is True or not isinstance(cache, (str, os.PathLike)) or not is_text(os.fspath(cache) or "\0"):
         problems.append(bad("compilation_cache", cache, "the directory of the cache, or False"))
     else:

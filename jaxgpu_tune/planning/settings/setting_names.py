@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "CACHE_OPTION",
+    "CACHE_SWITCH",
     "CUDA_GRAPHS_FLAG",
     "DATA_DIR",
     "EXPECT_OPTION",
@@ -28,6 +29,7 @@ THRESHOLD_FLAGS = tuple(
 )
 PROFILE_FLAG = "xla_gpu_pgle_profile_file_or_directory_path"
 CACHE_OPTION = "jax_compilation_cache_dir"
+CACHE_SWITCH = "jax_enable_compilation_cache"
 PGLE_OPTION, EXPECT_OPTION = "jax_enable_pgle", "jax_compilation_cache_expect_pgle"
 PLATFORMS_OPTION = "jax_platforms"
 DATA_DIR = "xla_gpu_cuda_data_dir"

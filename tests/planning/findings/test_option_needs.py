@@ -128,6 +128,17 @@ def test_what_options_ask_of_each_other(folder: Any, expect: Any, caches: Any) -
     assert found == expected
 
 
+@pytest.mark.parametrize("folder", ["/cache", "gs://cache", "", None])
+@pytest.mark.parametrize("folder_origin", ["argument", "existing"])
+@pytest.mark.parametrize("on", [True, False, None])
+@pytest.mark.parametrize("origin", ["argument", "existing"])
+def test_a_cache_that_is_switched_off_already(folder: Any, folder_origin: str, on: Any, origin: str) -> None:
+    """JAX_ENABLE_COMPILATION_CACHE=0 makes a directory useless in silence; compilation_cache=False asks for it, so nothing is told."""
+    wishes = [wish(CACHE, folder, folder_origin), wish("jax_enable_compilation_cache", on, origin)]
+    codes = [one.code for one in check_options(Settled.of(wishes))]
+    assert ("cache-off" in codes) == (bool(folder) and on is False and origin == "existing")
+
+
 @pytest.mark.parametrize(("value", "strange"), [("cuda,cpu", ""), ("gpx", "gpx"), ("cuda,foo", "foo"), ("", "")])
 def test_platforms_that_jax_does_not_know(value: str, strange: str) -> None:
     found = list(check_options(Settled.of([wish("jax_platforms", value)])))
