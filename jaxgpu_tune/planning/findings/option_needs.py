@@ -193,7 +193,9 @@ def check_options(found: Settled) -> Iterator[Finding]:
         return
     if folder and values.get(CACHE_SWITCH) is False and CACHE_SWITCH in found.inherited:
         message = f"{CACHE_OPTION}={folder}, and {CACHE_SWITCH} is off: JAX neither fills the cache nor reads it."
-        yield Finding("cache-off", "warning", message, f"Take {CACHE_SWITCH.upper()} out of the environment.")
+        yield Finding(
+            "cache-off", "warning", message, f"Take out {CACHE_SWITCH.upper()}, or your jax.config.update() of it."
+        )
     if "://" in folder and values.get(XLA_CACHES) not in ("none", ""):
         message = f"{CACHE_OPTION}={folder}: XLA's own files in the cache cannot be written to an address."
         yield Finding("cache-address", "warning", message, f'Set {XLA_CACHES} to "none" (jax 0.4.36 and newer).')
